@@ -1,0 +1,71 @@
+# How every Helenus target is compiled, and the four kinds of target there are.
+#
+#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt)        one static library a folder
+#   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
+#   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
+#   helenus_program(NAME helenus-sim SOURCES ... DEPENDS sim)
+#
+# A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan.
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+set(HELENUS_SANITIZE "" CACHE STRING "Value of -fsanitize=, empty for none")
+set(HELENUS_MARCH "x86-64-v3" CACHE STRING "Value of -march=, empty for the compiler's default")
+option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
+
+find_program(HELENUS_CCACHE ccache)
+if(HELENUS_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      "${HELENUS_CCACHE}")
+endif()
+
+add_library(helenus_flags INTERFACE)
+target_include_directories(helenus_flags INTERFACE "${CMAKE_SOURCE_DIR}/src")
+target_compile_options(helenus_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wnull-dereference -Wimplicit-fallthrough -Wthread-safety -Werror
+  -fno-omit-frame-pointer "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+target_link_options(helenus_flags INTERFACE -fuse-ld=lld)
+if(HELENUS_MARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  target_compile_options(helenus_flags INTERFACE "-march=${HELENUS_MARCH}")
+endif()
+if(HELENUS_SLOW_ASSERTS)
+  target_compile_definitions(helenus_flags INTERFACE HELENUS_SLOW_ASSERTS=1)
+endif()
+if(HELENUS_SANITIZE)
+  target_compile_options(helenus_flags INTERFACE
+    "-fsanitize=${HELENUS_SANITIZE}" -fno-sanitize-recover=all)
+  target_link_options(helenus_flags INTERFACE "-fsanitize=${HELENUS_SANITIZE}")
+endif()
+
+function(helenus_library)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
+endfunction()
+
+function(helenus_program)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE helenus_flags ${ARG_DEPENDS})
+endfunction()
+
+function(helenus_benchmark)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  helenus_program(NAME bench-${ARG_NAME} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS})
+endfunction()
+
+# One gtest program a module; every case in it is a ctest test of its own.
+function(helenus_test)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  helenus_program(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
+                  DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
+endfunction()
