@@ -5,7 +5,9 @@
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
 #   helenus_program(NAME helenus-sim SOURCES ... DEPENDS sim)
 #
-# A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan.
+# A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan; the
+# targets tests-memory and tests-threads build just those. The target headers_check compiles every
+# header that no source file of its folder includes first on its own.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -44,10 +46,36 @@ if(HELENUS_SANITIZE)
   target_link_options(helenus_flags INTERFACE "-fsanitize=${HELENUS_SANITIZE}")
 endif()
 
+add_custom_target(headers_check)
+add_custom_target(tests-memory)
+add_custom_target(tests-threads)
+
+# foo.cc includes foo.h first (tools/tidy.py sees to it), so building foo.cc proves that foo.h
+# stands alone. The headers without such a source get a generated one, built only by headers_check.
+function(helenus_check_headers library)
+  file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.h)
+  set(probes "")
+  foreach(header IN LISTS headers)
+    string(REGEX REPLACE "\\.h$" ".cc" source "${header}")
+    if(NOT source IN_LIST ARGN)
+      cmake_path(ABSOLUTE_PATH header OUTPUT_VARIABLE path)
+      set(probe "${CMAKE_CURRENT_BINARY_DIR}/headers_check/${source}")
+      file(CONFIGURE OUTPUT "${probe}" CONTENT "#include \"${path}\"\n#include \"${path}\"\n")
+      list(APPEND probes "${probe}")
+    endif()
+  endforeach()
+  if(probes)
+    add_library(${library}_headers OBJECT EXCLUDE_FROM_ALL ${probes})
+    target_link_libraries(${library}_headers PRIVATE ${library})
+    add_dependencies(headers_check ${library}_headers)
+  endif()
+endfunction()
+
 function(helenus_library)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
+  helenus_check_headers(${ARG_NAME} ${ARG_SOURCES})
 endfunction()
 
 function(helenus_program)
@@ -66,6 +94,13 @@ function(helenus_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
   helenus_program(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
                   DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  # gtest_discover_tests takes a list apart unless its separators are escaped.
+  list(JOIN ARG_LABELS "\\;" labels)
   gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}")
+                       PROPERTIES TIMEOUT 300 LABELS "${labels}")
+  foreach(label IN LISTS ARG_LABELS)
+    if(TARGET tests-${label})
+      add_dependencies(tests-${label} ${ARG_NAME})
+    endif()
+  endforeach()
 endfunction()
