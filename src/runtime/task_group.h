@@ -1,0 +1,57 @@
+// TaskGroup: the owner of tasks that run by themselves. Every service has one for its background
+// work and joins it when it stops, so that nothing outlives what it uses.
+//
+// Declare it as the last member of a service: it is destroyed first. It must be empty by then,
+// except when its core has halted (a simulated crash): then the frames of its tasks are destroyed
+// where they wait.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <limits>
+
+#include "runtime/executor.h"
+#include "runtime/task.h"
+#include "runtime/wait_queue.h"
+
+namespace helenus::runtime {
+
+class TaskGroup {
+ public:
+  explicit TaskGroup(Runtime& runtime, std::size_t tasks_max = SIZE_MAX)
+      : runtime_(runtime), tasks_max_(tasks_max), finished_(runtime) {}
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+  ~TaskGroup();
+
+  // Starts the task from the event loop, never from inside this call.
+  // Requires: size() < the maximum, and that the group is not yet joined for good.
+  void spawn(Task<void> task);
+  // The same, or says no (and destroys the task unstarted) when the group is full.
+  [[nodiscard]] bool try_spawn(Task<void> task);
+
+  // Waits until no task is left, those spawned meanwhile included.
+  // Errors: timeout, cancelled; the tasks run on.
+  Task<base::Result<void>> join(Until until);
+  // For an orderly stop, which ends by itself.
+  Task<void> join();
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+
+ private:
+  // The root coroutine around one task: a job until it begins, then a frame in the group's list.
+  class Root;
+  struct RootPromise;
+
+  static Root run(TaskGroup& group, Task<void> task);
+  void on_finished(RootPromise& promise);
+
+  Runtime& runtime_;
+  const std::size_t tasks_max_;
+  std::size_t size_ = 0;
+  IntrusiveList<RootPromise> roots_;
+  WaitQueue finished_;
+};
+
+}  // namespace helenus::runtime
