@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,12 +43,16 @@ std::string assertion_message(fmt::format_string<Args...> format, Args&&... args
     }                                                                                             \
   } while (false)
 
-// ASSERT_SLOW: checked in the dev, asan and tsan presets, where its cost does not matter.
+// ASSERT_SLOW: checked in the dev, asan and tsan presets, where its cost does not matter; compiled
+// and never evaluated elsewhere.
 #ifdef HELENUS_SLOW_ASSERTS
 #define ASSERT_SLOW(...) ASSERT(__VA_ARGS__)
 #else
-#define ASSERT_SLOW(...) \
-  do {                   \
+#define ASSERT_SLOW(...)   \
+  do {                     \
+    if constexpr (false) { \
+      ASSERT(__VA_ARGS__); \
+    }                      \
   } while (false)
 #endif
 

@@ -8,23 +8,13 @@ namespace helenus::base {
 
 namespace detail {
 
-namespace {
-
-std::size_t header_size(std::size_t alignment) {
-  return (sizeof(Block) + alignment - 1) / alignment * alignment;
-}
-
-}  // namespace
-
 Block* Block::allocate(std::size_t capacity, std::size_t alignment) {
-  ASSERT(std::has_single_bit(alignment));
-  alignment = std::max(alignment, alignof(Block));
-  void* memory = ::operator new(header_size(alignment) + capacity, std::align_val_t(alignment));
+  ASSERT(std::has_single_bit(alignment) && alignment <= Buffer::kAlignmentMax, "alignment {}",
+         alignment);
+  ASSERT(capacity <= Buffer::kCapacityMax, "capacity {}", capacity);
+  alignment = std::max(alignment, sizeof(Block));
+  void* memory = ::operator new(alignment + capacity, std::align_val_t(alignment));
   return ::new (memory) Block(capacity, static_cast<std::uint32_t>(alignment));
-}
-
-std::byte* Block::data() {
-  return reinterpret_cast<std::byte*>(this) + header_size(alignment);
 }
 
 void Block::release() {
@@ -73,6 +63,11 @@ Bytes Bytes::slice(std::size_t offset, std::size_t count) const {
   return Bytes(block_, view_.subspan(offset, count));
 }
 
+Bytes Bytes::compact() const {
+  if (block_ == nullptr || block_->capacity == size()) return *this;
+  return copy_of(view_);
+}
+
 Buffer::Buffer(std::size_t capacity, std::size_t alignment)
     : block_(detail::Block::allocate(capacity, alignment)) {}
 
@@ -80,7 +75,7 @@ void Buffer::grow(std::size_t capacity_wanted) {
   constexpr std::size_t kCapacityMin = 64;
   const std::size_t alignment =
       block_ == nullptr ? alignof(std::max_align_t) : std::size_t{block_->alignment};
-  const std::size_t doubled = std::max(capacity() * 2, kCapacityMin);
+  const std::size_t doubled = std::min(std::max(capacity() * 2, kCapacityMin), kCapacityMax);
   detail::Block* block = detail::Block::allocate(std::max(doubled, capacity_wanted), alignment);
   if (block_ != nullptr) {
     std::memcpy(block->data(), block_->data(), size_);

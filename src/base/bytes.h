@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,20 +45,22 @@ std::string to_hex(ByteView bytes, std::size_t bytes_max = SIZE_MAX);
 
 namespace detail {
 
-// The shared block: this header, then `capacity` bytes. `alignment` is that of the bytes.
+// The shared block: this header, padded to `alignment`, then `capacity` bytes. The alignment is a
+// power of two and no less than the header, so the bytes begin that far behind it.
 struct Block {
   std::atomic<std::uint32_t> references{1};
   std::uint32_t alignment;
   std::size_t capacity;
 
   static Block* allocate(std::size_t capacity, std::size_t alignment);
-  std::byte* data();
+  std::byte* data() { return reinterpret_cast<std::byte*>(this) + alignment; }
   void retain() { references.fetch_add(1, std::memory_order_relaxed); }
   void release();
 
   Block(std::size_t capacity_, std::uint32_t alignment_)
       : alignment(alignment_), capacity(capacity_) {}
 };
+static_assert(sizeof(Block) == 16);
 
 }  // namespace detail
 
@@ -88,9 +89,10 @@ class Bytes {
   const std::byte* data() const { return view_.data(); }
   std::size_t size() const { return view_.size(); }
   bool empty() const { return view_.empty(); }
-  ByteView view() const { return view_; }
-  operator ByteView() const { return view_; }  // NOLINT: a Bytes is a view with an owner
-  std::string_view text() const { return as_text(view_); }
+  ByteView view() const [[clang::lifetimebound]] { return view_; }
+  // NOLINTNEXTLINE: a Bytes is a view with an owner.
+  operator ByteView() const [[clang::lifetimebound]] { return view_; }
+  std::string_view text() const [[clang::lifetimebound]] { return as_text(view_); }
   std::byte operator[](std::size_t index) const {
     ASSERT(index < size());
     return view_[index];
@@ -103,8 +105,9 @@ class Bytes {
     return slice(offset, size() - offset);
   }
 
-  // These bytes in a block of their own, without the block they were cut from.
-  Bytes compact() const { return copy_of(view_); }
+  // The same bytes, keeping alive no more memory than they need: in a block of their own, unless
+  // they fill theirs already or are static.
+  Bytes compact() const;
 
   friend bool operator==(const Bytes& a, const Bytes& b) { return equal(a, b); }
   friend std::strong_ordering operator<=>(const Bytes& a, const Bytes& b) { return compare(a, b); }
@@ -121,12 +124,17 @@ class Bytes {
   ByteView view_;
 };
 
-// Growable memory with one owner. `freeze()` turns it into Bytes without copying.
+// Growable memory with one owner. `freeze()` turns it into Bytes without copying. Growing doubles
+// the capacity and moves the bytes: pointers and views into the buffer end there.
 class Buffer {
  public:
+  static constexpr std::size_t kCapacityMax = std::size_t{1} << 40;
+  static constexpr std::size_t kAlignmentMax = std::size_t{1} << 21;
+
   Buffer() = default;
-  // `alignment` is a power of two: 4096 for direct I/O.
+  // Requires: alignment is a power of two (4096 for direct I/O) up to kAlignmentMax.
   explicit Buffer(std::size_t capacity, std::size_t alignment = alignof(std::max_align_t));
+  Buffer(const Buffer&) = delete;
   Buffer(Buffer&& other) noexcept
       : block_(std::exchange(other.block_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer other) noexcept {
@@ -143,9 +151,10 @@ class Buffer {
   std::size_t capacity() const { return block_ == nullptr ? 0 : block_->capacity; }
   std::byte* data() { return block_ == nullptr ? nullptr : block_->data(); }
   const std::byte* data() const { return block_ == nullptr ? nullptr : block_->data(); }
-  ByteView view() const { return {data(), size_}; }
-  MutableByteView mutable_view() { return {data(), size_}; }
+  ByteView view() const [[clang::lifetimebound]] { return {data(), size_}; }
+  MutableByteView mutable_view() [[clang::lifetimebound]] { return {data(), size_}; }
 
+  // Requires: the bytes are not this buffer's own.
   void append(ByteView bytes) {
     if (bytes.empty()) return;
     std::memcpy(extend(bytes.size()).data(), bytes.data(), bytes.size());
@@ -154,9 +163,12 @@ class Buffer {
   void push_back(std::byte byte) { extend(1)[0] = byte; }
 
   // Makes the buffer `count` bytes longer and returns the new, uninitialised end of it.
-  MutableByteView extend(std::size_t count) {
-    if (capacity() - size_ < count) [[unlikely]]
+  // Requires: size() + count <= kCapacityMax.
+  MutableByteView extend(std::size_t count) [[clang::lifetimebound]] {
+    if (capacity() - size_ < count) [[unlikely]] {
+      ASSERT(count <= kCapacityMax - size_, "{} bytes more than {}", count, size_);
       grow(size_ + count);
+    }
     size_ += count;
     return {data() + size_ - count, count};
   }
@@ -166,6 +178,7 @@ class Buffer {
     size_ = size;
   }
   void clear() { size_ = 0; }
+  // Requires: capacity_wanted <= kCapacityMax.
   void reserve(std::size_t capacity_wanted) {
     if (capacity() < capacity_wanted) grow(capacity_wanted);
   }
@@ -181,3 +194,12 @@ class Buffer {
 };
 
 }  // namespace helenus::base
+
+// Hexadecimal, cut to what fits a log line; to_hex() gives all of it.
+template <>
+struct fmt::formatter<helenus::base::Bytes> : fmt::formatter<std::string> {
+  static constexpr std::size_t kBytesShownMax = 32;
+  auto format(const helenus::base::Bytes& bytes, fmt::format_context& ctx) const {
+    return fmt::formatter<std::string>::format(helenus::base::to_hex(bytes, kBytesShownMax), ctx);
+  }
+};

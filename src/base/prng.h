@@ -6,7 +6,9 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <ranges>
 #include <string_view>
 
 #include "base/assert.h"
@@ -56,6 +58,16 @@ class Prng {
   // Uniform in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   bool chance(double probability) { return unit() < probability; }
+
+  // Brings the elements into a random order; unlike std::shuffle into the same one everywhere.
+  template <std::ranges::random_access_range R>
+  void shuffle(R&& range) {
+    const auto begin = std::ranges::begin(range);
+    for (auto size = std::ranges::distance(range); size > 1; --size) {
+      const auto index = static_cast<decltype(size)>(below(static_cast<std::uint64_t>(size)));
+      std::ranges::iter_swap(begin + index, begin + (size - 1));
+    }
+  }
 
  private:
   std::array<std::uint64_t, 4> state_;

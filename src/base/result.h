@@ -13,10 +13,12 @@
 //   }
 #pragma once
 
+#include <concepts>
 #include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -94,6 +96,19 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
   Result(Error error) : Base(std::unexpect, std::move(error)) {}  // NOLINT: return Error(...)
 
   bool failed_with(Errc code) const { return !this->has_value() && this->error().code() == code; }
+
+  // std::expected's own comparison would take a Result for a value to compare with.
+  friend bool operator==(const Result& a, const Result& b)
+    requires(std::is_void_v<T> || std::equality_comparable<T>)
+  {
+    if (a.has_value() != b.has_value()) return false;
+    if (!a.has_value()) return a.error() == b.error();
+    if constexpr (std::is_void_v<T>) {
+      return true;
+    } else {
+      return *a == *b;
+    }
+  }
 };
 
 static_assert(sizeof(Error) == 16);
@@ -116,7 +131,8 @@ struct fmt::formatter<helenus::base::Error> : fmt::formatter<std::string> {
 };
 
 // TRY(auto x, f()): declares x from a Result or returns its error. TRY_VOID(f()) for Result<void>.
-// The CO_ forms are for coroutines. They are statements, not expressions: one a line.
+// The CO_ forms are for coroutines. They are statements, not expressions: one a line, inside
+// braces. A declaration cannot hold a comma: bind a structure's members in the next line.
 #define HELENUS_CONCAT_INNER(a, b) a##b
 #define HELENUS_CONCAT(a, b) HELENUS_CONCAT_INNER(a, b)
 #define HELENUS_TRY(name, leave, declaration, ...) \
