@@ -1,0 +1,52 @@
+#include "base/uuid.h"
+
+namespace helenus::base {
+
+namespace {
+
+constexpr std::size_t kTextSize = 36;
+
+bool is_dash_place(std::size_t index) {
+  return index == 8 || index == 13 || index == 18 || index == 23;
+}
+
+int hex_value(char digit) {
+  if (digit >= '0' && digit <= '9') return digit - '0';
+  if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
+  if (digit >= 'A' && digit <= 'F') return digit - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Uuid Uuid::from_random(Octets random) {
+  random[6] = (random[6] & std::byte{0x0f}) | std::byte{0x40};
+  random[8] = (random[8] & std::byte{0x3f}) | std::byte{0x80};
+  return Uuid(random);
+}
+
+Result<Uuid> Uuid::parse(std::string_view text) {
+  const auto bad = [&] { return Error(Errc::invalid_argument, "'{}' is not a UUID", text); };
+  if (text.size() != kTextSize) return bad();
+  Octets octets{};
+  std::size_t nibble = 0;
+  for (std::size_t index = 0; index < kTextSize; ++index) {
+    if (is_dash_place(index)) {
+      if (text[index] != '-') return bad();
+      continue;
+    }
+    const int value = hex_value(text[index]);
+    if (value < 0) return bad();
+    octets[nibble / 2] = (octets[nibble / 2] << 4) | std::byte(value);
+    ++nibble;
+  }
+  return Uuid(octets);
+}
+
+std::string Uuid::to_string() const {
+  std::string text = to_hex(octets_);
+  for (const std::size_t dash : {8U, 13U, 18U, 23U}) text.insert(dash, 1, '-');
+  return text;
+}
+
+}  // namespace helenus::base

@@ -1,0 +1,119 @@
+#include "node/http.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace helenus::node {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+
+namespace {
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](char x, char y) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return lower(x) == lower(y);
+  });
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Takes the text up to the next CRLF off the front.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = text.find("\r\n");
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
+  return line;
+}
+
+Result<void> parse_request_line(std::string_view line, HttpRequest& request) {
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last || first == 0) {
+    return Error(Errc::invalid_argument, "not a request line");
+  }
+  const std::string_view target = line.substr(first + 1, last - first - 1);
+  const std::string_view version = line.substr(last + 1);
+  const bool printable = std::ranges::all_of(line, [](char c) { return c >= ' ' && c < 127; });
+  if (!printable || target.empty() || target.front() != '/' || target.contains(' ')) {
+    return Error(Errc::invalid_argument, "not a request target");
+  }
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") {
+    return Error(Errc::unsupported, "not HTTP/1.1");
+  }
+  request.method = line.substr(0, first);
+  const std::size_t question = target.find('?');
+  request.path = target.substr(0, question);
+  if (question != std::string_view::npos) request.query = target.substr(question + 1);
+  request.keep_alive = version == "HTTP/1.1";
+  return {};
+}
+
+Result<void> parse_header(std::string_view line, HttpRequest& request) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || colon == 0) {
+    return Error(Errc::invalid_argument, "not a header");
+  }
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = trim(line.substr(colon + 1));
+  if (equal_ignoring_case(name, "connection")) {
+    if (equal_ignoring_case(value, "close")) request.keep_alive = false;
+    if (equal_ignoring_case(value, "keep-alive")) request.keep_alive = true;
+  } else if (equal_ignoring_case(name, "transfer-encoding") ||
+             (equal_ignoring_case(name, "content-length") && value != "0")) {
+    return Error(Errc::unsupported, "a request with a body");
+  }
+  return {};
+}
+
+std::string_view reason_of(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Status";
+  }
+}
+
+}  // namespace
+
+Result<std::optional<HttpRequest>> parse_http_request(base::ByteView input) {
+  std::string_view text = base::as_text(input.first(std::min(input.size(), kHttpRequestSizeMax)));
+  const std::size_t end = text.find("\r\n\r\n");
+  if (end == std::string_view::npos) {
+    if (input.size() < kHttpRequestSizeMax) return std::optional<HttpRequest>();
+    return Error(Errc::invalid_argument, "request exceeds {} bytes", kHttpRequestSizeMax);
+  }
+  HttpRequest request;
+  request.size = end + 4;
+  text = text.substr(0, end + 2);
+  TRY_VOID(parse_request_line(take_line(text), request));
+  while (!text.empty()) TRY_VOID(parse_header(take_line(text), request));
+  return request;
+}
+
+std::string encode(const HttpResponse& response, bool keep_alive, bool with_body) {
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {}\r\n\r\n{}",
+      response.status, reason_of(response.status), response.content_type, response.body.size(),
+      keep_alive ? "keep-alive" : "close", with_body ? response.body : "");
+}
+
+}  // namespace helenus::node

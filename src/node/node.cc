@@ -1,0 +1,47 @@
+#include "node/node.h"
+
+#include <fmt/format.h>
+
+namespace helenus::node {
+
+using base::kv;
+using base::Result;
+
+Node::Node(runtime::Runtime& runtime, Config config)
+    : runtime_(runtime),
+      config_(std::move(config)),
+      log_(runtime.logger("node")),
+      admin_(runtime, [this](const HttpRequest& request) { return answer(request); }) {}
+
+runtime::Task<Result<void>> Node::start() {
+  const std::string& directory = config_.data_directory;
+  CO_TRY_VOID(co_await runtime_.files.make_directories(directory));
+  CO_TRY(data_lock_, co_await runtime_.files.lock(directory + "/lock"));
+  CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory));
+  identity_ = identity;
+  log_.info("took the data folder", kv("folder", directory), kv("node", identity.node));
+
+  auto listening = admin_.start(config_.admin_address);
+  if (!listening) {
+    co_return std::move(listening).error().within(
+        fmt::format("listening on {}", config_.admin_address));
+  }
+  log_.info("answers operators", kv("address", admin_.address()));
+  co_return {};
+}
+
+runtime::Task<void> Node::stop() {
+  co_await admin_.stop();
+  data_lock_.reset();
+  log_.info("stopped");
+}
+
+HttpResponse Node::answer(const HttpRequest& request) const {
+  if (request.path == "/healthz") {
+    return {.content_type = "application/json",
+            .body = fmt::format("{{\"status\":\"ok\",\"node\":\"{}\"}}\n", identity_->node)};
+  }
+  return {.status = 404, .body = fmt::format("nothing at {}; try /healthz\n", request.path)};
+}
+
+}  // namespace helenus::node

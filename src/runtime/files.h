@@ -1,0 +1,25 @@
+// Whole small files: reading one with a limit, and replacing one so that after any crash either
+// the old content or the new is there.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+
+namespace helenus::runtime {
+
+// Errors: those of the file system; corrupt if the file is longer than `size_max`.
+Task<base::Result<base::Bytes>> read_file(Runtime& runtime, std::string path, std::size_t size_max);
+
+// Writes `path`.new, syncs it, renames it to `path` and syncs the directory. When it returns
+// success the new content is durable; after an error or a crash, the old one may be there still.
+Task<base::Result<void>> replace_file(Runtime& runtime, std::string path, base::Bytes content);
+
+// The directory a path lies in: "." if it names none.
+std::string directory_of(const std::string& path);
+
+}  // namespace helenus::runtime
