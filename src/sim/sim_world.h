@@ -1,0 +1,14 @@
+// The simulator as a world of the contract suites: one machine without faults.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/contract/world.h"
+
+namespace helenus::sim {
+
+// A WorldFactory; the seed is fixed.
+std::unique_ptr<runtime::contract::World> make_sim_world(std::uint32_t cores);
+
+}  // namespace helenus::sim
