@@ -86,7 +86,8 @@ endfunction()
 
 function(helenus_benchmark)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
-  helenus_program(NAME bench-${ARG_NAME} SOURCES ${ARG_SOURCES} DEPENDS ${ARG_DEPENDS})
+  helenus_program(NAME bench-${ARG_NAME} SOURCES ${ARG_SOURCES}
+                  DEPENDS ${ARG_DEPENDS} bench_support)
 endfunction()
 
 # One gtest program a module; every case in it is a ctest test of its own.

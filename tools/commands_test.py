@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""./run, ./test and ./bench/run in surroundings where something is wrong.
+
+Each case runs a copy of the scripts in a folder of its own, with a PATH that holds the few real
+tools they need and stand-ins for the rest: apt-get, sudo, id, cmake, ctest. A stand-in writes its
+arguments to calls.log.
+"""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPTS = ("run", "test", "bench/run", "tools/lib.sh", "tools/test_summary.py")
+REAL_TOOLS = (
+    "bash cat comm dirname dpkg-query env mkdir nproc python3 rm sed sort tr".split()
+)
+NO_SUCH_PACKAGE = "helenus-test-no-such-package"
+
+REPORT = """cat >"$report" <<'END'
+<testsuite><testcase name="A" status="run"/></testsuite>
+END
+"""
+CTEST = 'while (($#)); do [[ $1 == --output-junit ]] && report=$2; shift; done\n' + REPORT
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for script in SCRIPTS:
+            target = self.folder / "tree" / script
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / script, target)
+        self.tree = self.folder / "tree"
+        (self.folder / "bin").mkdir()
+        for tool in REAL_TOOLS:
+            (self.folder / "bin" / tool).symlink_to(shutil.which(tool, path=self.search_path()))
+        self.packages("bash")
+        self.stand_in("id", "echo 0")
+        self.stand_in("apt-get")
+        self.stand_in("cmake")
+        self.stand_in("ctest", CTEST)
+
+    @staticmethod
+    def search_path():
+        return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+    def packages(self, *names):
+        (self.tree / "tools/packages.txt").write_text(
+            "# the list\n\n" + "".join(f"{name}  # why\n" for name in names), encoding="utf-8"
+        )
+
+    def stand_in(self, name, body=""):
+        path = self.folder / "bin" / name
+        text = f'#!{self.folder}/bin/bash\necho "{name} $*" >>"{self.folder}/calls.log"\n{body}\n'
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+
+    def calls(self, name):
+        log = self.folder / "calls.log"
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        return [line.removeprefix(f"{name} ") for line in lines if line.startswith(f"{name} ")]
+
+    def command(self, *arguments):
+        environment = {"PATH": str(self.folder / "bin"), "HOME": str(self.folder)}
+        return subprocess.run(
+            arguments,
+            cwd=self.tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def assert_one_line(self, done, code, *words):
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+
+class Packages(Commands):
+    INSTALL = f"apt-get install -y --no-install-recommends {NO_SUCH_PACKAGE}"
+
+    def setUp(self):
+        super().setUp()
+        self.packages("bash", NO_SUCH_PACKAGE)
+
+    def test_without_rights_the_exact_line_is_printed(self):
+        self.stand_in("id", "echo 1000")
+        for script in ("./run", "./test", "./bench/run"):
+            done = self.command(script)
+            self.assert_one_line(done, 2, f"as root run: apt-get update && {self.INSTALL}\n")
+        self.assertEqual(self.calls("apt-get"), [])
+
+    def test_root_installs_only_what_is_missing(self):
+        self.assertEqual(self.command("./test").returncode, 0)
+        wanted = ["-q update", self.INSTALL.removeprefix("apt-get ")]
+        self.assertEqual(self.calls("apt-get"), wanted)
+
+    def test_sudo_installs_for_others(self):
+        self.stand_in("id", "echo 1000")
+        self.stand_in("sudo", '"$@"')
+        self.assertEqual(self.command("./test").returncode, 0)
+        self.assertEqual(len(self.calls("sudo")), 2)
+        self.assertEqual(len(self.calls("apt-get")), 2)
+
+    def test_an_install_that_fails_is_told(self):
+        self.stand_in("apt-get", "exit 100")
+        self.assert_one_line(self.command("./test"), 2, "could not install", self.INSTALL)
+
+    def test_nothing_missing_asks_nobody(self):
+        self.packages("bash")
+        self.assertEqual(self.command("./test").returncode, 0)
+        self.assertEqual(self.calls("apt-get"), [])
+
+
+class Test(Commands):
+    def test_help(self):
+        for script in ("./run", "./test", "./bench/run"):
+            done = self.command(script, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertTrue(done.stdout.startswith(f"usage: {script}"))
+        self.assertEqual(self.calls("cmake"), [])
+
+    def test_an_unknown_preset(self):
+        for arguments in (["--preset", "fast"], ["--preset=fast"], ["--preset", "de"]):
+            self.assert_one_line(self.command("./test", *arguments), 2, "dev asan tsan release")
+        self.assert_one_line(self.command("./test", "--preset"), 2, "--preset needs a name")
+
+    def test_every_preset_is_built_and_tested(self):
+        done = self.command("./test")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
+        presets = [call.split()[1] for call in self.calls("ctest")]
+        self.assertEqual(presets, ["dev", "asan", "tsan"])
+
+    def test_arguments_pass_through(self):
+        done = self.command("./test", "--preset", "asan", "-R", "a b", "-V")
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 0 failed")
+        (call,) = self.calls("ctest")
+        self.assertTrue(call.startswith("--preset asan ") and call.endswith(" -R a b -V"), call)
+
+    def test_a_failing_test(self):
+        self.stand_in("ctest", CTEST.replace("run", "fail") + "exit 8")
+        done = self.command("./test", "--preset", "dev")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stdout.splitlines()[-2:], ["failed: A (dev)", "0 passed, 1 failed"])
+
+    def test_a_ctest_that_cannot_run(self):
+        self.stand_in("ctest", "exit 1")
+        self.assert_one_line(self.command("./test"), 1, "ctest could not run")
+
+    def test_a_report_of_an_earlier_run_is_not_counted(self):
+        (self.tree / "build/dev").mkdir(parents=True)
+        (self.tree / "build/dev/tests.xml").write_text("<testsuite/>", encoding="utf-8")
+        self.stand_in("ctest")
+        self.assert_one_line(self.command("./test"), 1, "ctest could not run")
+
+    def test_a_configuration_or_build_that_fails(self):
+        self.stand_in("cmake", "exit 1")
+        self.assert_one_line(self.command("./test"), 1, "configuring preset dev failed")
+        self.stand_in("cmake", "[[ $1 != --build ]]")
+        self.assert_one_line(self.command("./test"), 1, "the build of preset dev failed")
+
+    def test_a_folder_that_cannot_be_written(self):
+        (self.tree / "build").write_text("a file where the folder should be", encoding="utf-8")
+        for script in ("./run", "./test", "./bench/run"):
+            self.assert_one_line(self.command(script), 2, "cannot write to the folder build")
+
+
+class Run(Commands):
+    def setUp(self):
+        super().setUp()
+        program = self.tree / "build/release/bin/helenus"
+        program.parent.mkdir(parents=True)
+        program.write_text(f'#!{self.folder}/bin/bash\necho "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+
+    def test_starts_a_node_in_the_default_folder(self):
+        done = self.command("./run", "--listen", "127.0.0.1:0")
+        last = done.stdout.splitlines()[-1]
+        self.assertEqual(last, "node --data data --listen 127.0.0.1:0", done.stderr)
+        self.assertTrue((self.tree / "data").is_dir())
+
+    def test_takes_another_folder(self):
+        done = self.command("./run", "--data", "elsewhere")
+        self.assertEqual(done.stdout.splitlines()[-1], "node --data elsewhere")
+        self.assertFalse((self.tree / "data").exists())
+
+    def test_a_data_folder_that_cannot_be_written(self):
+        (self.tree / "data").write_text("", encoding="utf-8")
+        self.assert_one_line(self.command("./run"), 2, "cannot write to the folder data")
+
+
+class Bench(Commands):
+    def setUp(self):
+        super().setUp()
+        targets = 'printf "all: phony\\nbench-a: phony\\n"'
+        self.stand_in("cmake", f'[[ "$*" == *help* ]] && {targets}; true')
+
+    def test_lists_the_benchmarks(self):
+        self.assertEqual(self.command("./bench/run").stdout.splitlines()[-1], "a")
+
+    def test_an_unknown_benchmark(self):
+        self.assert_one_line(self.command("./bench/run", "b"), 2, "no benchmark b; there are: a")
+
+    def test_the_name_comes_first(self):
+        self.assert_one_line(self.command("./bench/run", "--quick"), 2, "name comes first")
+
+
+if __name__ == "__main__":
+    unittest.main()
