@@ -97,10 +97,10 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
 
   bool failed_with(Errc code) const { return !this->has_value() && this->error().code() == code; }
 
-  // std::expected's own comparison would take a Result for a value to compare with.
-  friend bool operator==(const Result& a, const Result& b)
+  // std::expected's own comparisons are ambiguous for a class derived from it.
+  template <std::same_as<Result> Same>
     requires(std::is_void_v<T> || std::equality_comparable<T>)
-  {
+  friend bool operator==(const Result& a, const Same& b) {
     if (a.has_value() != b.has_value()) return false;
     if (!a.has_value()) return a.error() == b.error();
     if constexpr (std::is_void_v<T>) {
@@ -108,6 +108,11 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
     } else {
       return *a == *b;
     }
+  }
+  template <class Value>
+    requires(!std::same_as<Value, Result> && std::equality_comparable_with<T, Value>)
+  friend bool operator==(const Result& a, const Value& b) {
+    return a.has_value() && *a == b;
   }
 };
 
