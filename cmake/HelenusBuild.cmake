@@ -1,9 +1,10 @@
-# How every Helenus target is compiled, and the four kinds of target there are.
+# How every Helenus target is compiled, and the five kinds of target there are.
 #
 #   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt)        one static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
 #   helenus_program(NAME helenus-sim SOURCES ... DEPENDS sim)
+#   helenus_fuzzer(NAME codec SOURCES ... COVERS base/codec.cc DEPENDS base)   fuzz-codec, in asan
 #
 # A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan; the
 # targets tests-memory and tests-threads build just those. The target headers_check compiles every
@@ -104,4 +105,28 @@ function(helenus_test)
       add_dependencies(tests-${label} ${ARG_NAME})
     endif()
   endforeach()
+endfunction()
+
+# A libFuzzer program, where there is a sanitizer to tell it of faults. COVERS names the sources
+# under test, relative to src: they are compiled into the program with the coverage that guides the
+# search, and so stand in for the same members of the library. As a test it is short and always
+# draws the same inputs; see fuzz/README.md for longer searches.
+function(helenus_fuzzer)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;COVERS;DEPENDS" ${ARGN})
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT HELENUS_SANITIZE MATCHES "address")
+    return()
+  endif()
+  set(program fuzz-${ARG_NAME})
+  list(TRANSFORM ARG_COVERS PREPEND "${CMAKE_SOURCE_DIR}/src/")
+  helenus_program(NAME ${program} SOURCES ${ARG_SOURCES} ${ARG_COVERS} DEPENDS ${ARG_DEPENDS})
+  target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
+  target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+
+  file(GLOB seeds CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${ARG_NAME}/*")
+  list(JOIN seeds "," seeds)
+  add_test(NAME fuzz.${ARG_NAME}
+           COMMAND ${program} -seed=1 -runs=20000 -max_total_time=20 -max_len=4096 -timeout=10
+                   "-artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/" "-seed_inputs=${seeds}")
+  set_tests_properties(fuzz.${ARG_NAME} PROPERTIES TIMEOUT 120 LABELS memory)
+  add_dependencies(tests-memory ${program})
 endfunction()

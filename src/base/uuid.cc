@@ -26,7 +26,11 @@ Uuid Uuid::from_random(Octets random) {
 }
 
 Result<Uuid> Uuid::parse(std::string_view text) {
-  const auto bad = [&] { return Error(Errc::invalid_argument, "'{}' is not a UUID", text); };
+  // The text is a stranger's: no more of it than a UUID has comes back in the error.
+  const auto bad = [&] {
+    return Error(Errc::invalid_argument, "'{}' of {} bytes is not a UUID",
+                 text.substr(0, kTextSize), text.size());
+  };
   if (text.size() != kTextSize) return bad();
   Octets octets{};
   std::size_t nibble = 0;

@@ -4,8 +4,10 @@
 #include <array>
 #include <compare>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,7 +26,7 @@ class Uuid {
 
   // Version 4 from sixteen random bytes.
   static Uuid from_random(Octets random);
-  // "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", in either case.
+  // "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", in either case. Errors: invalid_argument.
   static Result<Uuid> parse(std::string_view text);
 
   ByteView bytes() const { return octets_; }

@@ -1,5 +1,7 @@
 #include "base/uuid.h"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace helenus::base {
@@ -21,6 +23,13 @@ TEST(Uuid, RefusesWhatIsNotOne) {
         "g81d4fae-7dec-11d0-a765-00a0c91e6bf6", "f81d4fae-7dec-11d0-a76500a0-c91e6bf6"}) {
     EXPECT_TRUE(Uuid::parse(text).failed_with(Errc::invalid_argument)) << text;
   }
+}
+
+TEST(Uuid, AnErrorRepeatsNoMoreOfAStrangersTextThanAUuidHas) {
+  const auto uuid = Uuid::parse(std::string(1'000'000, 'x'));
+  ASSERT_FALSE(uuid.has_value());
+  EXPECT_EQ(uuid.error().context(),
+            "'" + std::string(36, 'x') + "' of 1000000 bytes is not a UUID");
 }
 
 TEST(Uuid, RandomOnesCarryVersionAndVariant) {
