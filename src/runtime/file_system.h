@@ -12,6 +12,8 @@
 // Errors are errors: a read that cannot be served never looks like an end of file. Paths are
 // UTF-8, separated by '/', at most kPathMax bytes.
 //
+// A file that is removed or replaced goes on serving those who hold it open.
+//
 // Core affinity: a File belongs to the core that opened it. Destroying one closes it; no
 // operation may be pending on it then. A cut wait (deadline, stop) of a write or a sync leaves its
 // outcome in doubt.
@@ -36,6 +38,7 @@ struct OpenOptions {
   bool exclusive = false;  // with create: fail with already_exists if it is there
   bool truncate = false;   // with write: empty it
   // Past the page cache. Offsets, sizes and memory must be multiples of kDirectAlignment.
+  // Opening fails with unsupported where the system cannot.
   bool direct = false;
 
   static OpenOptions read_only() { return {}; }
@@ -45,9 +48,11 @@ struct OpenOptions {
 
 inline constexpr std::size_t kDirectAlignment = 4096;
 inline constexpr std::size_t kPathMax = 4095;
-// One read, write or append moves at most this much.
+// One read, write or append moves at most this much; asking for more is an invalid_argument.
 inline constexpr std::size_t kTransferMax = std::size_t{1} << 30;
 
+// Errors of all operations: invalid_argument (a limit or an alignment is broken, or the file was
+// not opened for writing), closed, io_error; each names the path.
 class File {
  public:
   class ReadAt final : public Operation<std::size_t> {
@@ -56,6 +61,8 @@ class File {
         : Operation(file.runtime_, std::move(until)), offset(offset_), into(into_), file_(file) {}
     const std::uint64_t offset;
     const base::MutableByteView into;
+    // For the file: its own record of this operation while it is under way.
+    void* request = nullptr;
 
    private:
     void start() override { file_.start_read(*this); }
@@ -76,6 +83,8 @@ class File {
     const Kind kind;
     const std::uint64_t offset;
     const base::ByteView from;
+    // For the file: its own record of this operation while it is under way.
+    void* request = nullptr;
 
    private:
     void start() override { file_.start_write(*this); }
@@ -185,7 +194,7 @@ class FileSystem {
   virtual Task<base::Result<FileInfo>> info(std::string path) = 0;
   // Replaces `to` if it is there, in one step: a reader sees the old file or the new.
   virtual Task<base::Result<void>> rename(std::string from, std::string to) = 0;
-  // A file or an empty directory.
+  // A file or an empty directory; one that is not empty is an invalid_argument.
   virtual Task<base::Result<void>> remove(std::string path) = 0;
   // A second name for a file, for snapshots. Fails with already_exists if `to` is there.
   virtual Task<base::Result<void>> link(std::string from, std::string to) = 0;

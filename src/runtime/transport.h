@@ -60,21 +60,25 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   // Reads at least one byte into `into` (not empty) and says how many; 0 means that the other side
-  // has ended its half. Errors: timeout, cancelled (nothing was taken), connection_lost, closed.
-  // One read at a time.
+  // has ended its half, and goes on meaning so. Errors: timeout, cancelled (nothing was taken),
+  // connection_lost (and never an end from then on), closed (by us). One read at a time.
   Read read(base::MutableByteView into, Until until) { return {*this, into, std::move(until)}; }
 
   // Writes all of it, or fails. After an error, part of it may have been sent: the stream is fit
   // only for closing. What is written must stay as it is until the write ends. One at a time.
+  // Errors: timeout, cancelled, connection_lost, closed (by us, or this half was ended).
   Write write(base::ByteView bytes, Until until) { return {*this, bytes, std::move(until)}; }
   // Gathers pieces (at most kPiecesMax) into as few packets as they need.
   Write write(std::span<const base::ByteView> pieces, Until until) {
     return {*this, pieces, std::move(until)};
   }
 
-  // Ends this half: the other side reads to the end. Reading goes on.
+  // Ends this half: the other side reads to the end. Reading goes on. Harmless when repeated.
+  // Requires: no write is pending.
   virtual void shutdown_write() = 0;
   // Breaks both halves at once: pending operations end with Errc::closed. Harmless when repeated.
+  // The other side still gets what was written before; but if bytes from it lie here unread, they
+  // are lost, and it is told so by connection_lost.
   virtual void close() = 0;
 
   virtual Address local_address() const = 0;
@@ -112,7 +116,8 @@ class Listener {
   Accept accept(Until until) { return {*this, std::move(until)}; }
   // The address in force: the port the system chose, if 0 was asked for.
   virtual Address address() const = 0;
-  // A pending accept ends with Errc::closed.
+  // A pending accept ends with Errc::closed. Connections accepted before live on; those that still
+  // wait are broken. Harmless when repeated.
   virtual void close() = 0;
 
  protected:
@@ -125,7 +130,8 @@ class Listener {
 struct ListenOptions {
   // Connections that may wait to be accepted.
   int backlog = 512;
-  // Lets every core listen on the same address; the system spreads connections over them.
+  // Lets every core listen on the same address; the system spreads connections over them. The
+  // address is still not shared with another process.
   bool shared_between_cores = false;
 };
 
@@ -139,7 +145,8 @@ class Transport {
   base::Result<std::unique_ptr<Listener>> listen(const Address& address) {
     return listen(address, ListenOptions{});
   }
-  // Errors: refused (nobody listens), timeout, cancelled, unavailable (no route).
+  // Errors: refused (nobody listens), timeout, cancelled, unavailable (no route), overloaded (out
+  // of descriptors or ports), invalid_argument (`from` is not an address of this machine).
   // `from` chooses the local address (its port may be 0), for hosts that have several.
   virtual Task<base::Result<std::unique_ptr<Stream>>> connect(Address address, Until until,
                                                               std::optional<Address> from) = 0;

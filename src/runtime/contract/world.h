@@ -57,9 +57,10 @@ class WorldTest : public testing::TestWithParam<WorldFactory> {
     EXPECT_TRUE(held_) << #__VA_ARGS__;                \
     if (!held_) co_return;                             \
   } while (false)
-// For a Result: shows its error.
-#define CO_ASSERT_OK(result)                                           \
+// For a Result, evaluated once: shows its error.
+#define CO_ASSERT_OK(...)                                              \
   do {                                                                 \
-    EXPECT_TRUE((result).has_value()) << (result).error().to_string(); \
-    if (!(result).has_value()) co_return;                              \
+    auto&& outcome_ = (__VA_ARGS__);                                   \
+    EXPECT_TRUE(outcome_.has_value()) << outcome_.error().to_string(); \
+    if (!outcome_.has_value()) co_return;                              \
   } while (false)
