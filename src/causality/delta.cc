@@ -1,0 +1,138 @@
+#include "causality/delta.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+#include "causality/limits.h"
+
+namespace helenus::causality {
+
+namespace {
+
+auto place_of(const CellChange& change) {
+  return std::tie(change.row, change.column);
+}
+
+// Sorts what a mutation changes and refuses what no delta may hold.
+base::Result<void> tidy(Mutation& mutation, Policy policy) {
+  using base::Errc;
+  using base::Error;
+  if (mutation.cells.empty() && mutation.scopes.empty()) {
+    return Error(Errc::invalid_argument, "the mutation changes nothing");
+  }
+  if (mutation.cells.size() > kCellsPerDeltaMax || mutation.scopes.size() > kScopesPerDeltaMax) {
+    return Error(Errc::invalid_argument, "the mutation has {} cells and {} scopes",
+                 mutation.cells.size(), mutation.scopes.size());
+  }
+  std::ranges::sort(mutation.cells, {}, place_of);
+  std::ranges::sort(mutation.scopes);
+  const auto twice = std::ranges::adjacent_find(mutation.cells, {}, place_of);
+  if (twice != mutation.cells.end()) {
+    return Error(Errc::invalid_argument, "column {} of a row is changed twice", twice->column);
+  }
+  const auto repeated = std::ranges::unique(mutation.scopes);
+  mutation.scopes.erase(repeated.begin(), repeated.end());
+  const auto increments =
+      std::ranges::count(mutation.cells, VersionKind::increment, &CellChange::kind);
+  const bool only_increments =
+      std::cmp_equal(increments, mutation.cells.size()) && mutation.scopes.empty();
+  if (increments > 0 && (policy != Policy::counter || !only_increments)) {
+    return Error(Errc::invalid_argument, "increments are mixed with other changes");
+  }
+  return {};
+}
+
+Version version_of(const Delta& delta, const CellChange& change) {
+  return {.dot = delta.dot,
+          .timestamp = delta.timestamp,
+          .kind = change.kind,
+          .expires = change.expires,
+          .amount = change.amount,
+          .value = change.value};
+}
+
+Version empty_version_of(const Delta& delta) {
+  return {.dot = delta.dot,
+          .timestamp = delta.timestamp,
+          .kind = VersionKind::empty,
+          .expires = {},
+          .amount = 0,
+          .value = {}};
+}
+
+}  // namespace
+
+base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
+                         Timestamp floor) {
+  TRY_VOID(tidy(mutation, policy));
+  const bool increments =
+      !mutation.cells.empty() && mutation.cells.front().kind == VersionKind::increment;
+  Context context{.epoch = epoch, .floor = kTimestampMin, .dots = {}};
+  if (mutation.context) {
+    TRY_VOID(check_claims(*mutation.context, actor, clock));
+    context = *std::move(mutation.context);
+    ASSERT(context.epoch <= epoch, "epoch {} of the context was not adopted", context.epoch);
+    context.epoch = epoch;
+  }
+  const bool takes_clock = !increments && (policy != Policy::siblings || context.dots.empty());
+  if (takes_clock) context.dots = join(context.dots, clock);
+  if (increments) context.dots = {};
+  if (policy == Policy::lww) {
+    context.floor = std::max(context.floor, floor);
+    if (context.floor == kTimestampMax) {
+      return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}", floor);
+    }
+    if (mutation.timestamp <= context.floor) {
+      mutation.timestamp = Timestamp{context.floor.value() + 1};
+    }
+  }
+  return Delta{.dot = event(clock, actor),
+               .context = std::move(context),
+               .timestamp = mutation.timestamp,
+               .operation = mutation.operation,
+               .cells = std::move(mutation.cells),
+               .scopes = std::move(mutation.scopes)};
+}
+
+PartitionStore fragment_of(const Delta& delta, Policy policy) {
+  PartitionStore fragment;
+  for (const CellChange& change : delta.cells) {
+    std::vector<Version> versions;
+    if (change.kind != VersionKind::empty || policy == Policy::lww) {
+      versions.push_back(version_of(delta, change));
+    }
+    fragment.absorb(change.row, change.column, CellStore(std::move(versions), delta.context.dots));
+  }
+  for (const Scope& scope : delta.scopes) {
+    std::vector<Version> versions;
+    if (policy == Policy::lww) versions.push_back(empty_version_of(delta));
+    fragment.absorb(ScopedStore{scope, CellStore(std::move(versions), delta.context.dots)});
+  }
+  return fragment;
+}
+
+Applied apply(Clock& clock, PartitionStore& memtable, const Delta& delta, Policy policy) {
+  if (clock.contains(delta.dot)) return Applied::before;
+  memtable.absorb(fragment_of(delta, policy));
+  clock.add(delta.dot);
+  return Applied::now;
+}
+
+bool holds_all_at_freeze(std::span<const FrozenFragment> inputs,
+                         std::span<const FrozenFragment> others) {
+  ASSERT(!inputs.empty());
+  const std::uint64_t instant = std::ranges::max(inputs, {}, &FrozenFragment::freeze).freeze;
+  return std::ranges::none_of(others, [&](const FrozenFragment& other) {
+    return other.freeze <= instant && other.may_hold_key;
+  });
+}
+
+}  // namespace helenus::causality
+
+fmt::format_context::iterator fmt::formatter<helenus::causality::Delta>::format(
+    const helenus::causality::Delta& delta, fmt::format_context& ctx) const {
+  return fmt::format_to(ctx.out(), "{} at {} after {}: {} cells, {} scopes", delta.dot,
+                        delta.timestamp, delta.context, delta.cells.size(), delta.scopes.size());
+}

@@ -1,0 +1,121 @@
+// Delta: what one mutation puts into the log and on the wire, and how it is born and applied.
+//
+// One dot and one context for the whole mutation, encoded once, however many cells it touches. A
+// write or a delete of a cell names the cell; a delete of a row, a range or the partition names a
+// scope; an increment names a cell and an amount, and has an empty context because it supersedes
+// nothing. Applying a delta reads nothing: it becomes a fragment that is merged with what is there.
+//
+//   delta                 version it adds            what its context does
+//   write                 value                      supersedes what it names, in its cells
+//   delete, 'lww'         empty                      the same; the empty version hides, by time,
+//                                                    what is concurrent, until it is stable
+//   delete, otherwise     none                       the same
+//   increment             increment                  (empty)
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "causality/clock.h"
+#include "causality/context.h"
+#include "causality/dot_store.h"
+
+namespace helenus::causality {
+
+// How a table settles concurrent versions. Fixed at creation.
+enum class Policy : std::uint8_t {
+  lww,       // the largest timestamp, when reading; timestamps extend causality
+  siblings,  // all of them, to the client
+  counter,   // their sum
+};
+
+// A client's name for one operation; carries a time (UUIDv7 or timeuuid).
+using OperationId = std::array<std::byte, 16>;
+
+// One cell of a mutation. `kind` empty is a delete of the cell.
+struct CellChange {
+  RowKey row;
+  ColumnId column;
+  VersionKind kind = VersionKind::value;
+  std::optional<WallTime> expires;
+  std::int64_t amount = 0;
+  base::Bytes value;
+  friend bool operator==(const CellChange&, const CellChange&) = default;
+};
+
+struct Delta {
+  Dot dot;
+  Context context;
+  Timestamp timestamp;
+  std::optional<OperationId> operation;
+  // Strictly ascending by (row, column).
+  std::vector<CellChange> cells;
+  // Row, range and partition deletes; strictly ascending.
+  std::vector<Scope> scopes;
+  friend bool operator==(const Delta&, const Delta&) = default;
+};
+
+// A mutation before it has a dot.
+struct Mutation {
+  // The client's context, when it gave one (authenticated and with its epoch adopted by now).
+  std::optional<Context> context;
+  // The driver's timestamp or the server's.
+  Timestamp timestamp;
+  std::optional<OperationId> operation;
+  std::vector<CellChange> cells;
+  std::vector<Scope> scopes;
+};
+
+// Mints the next dot of `actor` in `clock` and fixes the context at birth (S2):
+//   siblings   the client's context as it is, or everything the clock has seen
+//   lww        the client's united with everything the clock has seen, always (rule (a)); the
+//              timestamp is raised above `floor` and the context's own floor (rule (b))
+//   counter    a delete takes the clock; an increment takes nothing
+// `floor` is the largest timestamp of the unstable mutations of these cells that the clock covers;
+// they are in the mutation log (kTimestampMin when there are none).
+// Law: the context does not contain the dot; in an 'lww' table the timestamp exceeds that of every
+// unstable mutation the context covers.
+// Errors: invalid_argument for a context that claims dots never minted here, for a mutation that
+// changes nothing, names a cell twice, mixes increments with other changes or exceeds the limits,
+// and when no larger timestamp is left.
+base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
+                         Timestamp floor);
+
+// The delta as a fragment: what a memtable merges. Law: merging the fragments of a set of deltas in
+// any order, in any grouping, any number of times gives one result.
+PartitionStore fragment_of(const Delta& delta, Policy policy);
+
+enum class Applied : std::uint8_t { now, before };
+
+// Applies a delta to a replica (S3): nothing when its dot is in the clock; otherwise merges its
+// fragment into the memtable, without reading older fragments, and adds the dot. The memtable keeps
+// the whole context: stripping here gives false siblings.
+Applied apply(Clock& clock, PartitionStore& memtable, const Delta& delta, Policy policy);
+
+// One fragment of a key that was frozen: a frozen memtable or an sstable.
+struct FrozenFragment {
+  // Freezes of a replica are numbered; a later freeze has a larger number.
+  std::uint64_t freeze = 0;
+  // False when the fragment surely has nothing of the key, nor a scope that the key lies in.
+  bool may_hold_key = true;
+};
+
+// Whether a merge of `inputs` (of one key, none empty) holds every fragment of the key that existed
+// at the instant T, the freeze of the newest input; `others` are the frozen fragments left out.
+// Only then may the result be stripped, and only against the durable base of the clock *at T*; only
+// then may stable versions be dropped, and only those stable *at T* (S3, docs/adr/0013). The flush
+// of a memtable is the merge of that one fragment.
+bool holds_all_at_freeze(std::span<const FrozenFragment> inputs,
+                         std::span<const FrozenFragment> others);
+
+}  // namespace helenus::causality
+
+template <>
+struct fmt::formatter<helenus::causality::Delta> : fmt::formatter<std::string> {
+  fmt::format_context::iterator format(const helenus::causality::Delta& delta,
+                                       fmt::format_context& ctx) const;
+};

@@ -1,0 +1,219 @@
+#include "causality/delta.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "causality/generators.h"
+#include "causality/resolve.h"
+
+namespace helenus::causality {
+namespace {
+
+using testing::any_dot;
+using testing::delta_of;
+
+const ActorId kHere = actor_of(1, 1);
+const ActorId kThere = actor_of(2, 1);
+
+base::Bytes text(std::string_view letters) {
+  return base::Bytes::copy_of(letters);
+}
+CellChange put(std::string_view row, std::string_view value, std::uint32_t column = 0) {
+  CellChange change;
+  change.row = text(row);
+  change.column = ColumnId{column};
+  change.value = text(value);
+  return change;
+}
+Mutation write(std::vector<CellChange> cells, std::int64_t timestamp = 10) {
+  Mutation mutation;
+  mutation.timestamp = Timestamp{timestamp};
+  mutation.cells = std::move(cells);
+  return mutation;
+}
+base::Result<Delta> minted(Clock& clock, Policy policy, Mutation mutation,
+                           Timestamp floor = kTimestampMin) {
+  return mint(clock, kHere, Epoch{1}, policy, std::move(mutation), floor);
+}
+
+TEST(Mint, ABlindWriteHasSeenWhatItsReplicaHasSeenAndNotItself) {
+  Clock clock;
+  clock.add(DotRange{kThere, 1, 3});
+  clock.add(Dot{kThere, 7});
+  const Clock before = clock;
+  const Delta delta = minted(clock, Policy::siblings, write({put("k", "v")})).value();
+  EXPECT_EQ(delta.context.dots, before);
+  EXPECT_EQ(delta.dot, (Dot{kHere, 1}));
+  EXPECT_TRUE(clock.contains(delta.dot));
+}
+
+TEST(Mint, ASiblingsTableTakesTheClientsContextAsItIs) {
+  Clock clock;
+  clock.add(Dot{kThere, 1});
+  Mutation mutation = write({put("k", "v")});
+  mutation.context.emplace().dots.add(Dot{actor_of(3, 1), 1});
+  const Clock given = mutation.context->dots;
+  EXPECT_EQ(minted(clock, Policy::siblings, mutation)->context.dots, given);
+}
+
+TEST(Mint, AnLwwTableUnitesTheClientsContextWithItsOwn) {
+  Clock clock;
+  clock.add(Dot{kThere, 1});
+  Mutation mutation = write({put("k", "v")});
+  mutation.context.emplace().dots.add(Dot{actor_of(3, 1), 1});
+  const Clock context = minted(clock, Policy::lww, mutation)->context.dots;
+  EXPECT_TRUE(context.contains({kThere, 1}) && context.contains({actor_of(3, 1), 1}));
+}
+
+TEST(Mint, RaisesTheTimestampAboveEveryFloor) {
+  Clock clock;
+  EXPECT_EQ(minted(clock, Policy::lww, write({put("k", "v")}, 10))->timestamp, Timestamp{10});
+  EXPECT_EQ(minted(clock, Policy::lww, write({put("k", "v")}, 10), Timestamp{10})->timestamp,
+            Timestamp{11});
+  Mutation mutation = write({put("k", "v")}, 10);
+  mutation.context.emplace().floor = Timestamp{99};
+  EXPECT_EQ(minted(clock, Policy::lww, mutation)->timestamp, Timestamp{100});
+}
+
+TEST(Mint, RefusesWhatNoDeltaMayHold) {
+  Clock clock;
+  const auto refused = [&](Policy policy, Mutation mutation, Timestamp floor = kTimestampMin) {
+    const Clock before = clock;
+    const bool failed =
+        minted(clock, policy, std::move(mutation), floor).failed_with(base::Errc::invalid_argument);
+    return failed && clock == before;
+  };
+  EXPECT_TRUE(refused(Policy::lww, write({})));
+  EXPECT_TRUE(refused(Policy::lww, write({put("k", "v"), put("k", "w")})));
+  CellChange increment = put("k", "");
+  increment.kind = VersionKind::increment;
+  EXPECT_TRUE(refused(Policy::lww, write({increment})));
+  EXPECT_TRUE(refused(Policy::counter, write({increment, put("l", "v")})));
+  EXPECT_TRUE(refused(Policy::lww, write({put("k", "v")}), kTimestampMax));
+  Mutation from_the_future = write({put("k", "v")});
+  from_the_future.context.emplace().dots.add(Dot{kHere, 5});
+  EXPECT_TRUE(refused(Policy::siblings, from_the_future));
+  EXPECT_TRUE(refused(Policy::lww, write(std::vector<CellChange>(70'000, put("k", "v")))));
+}
+
+TEST(Mint, AnIncrementSupersedesNothing) {
+  Clock clock;
+  PartitionStore store;
+  Clock applied;
+  CellChange increment = put("k", "");
+  increment.kind = VersionKind::increment;
+  for (const std::int64_t amount : {5, 7, -2}) {
+    increment.amount = amount;
+    const Delta delta = minted(clock, Policy::counter, write({increment})).value();
+    EXPECT_TRUE(delta.context.dots.empty());
+    EXPECT_EQ(apply(applied, store, delta, Policy::counter), Applied::now);
+    EXPECT_EQ(apply(applied, store, delta, Policy::counter), Applied::before);
+  }
+  EXPECT_EQ(counter_value(store.cell(text("k"), ColumnId{0})), 10);
+  CellChange reset = put("k", "");
+  reset.kind = VersionKind::empty;
+  apply(applied, store, minted(clock, Policy::counter, write({reset})).value(), Policy::counter);
+  EXPECT_EQ(counter_value(store.cell(text("k"), ColumnId{0})), 0);
+}
+
+TEST(Apply, ADeleteLeavesAnEmptyVersionOnlyInAnLwwTable) {
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    Clock clock;
+    Mutation mutation = write({});
+    mutation.scopes = {row_scope(text("k"))};
+    const Delta delta = minted(clock, policy, mutation).value();
+    const CellStore cell = fragment_of(delta, policy).cell(text("k"), ColumnId{3});
+    EXPECT_EQ(cell.versions().size(), policy == Policy::lww ? 1U : 0U);
+  }
+}
+
+TEST(Apply, ALateVersionIsNotAddedUnderAContextThatNamesIt) {
+  Clock writer;
+  const Delta first = minted(writer, Policy::siblings, write({put("k", "v")})).value();
+  const Delta second = minted(writer, Policy::siblings, write({put("k", "w")})).value();
+  Clock clock;
+  PartitionStore store;
+  apply(clock, store, second, Policy::siblings);
+  apply(clock, store, first, Policy::siblings);
+  const CellStore cell = store.cell(text("k"), ColumnId{0});
+  ASSERT_EQ(cell.versions().size(), 1U);
+  EXPECT_EQ(cell.versions()[0].dot, second.dot);
+  EXPECT_EQ(clock.base_of(kHere), 2U);
+}
+
+TEST(Strip, NeedsEveryFragmentOfTheKeyThatExistedAtTheNewestInputsFreeze) {
+  const FrozenFragment oldest{.freeze = 1, .may_hold_key = true};
+  const FrozenFragment middle{.freeze = 2, .may_hold_key = true};
+  const FrozenFragment newest{.freeze = 3, .may_hold_key = true};
+  const FrozenFragment without{.freeze = 1, .may_hold_key = false};
+  using Fragments = std::vector<FrozenFragment>;
+  EXPECT_TRUE(holds_all_at_freeze(Fragments{oldest, middle}, Fragments{newest}));
+  EXPECT_FALSE(holds_all_at_freeze(Fragments{oldest, newest}, Fragments{middle}));
+  EXPECT_FALSE(holds_all_at_freeze(Fragments{newest}, Fragments{oldest}));
+  EXPECT_TRUE(holds_all_at_freeze(Fragments{newest}, Fragments{without}));
+}
+
+TEST(Delta, PrintsForPeople) {
+  Clock clock;
+  const Delta delta = minted(clock, Policy::lww, write({put("k", "v")})).value();
+  EXPECT_EQ(fmt::format("{}", delta), "1.1:1 at 10 after {} in epoch 1: 1 cells, 0 scopes");
+}
+
+RC_GTEST_PROP(DeltaLaws, FragmentsMergeInAnyOrderAndGroupingToOneResult, ()) {
+  const auto chosen = *rc::gen::container<std::set<Dot>>(any_dot());
+  std::vector<Dot> dots(chosen.begin(), chosen.end());
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    PartitionStore straight;
+    for (const Dot& dot : dots) straight.absorb(fragment_of(delta_of(dot), policy));
+    // Two replicas get them in other orders, one of them twice, into two memtables each.
+    std::vector<Dot> shuffled = dots;
+    for (std::size_t i = shuffled.size(); i > 1; --i) {
+      std::swap(shuffled[i - 1], shuffled[*rc::gen::inRange<std::size_t>(0, i)]);
+    }
+    const auto split = *rc::gen::inRange<std::size_t>(0, shuffled.size() + 1);
+    PartitionStore older;
+    PartitionStore newer;
+    for (std::size_t i = 0; i < shuffled.size(); ++i) {
+      (i < split ? older : newer).absorb(fragment_of(delta_of(shuffled[i]), policy));
+    }
+    newer.absorb(older);
+    newer.absorb(older);
+    RC_ASSERT(newer == straight);
+  }
+}
+
+RC_GTEST_PROP(DeltaLaws, ApplyingIsIdempotentAndClaimsExactlyItsDot, ()) {
+  Clock clock;
+  PartitionStore memtable;
+  const auto dots = *rc::gen::container<std::vector<Dot>>(any_dot());
+  for (const Dot& dot : dots) {
+    const bool known = clock.contains(dot);
+    RC_ASSERT(apply(clock, memtable, delta_of(dot), Policy::lww) ==
+              (known ? Applied::before : Applied::now));
+  }
+  for (const Dot& dot : testing::universe()) {
+    RC_ASSERT(clock.contains(dot) == (std::ranges::find(dots, dot) != dots.end()));
+  }
+}
+
+RC_GTEST_PROP(DeltaLaws, StrippingAWholeMergeKeepsWhatEveryCellShows, ()) {
+  Clock clock;
+  PartitionStore whole;
+  for (const Dot& dot : *rc::gen::container<std::set<Dot>>(any_dot())) {
+    apply(clock, whole, delta_of(dot), Policy::siblings);
+  }
+  PartitionStore stripped = whole;
+  stripped.strip(base(clock));
+  for (const char* row : {"a", "b", "c"}) {
+    for (const std::uint32_t column : {0U, 1U}) {
+      const CellStore before = whole.cell(text(row), ColumnId{column});
+      const CellStore after = stripped.cell(text(row), ColumnId{column});
+      RC_ASSERT(std::ranges::equal(before.versions(), after.versions()));
+      RC_ASSERT(fill(before, clock) == fill(after, clock));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace helenus::causality

@@ -1,0 +1,208 @@
+#include "causality/dot_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace helenus::causality {
+
+CellStore::CellStore(std::vector<Version> versions, Clock context)
+    : versions_(std::move(versions)), context_(std::move(context)) {
+  std::ranges::sort(versions_, {}, &Version::dot);
+  for (std::size_t i = 0; i < versions_.size(); ++i) {
+    ASSERT(i == 0 || versions_[i - 1].dot != versions_[i].dot);
+    ASSERT(!context_.contains(versions_[i].dot), "{} is in its own context", versions_[i].dot);
+  }
+}
+
+const Version* CellStore::find(const Dot& dot) const {
+  const auto at = std::ranges::lower_bound(versions_, dot, {}, &Version::dot);
+  return at != versions_.end() && at->dot == dot ? &*at : nullptr;
+}
+
+void CellStore::add(Version version) {
+  ASSERT(!context_.contains(version.dot), "{} is superseded here", version.dot);
+  const auto at = std::ranges::lower_bound(versions_, version.dot, {}, &Version::dot);
+  ASSERT(at == versions_.end() || at->dot != version.dot, "{} is here already", version.dot);
+  versions_.insert(at, std::move(version));
+}
+
+void CellStore::discard(const Clock& seen) {
+  std::erase_if(versions_, [&](const Version& version) { return seen.contains(version.dot); });
+  context_ = context_.empty() ? seen : join(context_, seen);
+}
+
+void CellStore::absorb(const CellStore& other) {
+  if (!other.context_.empty()) {
+    std::erase_if(versions_,
+                  [&](const Version& version) { return other.context_.contains(version.dot); });
+  }
+  for (const Version& version : other.versions_) {
+    if (context_.contains(version.dot)) continue;
+    const auto at = std::ranges::lower_bound(versions_, version.dot, {}, &Version::dot);
+    if (at != versions_.end() && at->dot == version.dot) {
+      ASSERT_SLOW(*at == version, "the dot {} has two versions", version.dot);
+      continue;
+    }
+    versions_.insert(at, version);
+  }
+  if (!other.context_.empty()) {
+    context_ = context_.empty() ? other.context_ : join(context_, other.context_);
+  }
+}
+
+void CellStore::strip(const Clock& known) {
+  if (!context_.empty()) context_ = subtract(context_, known);
+}
+
+void CellStore::forget(std::span<const Dot> dots) {
+  std::erase_if(versions_, [&](const Version& version) {
+    return std::ranges::find(dots, version.dot) != dots.end();
+  });
+}
+
+CellStore sync(const CellStore& a, const CellStore& b) {
+  CellStore both = a;
+  both.absorb(b);
+  return both;
+}
+
+CellStore strip(CellStore store, const Clock& known) {
+  store.strip(known);
+  return store;
+}
+
+CellStore fill(CellStore store, const Clock& clock) {
+  Clock context = join(store.context(), clock);
+  std::vector<Version> versions(store.versions().begin(), store.versions().end());
+  for (const Version& version : versions) context.remove(version.dot);
+  return CellStore(std::move(versions), std::move(context));
+}
+
+bool Scope::contains(const Scope& other) const {
+  const bool begins = !from || (other.from && *from <= *other.from);
+  const bool ends = !to || (other.to && *other.to <= *to);
+  return begins && ends;
+}
+
+Scope row_scope(const RowKey& row) {
+  base::Buffer after(row.size() + 1);
+  after.append(row.view());
+  after.push_back(std::byte{0});
+  return {row, std::move(after).freeze()};
+}
+
+const CellStore& RowStore::cell(ColumnId column) const {
+  static const CellStore kNothing;
+  const auto at = cells_.find(column);
+  return at == cells_.end() ? kNothing : at->second;
+}
+
+void RowStore::absorb(ColumnId column, const CellStore& cell) {
+  if (!cell.empty()) cells_[column].absorb(cell);
+}
+
+void RowStore::absorb(const RowStore& other) {
+  for (const auto& [column, cell] : other.cells_) absorb(column, cell);
+}
+
+void RowStore::strip(const Clock& known) {
+  for (auto& [column, cell] : cells_) cell.strip(known);
+  std::erase_if(cells_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+void RowStore::drop_superseded(const Clock& seen) {
+  if (seen.empty()) return;
+  for (auto& [column, cell] : cells_) {
+    std::vector<Dot> gone;
+    for (const Version& version : cell.versions()) {
+      if (seen.contains(version.dot)) gone.push_back(version.dot);
+    }
+    cell.forget(gone);
+  }
+  std::erase_if(cells_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+void RowStore::forget(ColumnId column, std::span<const Dot> dots) {
+  const auto at = cells_.find(column);
+  if (at == cells_.end()) return;
+  at->second.forget(dots);
+  if (at->second.empty()) cells_.erase(at);
+}
+
+Clock context_of_read(std::span<const CellStore* const> cells, const Clock& clock) {
+  Clock common;
+  bool first = true;
+  for (const CellStore* cell : cells) {
+    Clock reflected = cell->context();
+    for (const Version& version : cell->versions()) reflected.add(version.dot);
+    common = first ? std::move(reflected) : meet(common, reflected);
+    first = false;
+  }
+  return join(common, clock);
+}
+
+CellStore PartitionStore::cell(const RowKey& row, ColumnId column) const {
+  CellStore found;
+  if (const auto at = rows_.find(row); at != rows_.end()) found = at->second.cell(column);
+  for (const ScopedStore& scoped : scoped_) {
+    if (scoped.scope.contains(row)) found.absorb(scoped.store);
+  }
+  return found;
+}
+
+void PartitionStore::absorb(const RowKey& row, ColumnId column, const CellStore& cell) {
+  if (!cell.empty()) rows_[row].absorb(column, cell);
+}
+
+void PartitionStore::absorb(const ScopedStore& scoped) {
+  if (scoped.store.empty()) return;
+  const auto at = std::ranges::lower_bound(scoped_, scoped.scope, {}, &ScopedStore::scope);
+  if (at != scoped_.end() && at->scope == scoped.scope) {
+    at->store.absorb(scoped.store);
+  } else {
+    scoped_.insert(at, scoped);
+  }
+}
+
+void PartitionStore::absorb(const PartitionStore& other) {
+  for (const auto& [row, store] : other.rows_) rows_[row].absorb(store);
+  for (const ScopedStore& scoped : other.scoped_) absorb(scoped);
+}
+
+void PartitionStore::settle() {
+  for (const ScopedStore& scoped : scoped_) {
+    for (auto& [row, store] : rows_) {
+      if (scoped.scope.contains(row)) store.drop_superseded(scoped.store.context());
+    }
+  }
+  std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+void PartitionStore::strip(const Clock& known) {
+  settle();
+  for (auto& [row, store] : rows_) {
+    Clock spared = known;
+    for (const ScopedStore& scoped : scoped_) {
+      if (!scoped.scope.contains(row)) continue;
+      for (const Version& version : scoped.store.versions()) spared.remove(version.dot);
+    }
+    store.strip(spared);
+  }
+  for (ScopedStore& scoped : scoped_) scoped.store.strip(known);
+  std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
+}
+
+void PartitionStore::forget(const RowKey& row, ColumnId column, std::span<const Dot> dots) {
+  if (const auto at = rows_.find(row); at != rows_.end()) at->second.forget(column, dots);
+}
+
+void PartitionStore::forget_scoped(std::span<const Dot> dots) {
+  for (ScopedStore& scoped : scoped_) scoped.store.forget(dots);
+  std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
+  std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
+}
+
+}  // namespace helenus::causality

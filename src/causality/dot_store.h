@@ -1,0 +1,196 @@
+// Dot stores: the versions of a cell, a row and a partition with the context they were written in,
+// and the paper's verbs on them.
+//
+// A store is a set of versions, each under its dot, and a context: dots known to be superseded
+// *here*. It is at once what a whole replica holds for a cell, what one LSM fragment holds of it,
+// and what one write adds to it: they differ only in how much they hold, and all meet by `sync`.
+//
+// Invariant: no version's dot is in its store's own context (S3: the dot is apart from the
+// context). A version then survives a sync exactly when no context on either side names it, and
+// sync is commutative, associative and idempotent: fragments merge in any order.
+//
+// A range-scoped delete is a cell store that holds for every cell in its scope.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "causality/clock.h"
+#include "causality/dot.h"
+
+namespace helenus::causality {
+
+enum class VersionKind : std::uint8_t {
+  value,
+  empty,      // a delete in an 'lww' table: hides concurrent older versions until it is stable
+  increment,  // adds `amount`; supersedes nothing
+};
+
+struct Version {
+  Dot dot;
+  Timestamp timestamp;
+  VersionKind kind = VersionKind::value;
+  // After this moment a reader sees nothing; absent for ever-lasting versions.
+  std::optional<WallTime> expires;
+  std::int64_t amount = 0;
+  base::Bytes value;
+  friend bool operator==(const Version&, const Version&) = default;
+};
+
+// The versions of one cell.
+class CellStore {
+ public:
+  CellStore() = default;
+  // Requires: no version's dot is in the context; dots differ.
+  CellStore(std::vector<Version> versions, Clock context);
+
+  bool empty() const { return versions_.empty() && context_.empty(); }
+  // Ascending by dot.
+  std::span<const Version> versions() const { return versions_; }
+  const Clock& context() const { return context_; }
+  const Version* find(const Dot& dot) const;
+
+  friend bool operator==(const CellStore&, const CellStore&) = default;
+
+  // Adds a version that happened after everything the store holds dots of. Law: afterwards the
+  // version is there and nothing else changed. Requires: its dot is neither a version's nor in the
+  // context.
+  void add(Version version);
+  // Drops the versions that `seen` names and remembers that they are superseded. Law: discard(seen)
+  // is sync with an empty store whose context is `seen`; discarding twice is discarding once.
+  void discard(const Clock& seen);
+  // Merges another store of the same cell into this one. Law: see sync below.
+  void absorb(const CellStore& other);
+  // Forgets the part of the context that `known` covers. Law: fill(strip(s, c), c') = fill(s, c')
+  // for every c' that covers c; the versions do not change, so no reader sees a difference.
+  // When it is allowed: holds_all_at_freeze in delta.h; `known` is the durable *base* of the
+  // replica's clock at the instant T, never a newer clock.
+  void strip(const Clock& known);
+  // Takes versions out without a trace: their dots must be covered by the clock the store will be
+  // filled with. For drops at stability alone; see resolve.h.
+  void forget(std::span<const Dot> dots);
+
+ private:
+  std::vector<Version> versions_;
+  Clock context_;
+};
+
+// Both stores together: the union of the versions that neither context names, the union of the
+// contexts. Law: commutative, associative, idempotent; the empty store is neutral. Requires: I0,
+// one dot is one version in both.
+CellStore sync(const CellStore& a, const CellStore& b);
+
+// `store` without the part of its context that `known` covers; see CellStore::strip.
+CellStore strip(CellStore store, const Clock& known);
+
+// What may be sent of a cell: the store with everything the sender's clock has seen in its context,
+// live dots apart. `store` is the merge of *all* fragments and `clock` the sender's whole clock of
+// that very moment, all actors, exceptions too (S4). Law: sync(fill(a, ca), fill(b, cb)) holds a
+// version iff both have it, or one has it and the other's clock has not seen its dot.
+CellStore fill(CellStore store, const Clock& clock);
+
+// Cells of a row by column, and what a clustering key orders rows by.
+using ColumnId = base::Strong<struct ColumnIdTag, std::uint32_t>;
+using RowKey = base::Bytes;
+
+// The rows from `from` up to but not including `to`; an absent bound is none. A row delete is the
+// scope from its key to its key followed by a zero byte; a partition delete has no bounds.
+struct Scope {
+  std::optional<RowKey> from;
+  std::optional<RowKey> to;
+  bool contains(const RowKey& row) const { return (!from || *from <= row) && (!to || row < *to); }
+  // Whether every row of `other` is here too.
+  bool contains(const Scope& other) const;
+  friend auto operator<=>(const Scope&, const Scope&) = default;
+};
+Scope row_scope(const RowKey& row);
+
+// One cell store for every cell of the rows in its scope: a row, range or partition delete.
+struct ScopedStore {
+  Scope scope;
+  CellStore store;
+  friend bool operator==(const ScopedStore&, const ScopedStore&) = default;
+};
+
+// The cells of one row.
+class RowStore {
+ public:
+  bool empty() const { return cells_.empty(); }
+  const std::map<ColumnId, CellStore>& cells() const { return cells_; }
+  // The store of a column; empty when there is none.
+  const CellStore& cell(ColumnId column) const;
+
+  void absorb(ColumnId column, const CellStore& cell);
+  void absorb(const RowStore& other);
+  void strip(const Clock& known);
+  // Takes out the versions that `seen` names without remembering it: a scope remembers it.
+  void drop_superseded(const Clock& seen);
+  void forget(ColumnId column, std::span<const Dot> dots);
+
+  friend bool operator==(const RowStore&, const RowStore&) = default;
+
+ private:
+  std::map<ColumnId, CellStore> cells_;
+};
+
+// What a client may be given as the context of a row it read, so that one context serves a write of
+// several cells: the dots that *every* cell read reflects. `clock` is the clock the cells were read
+// with; a dot that only some of the cells know (a superseded one in a cell's own context, a version
+// that read repair brought) is left out, or a write of both cells would overwrite a version its
+// writer never saw (docs/adr/0011).
+Clock context_of_read(std::span<const CellStore* const> cells, const Clock& clock);
+
+// A partition, or a fragment of one: rows and range-scoped deletes.
+class PartitionStore {
+ public:
+  bool empty() const { return rows_.empty() && scoped_.empty(); }
+  const std::map<RowKey, RowStore>& rows() const { return rows_; }
+  std::span<const ScopedStore> scoped() const { return scoped_; }
+
+  // What this fragment knows of one cell: its own store and those of all scopes it lies in.
+  CellStore cell(const RowKey& row, ColumnId column) const;
+
+  void absorb(const RowKey& row, ColumnId column, const CellStore& cell);
+  void absorb(const ScopedStore& scoped);
+  // Law: commutative, associative, idempotent, as sync is for every cell.
+  void absorb(const PartitionStore& other);
+  // Lets every scope act on the rows stored beside it. Law: no cell() changes.
+  void settle();
+  // Strips every cell and every scope. The caller vouches that this store is the merge of every
+  // fragment of the *partition* that existed at T (holds_all_at_freeze in delta.h). Law: no
+  // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be
+  // taken out for one cell alone, so a cell's context goes on naming those that it supersedes.
+  void strip(const Clock& known);
+  // Takes versions of one cell, or of all scopes, out without a trace; see CellStore::forget.
+  void forget(const RowKey& row, ColumnId column, std::span<const Dot> dots);
+  void forget_scoped(std::span<const Dot> dots);
+
+  friend bool operator==(const PartitionStore&, const PartitionStore&) = default;
+
+ private:
+  std::map<RowKey, RowStore> rows_;
+  // Ascending by scope, one entry a scope.
+  std::vector<ScopedStore> scoped_;
+};
+
+}  // namespace helenus::causality
+
+template <>
+struct fmt::formatter<helenus::causality::Version> : fmt::formatter<std::string> {
+  fmt::format_context::iterator format(const helenus::causality::Version& version,
+                                       fmt::format_context& ctx) const;
+};
+template <>
+struct fmt::formatter<helenus::causality::CellStore> : fmt::formatter<std::string> {
+  fmt::format_context::iterator format(const helenus::causality::CellStore& cell,
+                                       fmt::format_context& ctx) const;
+};
+template <>
+struct fmt::formatter<helenus::causality::Scope> : fmt::formatter<std::string> {
+  fmt::format_context::iterator format(const helenus::causality::Scope& scope,
+                                       fmt::format_context& ctx) const;
+};

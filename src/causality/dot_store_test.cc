@@ -1,0 +1,179 @@
+#include "causality/dot_store.h"
+
+#include <gtest/gtest.h>
+
+#include "causality/generators.h"
+#include "causality/resolve.h"
+
+namespace helenus::causality {
+namespace {
+
+using testing::any_cell;
+using testing::any_clock;
+using testing::any_dot;
+using testing::version_of;
+
+const Dot kFirst{actor_of(1, 1), 1};
+const Dot kSecond{actor_of(2, 1), 1};
+
+CellStore cell_with(const Dot& dot) {
+  return CellStore({version_of(dot, false)}, {});
+}
+
+TEST(CellStore, AWriteThatHasSeenAnotherReplacesIt) {
+  CellStore cell = cell_with(kFirst);
+  Clock seen;
+  seen.add(kFirst);
+  cell.discard(seen);
+  cell.add(version_of(kSecond, false));
+  ASSERT_EQ(cell.versions().size(), 1U);
+  EXPECT_EQ(cell.versions()[0].dot, kSecond);
+  cell.absorb(cell_with(kFirst));
+  EXPECT_EQ(cell.versions().size(), 1U) << "the superseded version arrived again and came back";
+}
+
+TEST(CellStore, ConcurrentWritesStaySiblings) {
+  EXPECT_EQ(sync(cell_with(kFirst), cell_with(kSecond)).versions().size(), 2U);
+}
+
+TEST(CellStore, AnAbsentVersionUnderAClockThatSawItIsADelete) {
+  Clock clock;
+  clock.add(kFirst);
+  const CellStore nothing = fill({}, clock);
+  EXPECT_TRUE(sync(cell_with(kFirst), nothing).versions().empty());
+}
+
+TEST(CellStore, ALiveVersionOfAClosedActorSurvivesFillAndSync) {
+  Clock clock;
+  clock.close(kFirst.actor);
+  const CellStore sent = fill(cell_with(kFirst), clock);
+  ASSERT_EQ(sent.versions().size(), 1U);
+  EXPECT_FALSE(sent.context().contains(kFirst));
+  EXPECT_TRUE(sent.context().contains({kFirst.actor, 2})) << "its other dots are superseded";
+  EXPECT_EQ(sync(sent, cell_with(kFirst)).versions().size(), 1U);
+  EXPECT_TRUE(sync(sent, cell_with({kFirst.actor, 2})).find({kFirst.actor, 2}) == nullptr);
+}
+
+TEST(CellStoreDeathTest, ADotIsNeverInItsOwnContext) {
+  Clock context;
+  context.add(kFirst);
+  EXPECT_DEATH(CellStore({version_of(kFirst, false)}, context), "own context");
+}
+
+TEST(RowContext, NamesOnlyDotsThatEveryCellReflects) {
+  // A write X of the first cell had seen W, a write of both cells that has not arrived here.
+  const Dot w{actor_of(1, 1), 1};
+  const Dot x{actor_of(2, 1), 1};
+  Clock seen_by_x;
+  seen_by_x.add(w);
+  const CellStore first({version_of(x, false)}, seen_by_x);
+  const CellStore second;
+  Clock clock;
+  clock.add(x);
+  const CellStore* const both[] = {&first, &second};
+  EXPECT_FALSE(context_of_read(both, clock).contains(w))
+      << "a write of both cells would overwrite W's second cell unseen";
+  const CellStore* const one[] = {&first};
+  EXPECT_TRUE(context_of_read(one, clock).contains(w));
+}
+
+TEST(Scope, OfARowIsThatRowAlone) {
+  const Scope scope = row_scope(base::Bytes::copy_of("b"));
+  EXPECT_TRUE(scope.contains(base::Bytes::copy_of("b")));
+  EXPECT_FALSE(scope.contains(base::Bytes::copy_of("a")));
+  EXPECT_FALSE(scope.contains(base::Bytes::copy_of("ba")));
+  EXPECT_TRUE(Scope{}.contains(scope));
+  EXPECT_FALSE(scope.contains(Scope{}));
+}
+
+TEST(PartitionStore, ARangeDeleteHoldsForEveryCellInItsScope) {
+  PartitionStore partition;
+  const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
+  partition.absorb(row("a"), ColumnId{0}, cell_with(kFirst));
+  partition.absorb(row("c"), ColumnId{0}, cell_with(kFirst));
+  Clock seen;
+  seen.add(kFirst);
+  partition.absorb(ScopedStore{{row("b"), row("d")}, CellStore({}, seen)});
+  EXPECT_EQ(partition.cell(row("a"), ColumnId{0}).versions().size(), 1U);
+  EXPECT_TRUE(partition.cell(row("c"), ColumnId{0}).versions().empty());
+  EXPECT_EQ(partition.cell(row("c"), ColumnId{7}).context(), seen);
+}
+
+TEST(CellStore, PrintsForPeople) {
+  Version version = version_of(kFirst, false);
+  version.value = base::Bytes::copy_of("hello");
+  version.timestamp = Timestamp{5};
+  version.expires.reset();
+  EXPECT_EQ(fmt::format("{}", CellStore({version}, {})), "[1.1:1@5='hello'] after {}");
+  EXPECT_EQ(fmt::format("{}", Scope{}), "rows all up to the end");
+}
+
+RC_GTEST_PROP(CellStoreLaws, SyncIsCommutativeAssociativeIdempotent, ()) {
+  const CellStore a = *any_cell();
+  const CellStore b = *any_cell();
+  const CellStore c = *any_cell();
+  RC_ASSERT(sync(a, b) == sync(b, a));
+  RC_ASSERT(sync(a, sync(b, c)) == sync(sync(a, b), c));
+  RC_ASSERT(sync(a, a) == a);
+  RC_ASSERT(sync(a, {}) == a);
+}
+
+RC_GTEST_PROP(CellStoreLaws, DiscardIsSyncWithNothingThatHasSeenIt, ()) {
+  CellStore cell = *any_cell();
+  const Clock seen = *any_clock();
+  const CellStore want = sync(cell, CellStore({}, seen));
+  cell.discard(seen);
+  RC_ASSERT(cell == want);
+  cell.discard(seen);
+  RC_ASSERT(cell == want);
+}
+
+RC_GTEST_PROP(CellStoreLaws, FillAfterStripLosesNothing, ()) {
+  const CellStore cell = *any_cell();
+  const Clock known = base(*any_clock());
+  const Clock later = join(known, *any_clock());
+  // A replica's clock never claims a version that is not there: the live ones are what is left.
+  RC_ASSERT(fill(strip(cell, known), later) == fill(cell, later));
+}
+
+RC_GTEST_PROP(CellStoreLaws, StripNeverChangesWhatAReaderSees, ()) {
+  const CellStore cell = *any_cell();
+  const CellStore stripped = strip(cell, base(*any_clock()));
+  RC_ASSERT(std::ranges::equal(stripped.versions(), cell.versions()));
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    RC_ASSERT(visible(stripped, policy, WallTime{3}).size() ==
+              visible(cell, policy, WallTime{3}).size());
+  }
+}
+
+RC_GTEST_PROP(CellStoreLaws, FilledStoresMeetAsThePaperSaysObjectsDo, ()) {
+  const CellStore a = *any_cell(true, false);
+  const CellStore b = *any_cell(true, false);
+  const Clock clock_a = join(*any_clock(), a.context());
+  const Clock clock_b = join(*any_clock(), b.context());
+  const CellStore met = sync(fill(a, clock_a), fill(b, clock_b));
+  for (const Dot& dot : testing::universe()) {
+    const bool in_a = a.find(dot) != nullptr;
+    const bool in_b = b.find(dot) != nullptr;
+    const bool survives =
+        (in_a && in_b) || (in_a && !clock_b.contains(dot)) || (in_b && !clock_a.contains(dot));
+    RC_ASSERT((met.find(dot) != nullptr) == survives);
+  }
+}
+
+RC_GTEST_PROP(CellStoreLaws, ContextOfARowReadIsReflectedInEveryCell, ()) {
+  const CellStore a = *any_cell();
+  const CellStore b = *any_cell();
+  const Clock clock = *any_clock();
+  const CellStore* const cells[] = {&a, &b};
+  const Clock context = context_of_read(cells, clock);
+  for (const Dot& dot : testing::universe()) {
+    const auto reflects = [&](const CellStore& cell) {
+      return cell.find(dot) != nullptr || cell.context().contains(dot);
+    };
+    RC_ASSERT(context.contains(dot) == (clock.contains(dot) || (reflects(a) && reflects(b))));
+  }
+}
+
+}  // namespace
+}  // namespace helenus::causality

@@ -1,0 +1,44 @@
+// How dot stores read for people.
+#include "causality/dot_store.h"
+
+namespace {
+
+std::string shown(const helenus::base::Bytes& bytes) {
+  for (const char letter : bytes.text()) {
+    if (letter < ' ' || letter > '~') return "0x" + helenus::base::to_hex(bytes.view(), 16);
+  }
+  return fmt::format("'{}'", bytes.text().substr(0, 32));
+}
+
+}  // namespace
+
+fmt::format_context::iterator fmt::formatter<helenus::causality::Version>::format(
+    const helenus::causality::Version& version, fmt::format_context& ctx) const {
+  using helenus::causality::VersionKind;
+  auto out = fmt::format_to(ctx.out(), "{}@{}=", version.dot, version.timestamp);
+  if (version.kind == VersionKind::empty) {
+    out = fmt::format_to(out, "deleted");
+  } else if (version.kind == VersionKind::increment) {
+    out = fmt::format_to(out, "{:+}", version.amount);
+  } else {
+    out = fmt::format_to(out, "{}", shown(version.value));
+  }
+  return version.expires ? fmt::format_to(out, " until {}", *version.expires) : out;
+}
+
+fmt::format_context::iterator fmt::formatter<helenus::causality::CellStore>::format(
+    const helenus::causality::CellStore& cell, fmt::format_context& ctx) const {
+  auto out = fmt::format_to(ctx.out(), "[");
+  const char* separator = "";
+  for (const auto& version : cell.versions()) {
+    out = fmt::format_to(out, "{}{}", separator, version);
+    separator = ", ";
+  }
+  return fmt::format_to(out, "] after {}", cell.context());
+}
+
+fmt::format_context::iterator fmt::formatter<helenus::causality::Scope>::format(
+    const helenus::causality::Scope& scope, fmt::format_context& ctx) const {
+  return fmt::format_to(ctx.out(), "rows {} up to {}", scope.from ? shown(*scope.from) : "all",
+                        scope.to ? shown(*scope.to) : "the end");
+}

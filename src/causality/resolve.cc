@@ -1,0 +1,124 @@
+#include "causality/resolve.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace helenus::causality {
+
+std::strong_ordering defeats(const Version& a, const Version& b) {
+  if (const auto order = a.timestamp <=> b.timestamp; order != 0) return order;
+  const bool a_empty = a.kind == VersionKind::empty;
+  const bool b_empty = b.kind == VersionKind::empty;
+  if (const auto order = a_empty <=> b_empty; order != 0) return order;
+  if (const auto order = a.value <=> b.value; order != 0) return order;
+  return a.dot <=> b.dot;
+}
+
+bool shows_nothing(const Version& version, WallTime now) {
+  return version.kind == VersionKind::empty || (version.expires && *version.expires <= now);
+}
+
+namespace {
+
+const Version* winner(std::span<const Version> versions) {
+  const auto best = std::ranges::max_element(
+      versions, [](const Version& a, const Version& b) { return defeats(a, b) < 0; });
+  return best == versions.end() ? nullptr : &*best;
+}
+
+bool expired_everywhere(const Version& version, const Stability& stable) {
+  return stable.wall && version.expires && *version.expires <= *stable.wall;
+}
+
+}  // namespace
+
+std::vector<const Version*> visible(const CellStore& cell, Policy policy, WallTime now) {
+  std::vector<const Version*> seen;
+  if (policy == Policy::lww) {
+    const Version* best = winner(cell.versions());
+    if (best != nullptr && !shows_nothing(*best, now)) seen.push_back(best);
+    return seen;
+  }
+  for (const Version& version : cell.versions()) {
+    if (!shows_nothing(version, now)) seen.push_back(&version);
+  }
+  return seen;
+}
+
+std::int64_t counter_value(const CellStore& cell) {
+  std::uint64_t sum = 0;
+  for (const Version& version : cell.versions()) {
+    if (version.kind == VersionKind::increment) sum += static_cast<std::uint64_t>(version.amount);
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+Stability stability(const Clock& own, WallTime own_wall,
+                    std::span<const std::optional<Watermark>> members_and_pending) {
+  Stability stable{.dots = base(own), .wall = own_wall};
+  for (const std::optional<Watermark>& watermark : members_and_pending) {
+    if (!watermark) return {};
+    stable.dots = meet(stable.dots, base(watermark->base));
+    stable.wall = std::min(*stable.wall, watermark->wall);
+  }
+  return stable;
+}
+
+std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability& stable) {
+  std::vector<Dot> dots;
+  if (policy == Policy::counter || cell.versions().empty()) return dots;
+  const Version* best = winner(cell.versions());
+  // In an 'lww' table everything up to the strongest version that may go goes with it.
+  const Version* strongest = nullptr;
+  for (const Version& version : cell.versions()) {
+    if (!stable.dots.contains(version.dot)) continue;
+    const bool over = version.kind == VersionKind::empty || expired_everywhere(version, stable);
+    if (policy == Policy::siblings) {
+      if (over) dots.push_back(version.dot);
+      continue;
+    }
+    if (!over && &version == best) continue;
+    if (strongest == nullptr || defeats(version, *strongest) > 0) strongest = &version;
+  }
+  if (strongest == nullptr) return dots;
+  for (const Version& version : cell.versions()) {
+    if (defeats(version, *strongest) <= 0) dots.push_back(version.dot);
+  }
+  return dots;
+}
+
+void drop_stable(CellStore& cell, Policy policy, const Stability& stable) {
+  cell.forget(droppable(cell, policy, stable));
+}
+
+void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable) {
+  partition.settle();
+  struct Drop {
+    RowKey row;
+    ColumnId column;
+    std::vector<Dot> dots;
+  };
+  std::vector<Drop> drops;
+  for (const auto& [row, store] : partition.rows()) {
+    for (const auto& [column, cell] : store.cells()) {
+      drops.push_back({row, column, droppable(partition.cell(row, column), policy, stable)});
+    }
+  }
+  std::vector<Dot> scoped_dots;
+  for (const ScopedStore& scoped : partition.scoped()) {
+    for (const Version& version : scoped.store.versions()) {
+      if (stable.dots.contains(version.dot)) scoped_dots.push_back(version.dot);
+    }
+  }
+  for (const Drop& drop : drops) partition.forget(drop.row, drop.column, drop.dots);
+  partition.forget_scoped(scoped_dots);
+}
+
+bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, Timestamp timestamp) {
+  if (timestamp <= covered_floor) return false;
+  return std::ranges::all_of(cell.versions(),
+                             [&](const Version& known) { return known.timestamp < timestamp; });
+}
+
+}  // namespace helenus::causality

@@ -1,0 +1,184 @@
+#include "causality/resolve.h"
+
+#include <gtest/gtest.h>
+
+#include "causality/generators.h"
+
+namespace helenus::causality {
+namespace {
+
+using testing::any_cell;
+using testing::any_clock;
+
+const ActorId kActor = actor_of(1, 1);
+
+Version value_at(Counter counter, std::int64_t timestamp, std::string_view value) {
+  Version version;
+  version.dot = {kActor, counter};
+  version.timestamp = Timestamp{timestamp};
+  version.value = base::Bytes::copy_of(value);
+  return version;
+}
+Version empty_at(Counter counter, std::int64_t timestamp) {
+  Version version = value_at(counter, timestamp, "");
+  version.kind = VersionKind::empty;
+  return version;
+}
+Stability stable_up_to(Counter counter, std::int64_t wall = 0) {
+  Stability stable;
+  stable.dots.add(kActor, CounterSet::up_to(counter));
+  stable.wall = WallTime{wall};
+  return stable;
+}
+std::vector<Dot> dots(std::initializer_list<Counter> counters) {
+  std::vector<Dot> all;
+  for (const Counter counter : counters) all.push_back({kActor, counter});
+  return all;
+}
+
+TEST(LastWriterWins, LargerTimestampThenEmptyThenBytesThenDot) {
+  EXPECT_TRUE(defeats(value_at(1, 2, "a"), value_at(2, 1, "z")) > 0);
+  EXPECT_TRUE(defeats(empty_at(1, 2), value_at(2, 2, "z")) > 0);
+  EXPECT_TRUE(defeats(value_at(1, 2, "b"), value_at(2, 2, "a")) > 0);
+  EXPECT_TRUE(defeats(value_at(2, 2, "a"), value_at(1, 2, "a")) > 0);
+}
+
+TEST(LastWriterWins, AnEmptyWinnerShowsNothing) {
+  const CellStore cell({value_at(1, 5, "a"), empty_at(2, 6)}, {});
+  EXPECT_TRUE(visible(cell, Policy::lww, WallTime{0}).empty());
+}
+
+TEST(Siblings, ShowEveryValue) {
+  const CellStore cell({value_at(1, 5, "a"), value_at(2, 6, "b")}, {});
+  EXPECT_EQ(visible(cell, Policy::siblings, WallTime{0}).size(), 2U);
+}
+
+TEST(Expiry, HidesAVersionWithoutUncoveringWhatItDefeats) {
+  Version brief = value_at(2, 6, "b");
+  brief.expires = WallTime{100};
+  const CellStore cell({value_at(1, 5, "a"), brief}, {});
+  EXPECT_EQ(visible(cell, Policy::lww, WallTime{99})[0]->dot.counter, 2U);
+  EXPECT_TRUE(visible(cell, Policy::lww, WallTime{100}).empty());
+  EXPECT_EQ(visible(cell, Policy::siblings, WallTime{100}).size(), 1U);
+}
+
+TEST(Stability, IsWhatEveryMemberHasWithoutAGap) {
+  Clock own;
+  own.add(DotRange{kActor, 1, 5});
+  own.add(Dot{kActor, 9});
+  Clock peer;
+  peer.add(DotRange{kActor, 1, 3});
+  peer.add(Dot{kActor, 5});
+  const std::optional<Watermark> watermarks[] = {Watermark{peer, WallTime{40}}};
+  const Stability stable = stability(own, WallTime{50}, watermarks);
+  EXPECT_EQ(stable.dots.base_of(kActor), 3U);
+  EXPECT_EQ(stable.dots.dots_above_base(), 0U);
+  EXPECT_EQ(stable.wall, WallTime{40});
+}
+
+TEST(Stability, IsNothingWhileAMemberWasNotFullyPulledFrom) {
+  Clock own;
+  own.add(DotRange{kActor, 1, 5});
+  const std::optional<Watermark> watermarks[] = {Watermark{own, WallTime{40}}, std::nullopt};
+  const Stability stable = stability(own, WallTime{50}, watermarks);
+  EXPECT_TRUE(stable.dots.empty());
+  EXPECT_FALSE(stable.wall);
+}
+
+TEST(Drop, AnEmptyVersionGoesWhenStableWithAllItDefeats) {
+  const CellStore cell({value_at(1, 5, "a"), empty_at(2, 6), value_at(3, 7, "c")}, {});
+  EXPECT_EQ(droppable(cell, Policy::lww, stable_up_to(2)), dots({1, 2}));
+}
+
+TEST(Drop, NothingGoesBeforeItIsStable) {
+  const CellStore cell({value_at(1, 5, "a"), empty_at(2, 6)}, {});
+  EXPECT_TRUE(droppable(cell, Policy::lww, stable_up_to(0)).empty());
+  EXPECT_EQ(droppable(cell, Policy::lww, stable_up_to(1)), dots({1})) << "the stable loser goes";
+}
+
+TEST(Drop, TheVisibleVersionStays) {
+  const CellStore cell({value_at(1, 5, "a"), value_at(2, 6, "b")}, {});
+  EXPECT_EQ(droppable(cell, Policy::lww, stable_up_to(2)), dots({1}));
+  EXPECT_TRUE(droppable(cell, Policy::siblings, stable_up_to(2)).empty());
+}
+
+TEST(Drop, AnExpiredVersionWaitsForTheSmallestWallClockOfAll) {
+  Version brief = value_at(1, 5, "a");
+  brief.expires = WallTime{100};
+  const CellStore cell({brief}, {});
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    EXPECT_TRUE(droppable(cell, policy, stable_up_to(1, 99)).empty());
+    EXPECT_EQ(droppable(cell, policy, stable_up_to(1, 100)), dots({1}));
+  }
+}
+
+TEST(Drop, CounterVersionsStay) {
+  const CellStore cell({value_at(1, 5, "a"), empty_at(2, 6)}, {});
+  EXPECT_TRUE(droppable(cell, Policy::counter, stable_up_to(2)).empty());
+}
+
+TEST(Drop, AScopesEmptyVersionTakesWhatItDefeatsInEveryCellAlong) {
+  const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
+  PartitionStore partition;
+  partition.absorb(row("a"), ColumnId{0}, CellStore({value_at(1, 5, "old")}, {}));
+  partition.absorb(row("b"), ColumnId{0}, CellStore({value_at(2, 7, "new")}, {}));
+  partition.absorb(ScopedStore{{}, CellStore({empty_at(3, 6)}, {})});
+  drop_stable(partition, Policy::lww, stable_up_to(3));
+  EXPECT_TRUE(partition.cell(row("a"), ColumnId{0}).empty());
+  EXPECT_EQ(partition.cell(row("b"), ColumnId{0}).versions().size(), 1U);
+  EXPECT_TRUE(partition.scoped().empty());
+}
+
+TEST(Strip, ACellGoesOnNamingTheRangeDeleteItSupersedes) {
+  // The range delete is stable and still here; a later write that saw it has a smaller timestamp.
+  const auto row = base::Bytes::copy_of("a");
+  PartitionStore partition;
+  partition.absorb(ScopedStore{{}, CellStore({empty_at(1, 9)}, {})});
+  Clock seen;
+  seen.add(Dot{kActor, 1});
+  partition.absorb(row, ColumnId{0}, CellStore({value_at(2, 3, "back")}, seen));
+  ASSERT_EQ(visible(partition.cell(row, ColumnId{0}), Policy::lww, WallTime{0}).size(), 1U);
+  partition.strip(stable_up_to(2).dots);
+  EXPECT_EQ(visible(partition.cell(row, ColumnId{0}), Policy::lww, WallTime{0}).size(), 1U)
+      << "the delete it had seen hides the write again";
+}
+
+TEST(ExplicitTimestamp, LeavesOutCellsThatKnowSomethingNewer) {
+  const CellStore cell({value_at(1, 5, "a")}, {});
+  EXPECT_TRUE(explicit_write_applies(cell, kTimestampMin, Timestamp{6}));
+  EXPECT_FALSE(explicit_write_applies(cell, kTimestampMin, Timestamp{5}));
+  EXPECT_FALSE(explicit_write_applies(cell, Timestamp{8}, Timestamp{7}));
+  EXPECT_FALSE(explicit_write_applies({{empty_at(1, 9)}, {}}, kTimestampMin, Timestamp{8}))
+      << "a remembered delete beats an older explicit timestamp";
+}
+
+RC_GTEST_PROP(ResolveLaws, DefeatsIsATotalOrder, ()) {
+  const CellStore cell = *any_cell();
+  for (const Version& a : cell.versions()) {
+    for (const Version& b : cell.versions()) {
+      RC_ASSERT((defeats(a, b) == 0) == (a.dot == b.dot));
+      RC_ASSERT((defeats(a, b) > 0) == (defeats(b, a) < 0));
+      for (const Version& c : cell.versions()) {
+        if (defeats(a, b) > 0 && defeats(b, c) > 0) RC_ASSERT((defeats(a, c) > 0));
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(ResolveLaws, DroppingChangesNothingAReaderSees, ()) {
+  CellStore cell = *any_cell();
+  const WallTime wall{*rc::gen::inRange<std::int64_t>(0, 12)};
+  const Stability stable{base(*any_clock()), wall};
+  const WallTime now{wall.value() + *rc::gen::inRange<std::int64_t>(0, 3)};
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    std::vector<Dot> before;
+    for (const Version* version : visible(cell, policy, now)) before.push_back(version->dot);
+    drop_stable(cell, policy, stable);
+    std::vector<Dot> after;
+    for (const Version* version : visible(cell, policy, now)) after.push_back(version->dot);
+    RC_ASSERT(before == after);
+  }
+}
+
+}  // namespace
+}  // namespace helenus::causality
