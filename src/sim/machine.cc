@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/sim_transport.h"
 #include "sim/unsupported.h"
 #include "sim/world.h"
 
@@ -127,13 +128,14 @@ void Machine::request_stop() {
 void Machine::kill() {
   if (incarnation_ == nullptr) return;
   incarnation_->halt();
+  world_.tcp().on_kill(id_);
   end_incarnation();
 }
 
 void Machine::power_loss() {
   powered_off_ = true;
-  if (incarnation_ == nullptr) return;
-  incarnation_->halt();
+  if (incarnation_ != nullptr) incarnation_->halt();
+  world_.tcp().on_power_loss(id_);
   end_incarnation();
 }
 
@@ -166,8 +168,8 @@ std::unique_ptr<runtime::FileSystem> Machine::make_file_system(Core&) {
   return std::make_unique<NoFileSystem>();
 }
 
-std::unique_ptr<runtime::Transport> Machine::make_transport(Core&) {
-  return std::make_unique<NoTransport>();
+std::unique_ptr<runtime::Transport> Machine::make_transport(Core& core) {
+  return std::make_unique<SimTransport>(core, world_.tcp());
 }
 
 }  // namespace helenus::sim

@@ -22,6 +22,7 @@
 #include "runtime/task_group.h"
 #include "sim/core.h"
 #include "sim/local_clock.h"
+#include "sim/machine_id.h"
 #include "sim/process.h"
 
 namespace helenus::runtime {
@@ -32,8 +33,6 @@ class Transport;
 namespace helenus::sim {
 
 class World;
-
-using MachineId = std::uint32_t;
 
 struct MachineOptions {
   std::string name = {};  // "m<id>" if empty
@@ -86,6 +85,8 @@ class Machine {
   std::uint16_t core_count() const { return options_.cores; }
   State state() const;
   bool is_up() const { return incarnation_ != nullptr; }
+  // Whether its kernel answers, be there a process or not.
+  bool powered() const { return !powered_off_; }
   // How often a process was started here.
   std::uint32_t starts() const { return starts_; }
   // How often run() returned.

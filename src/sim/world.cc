@@ -13,7 +13,9 @@ World::World(std::uint64_t seed, WorldOptions options)
       nemesis_stream_(base::Prng::for_purpose(seed, "nemesis")),
       workload_stream_(base::Prng::for_purpose(seed, "workload")),
       log_(options_.log),
-      buggify_(seed, options_.buggify) {}
+      buggify_(seed, options_.buggify),
+      network_(*this, options_.network),
+      tcp_(*this, network_, options_.tcp) {}
 
 World::~World() {
   for (auto& machine : machines_) machine->kill();
@@ -21,6 +23,8 @@ World::~World() {
 
 Machine& World::add_machine(MachineOptions options, ProcessFactory factory) {
   const auto id = static_cast<MachineId>(machines_.size());
+  network_.add_machine();
+  tcp_.add_machine();
   machines_.push_back(std::make_unique<Machine>(*this, id, std::move(options), std::move(factory)));
   return *machines_.back();
 }
@@ -66,7 +70,9 @@ void World::dispatch(const Event& event) {
       return call();
     }
     case EventKind::packet:
+      return tcp_.on_packet(event.argument);
     case EventKind::tcp_timer:
+      return tcp_.on_timer(event.argument);
     case EventKind::disk:
       return;
   }
@@ -101,8 +107,8 @@ std::uint64_t World::state_hash() {
   digest.add(static_cast<std::uint64_t>(now_.since_origin().count()));
   digest.add(events_);
   digest.add(jobs_);
-  for (base::Prng* stream :
-       {&schedule_stream_, &clock_stream_, &nemesis_stream_, &workload_stream_}) {
+  for (base::Prng* stream : {&schedule_stream_, &clock_stream_, &nemesis_stream_, &workload_stream_,
+                             &network_.stream()}) {
     digest.add(stream->next());
   }
   buggify_.add_to(digest);

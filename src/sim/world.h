@@ -21,6 +21,8 @@
 #include "sim/event_queue.h"
 #include "sim/log_ring.h"
 #include "sim/machine.h"
+#include "sim/network.h"
+#include "sim/tcp.h"
 #include "sim/world_time.h"
 
 namespace helenus::sim {
@@ -32,6 +34,8 @@ struct WorldOptions {
   // A run that dispatches more events than this is stuck in a loop.
   std::uint64_t events_max = 200'000'000;
   LogRing::Options log = {};
+  NetworkOptions network = {};
+  TcpOptions tcp = {};
 };
 
 class World {
@@ -73,6 +77,8 @@ class World {
 
   LogRing& log() { return log_; }
   SimBuggify& buggify() { return buggify_; }
+  Network& network() { return network_; }
+  Tcp& tcp() { return tcp_; }
 
   // For what the world is made of.
   void schedule(const Event& event) { queue_.push(event); }
@@ -103,6 +109,8 @@ class World {
   base::Prng workload_stream_;
   LogRing log_;
   SimBuggify buggify_;
+  Network network_;
+  Tcp tcp_;
   std::vector<std::move_only_function<void()>> controls_;
   std::vector<std::uint32_t> controls_free_;
   std::vector<std::unique_ptr<Machine>> machines_;
