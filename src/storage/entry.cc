@@ -1,0 +1,90 @@
+#include "storage/entry.h"
+
+#include "causality/codec.h"
+#include "causality/limits.h"
+
+namespace helenus::storage {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+
+namespace {
+
+constexpr std::uint8_t kFormatVersion = 1;
+
+}  // namespace
+
+std::string encode_key(const EntryKey& key) {
+  std::string bytes;
+  bytes.reserve(key.partition.size() + 1 + key.clustering.size());
+  bytes += base::as_text(key.partition);
+  bytes += static_cast<char>(key.kind);
+  bytes += base::as_text(key.clustering);
+  return bytes;
+}
+
+EntryKey key_parts(base::ByteView bytes, std::size_t partition_size) {
+  ASSERT(bytes.size() > partition_size);
+  const auto kind = std::to_integer<std::uint8_t>(bytes[partition_size]);
+  ASSERT(kind <= static_cast<std::uint8_t>(EntryKind::row), "kind {}", kind);
+  return {.partition = bytes.first(partition_size),
+          .kind = static_cast<EntryKind>(kind),
+          .clustering = bytes.subspan(partition_size + 1)};
+}
+
+void Entry::absorb(const Entry& other) {
+  row_.absorb(other.row_);
+  scopes_.absorb(other.scopes_);
+}
+
+void Entry::absorb(const causality::Delta& delta, causality::Policy policy) {
+  const causality::PartitionStore fragment = causality::fragment_of(delta, policy);
+  for (const auto& [key, row] : fragment.rows()) row_.absorb(row);
+  for (const causality::ScopedStore& scoped : fragment.scoped()) scopes_.absorb(scoped);
+}
+
+void Entry::strip(const causality::Clock& known) {
+  row_.strip(known);
+  scopes_.strip(known);
+}
+
+void encode(base::Encoder& out, const Entry& entry) {
+  ASSERT(entry.row_.empty() || entry.scopes_.empty(), "a row and scopes under one key");
+  out.u8(kFormatVersion);
+  out.varint(entry.scopes().size());
+  if (entry.scopes().empty()) {
+    causality::encode(out, entry.row_);
+    return;
+  }
+  for (const causality::ScopedStore& scoped : entry.scopes()) {
+    out.prefixed(causality::encoded(scoped));
+  }
+}
+
+Result<Entry> decode_entry(const base::Bytes& bytes) {
+  base::Decoder in(bytes);
+  const std::uint8_t version = in.u8();
+  if (in.ok() && version != kFormatVersion) {
+    return Error(Errc::unsupported, "entry format {}", version);
+  }
+  const std::size_t scopes = in.count(1);
+  TRY_VOID(in.status());
+  Entry entry;
+  if (scopes == 0) {
+    TRY(entry.row_, causality::decode_row(bytes.slice(in.offset())));
+    return entry;
+  }
+  for (std::size_t index = 0; index < scopes; ++index) {
+    const base::ByteView encoded = in.prefixed();
+    TRY_VOID(in.status());
+    const auto offset = static_cast<std::size_t>(encoded.data() - bytes.data());
+    TRY(const auto scoped, causality::decode_scoped(bytes.slice(offset, encoded.size())));
+    entry.scopes_.absorb(scoped);
+  }
+  TRY_VOID(in.finish());
+  if (entry.scopes().size() != scopes) return Error(Errc::corrupt, "a scope is there twice");
+  return entry;
+}
+
+}  // namespace helenus::storage

@@ -1,0 +1,136 @@
+#include "storage/memtable.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "causality/codec.h"
+
+namespace helenus::storage {
+
+namespace {
+
+// The part of a delta that concerns one row.
+causality::Delta restricted_to(const causality::Delta& delta,
+                               std::span<const causality::CellChange> cells) {
+  return {.dot = delta.dot,
+          .context = delta.context,
+          .timestamp = delta.timestamp,
+          .operation = {},
+          .cells = {cells.begin(), cells.end()},
+          .scopes = {}};
+}
+
+}  // namespace
+
+void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
+                     base::ByteView encoded) {
+  ASSERT(!frozen_);
+  const std::span<const causality::CellChange> cells = delta.cells;
+  const bool one_row = !cells.empty() && cells.front().row == cells.back().row;
+  if (one_row && delta.scopes.empty()) {
+    add({partition, EntryKind::row, cells.front().row}, Form::delta, encoded);
+    return;
+  }
+  if (cells.empty()) {
+    add({partition, EntryKind::scopes, {}}, Form::delta, encoded);
+    return;
+  }
+  for (auto first = cells.begin(); first != cells.end();) {
+    const auto last = std::find_if(first, cells.end(), [&](const causality::CellChange& change) {
+      return change.row != first->row;
+    });
+    const base::Bytes part = causality::encoded(restricted_to(delta, {first, last}));
+    add({partition, EntryKind::row, first->row}, Form::delta, part);
+    first = last;
+  }
+  if (!delta.scopes.empty()) {
+    causality::Delta part = restricted_to(delta, {});
+    part.scopes = delta.scopes;
+    add({partition, EntryKind::scopes, {}}, Form::delta, causality::encoded(part));
+  }
+}
+
+Entry Memtable::find(base::ByteView key) const {
+  const auto at = keys_.find(base::as_text(key));
+  return at == keys_.end() ? Entry() : merge(at->second);
+}
+
+void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded) {
+  const std::string bytes = encode_key(key);
+  auto at = keys_.lower_bound(bytes);
+  if (at == keys_.end() || at->first != bytes) {
+    const base::ByteView owned = arena_.copy(base::as_bytes(bytes));
+    at = keys_.insert(at, {base::as_text(owned),
+                           Chain{.partition = static_cast<std::uint32_t>(key.partition.size())}});
+  }
+  Chain& chain = at->second;
+  push(chain, form, encoded);
+  if (chain.length <= kFragmentsPerKeyMax) return;
+  base::Buffer merged;
+  base::Encoder out(merged);
+  encode(out, merge(chain));
+  chain.newest = nullptr;
+  chain.length = 0;
+  push(chain, Form::merged, merged.view());
+}
+
+void Memtable::push(Chain& chain, Form form, base::ByteView encoded) {
+  ASSERT(encoded.size() <= std::numeric_limits<std::uint32_t>::max());
+  std::byte* memory = arena_.allocate(sizeof(Fragment) + encoded.size(), alignof(Fragment));
+  const auto* fragment = ::new (memory) Fragment{
+      .next = chain.newest, .size = static_cast<std::uint32_t>(encoded.size()), .form = form};
+  std::memcpy(memory + sizeof(Fragment), encoded.data(), encoded.size());
+  chain.newest = fragment;
+  ++chain.length;
+}
+
+Entry Memtable::merge(const Chain& chain) const {
+  Entry merged;
+  for (const Fragment* at = chain.newest; at != nullptr; at = at->next) {
+    const base::Bytes bytes = base::Bytes::copy_of(at->bytes());
+    if (at->form == Form::delta) {
+      const auto delta = causality::decode_delta(bytes);
+      ASSERT(delta.has_value(), "memory of ours: {}", delta.error().to_string());
+      merged.absorb(*delta, policy_);
+    } else {
+      const auto entry = decode_entry(bytes);
+      ASSERT(entry.has_value(), "memory of ours: {}", entry.error().to_string());
+      merged.absorb(*entry);
+    }
+  }
+  return merged;
+}
+
+void Memtable::Cursor::seek_first() {
+  current_.reset();
+  if (!memtable_->keys_.empty()) current_ = base::as_bytes(memtable_->keys_.begin()->first);
+}
+
+void Memtable::Cursor::seek_last() {
+  current_.reset();
+  if (!memtable_->keys_.empty()) current_ = base::as_bytes(memtable_->keys_.rbegin()->first);
+}
+
+void Memtable::Cursor::seek(base::ByteView key) {
+  const auto at = memtable_->keys_.lower_bound(base::as_text(key));
+  current_.reset();
+  if (at != memtable_->keys_.end()) current_ = base::as_bytes(at->first);
+}
+
+void Memtable::Cursor::seek_before(base::ByteView key) {
+  auto at = memtable_->keys_.lower_bound(base::as_text(key));
+  current_.reset();
+  if (at != memtable_->keys_.begin()) current_ = base::as_bytes((--at)->first);
+}
+
+void Memtable::Cursor::next() {
+  const auto at = memtable_->keys_.upper_bound(text());
+  current_.reset();
+  if (at != memtable_->keys_.end()) current_ = base::as_bytes(at->first);
+}
+
+void Memtable::Cursor::previous() {
+  seek_before(*current_);
+}
+
+}  // namespace helenus::storage

@@ -1,0 +1,110 @@
+// Memtable: the newest fragments of a table, in memory, ordered by key.
+//
+// A write appends: it finds the key and hangs its encoded fragment onto it, without looking at
+// what is there. Reading merges the fragments of a key (causality/dot_store.h); a key that has
+// gathered many is merged in place, so that a hot row stays cheap to read. Nothing is stripped
+// here: that is for flush and compaction (S3).
+//
+// Ownership: keys and fragments live in an arena that goes with the memtable; what is read is
+// copied out. Shared by cursors and flushes through shared_ptr: a frozen memtable lives until its
+// last reader has left.
+// Core affinity: one core. Cost: a write is one descent of a B-tree and one copy of the fragment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <absl/container/btree_map.h>
+
+#include "base/bytes.h"
+#include "causality/delta.h"
+#include "storage/arena.h"
+#include "storage/entry.h"
+
+namespace helenus::storage {
+
+class Memtable {
+ public:
+  // Beyond this many, the fragments of one key are merged into one.
+  static constexpr std::uint32_t kFragmentsPerKeyMax = 16;
+
+  explicit Memtable(causality::Policy policy) : policy_(policy) {}
+  Memtable(const Memtable&) = delete;
+  Memtable& operator=(const Memtable&) = delete;
+
+  // Adds what a delta says of a partition. `encoded` is the delta's encoding, which the caller has
+  // at hand from the commit log. Requires: not frozen; the caller has checked the delta's dot
+  // against the clock (a second apply changes nothing a reader sees, but takes memory).
+  void apply(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded);
+
+  // The merge of all fragments of a key; empty when there are none.
+  Entry find(base::ByteView key) const;
+
+  // No write comes after this.
+  void freeze() { frozen_ = true; }
+  bool frozen() const { return frozen_; }
+
+  bool empty() const { return keys_.empty(); }
+  std::size_t key_count() const { return keys_.size(); }
+  // What it takes of memory, the tree's nodes estimated.
+  std::size_t memory_bytes() const {
+    return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey;
+  }
+
+  // A place between keys or on one. Writes to the memtable do not disturb it.
+  class Cursor {
+   public:
+    explicit Cursor(const Memtable& memtable) : memtable_(&memtable) {}
+
+    bool valid() const { return current_.has_value(); }
+    // Requires of the rest: valid(). The key lives as long as the memtable.
+    base::ByteView key() const { return *current_; }
+    std::size_t partition_size() const { return memtable_->keys_.find(text())->second.partition; }
+    Entry entry() const { return memtable_->find(*current_); }
+
+    void seek_first();
+    void seek_last();
+    // To the first key at or after `key`.
+    void seek(base::ByteView key);
+    // To the last key before `key`.
+    void seek_before(base::ByteView key);
+    void next();
+    void previous();
+
+   private:
+    std::string_view text() const { return base::as_text(*current_); }
+
+    const Memtable* memtable_;
+    std::optional<base::ByteView> current_;
+  };
+
+ private:
+  static constexpr std::size_t kTreeBytesPerKey = 48;
+
+  enum class Form : std::uint8_t { delta, merged };
+  // One encoded fragment; the bytes lie behind it.
+  struct Fragment {
+    const Fragment* next;
+    std::uint32_t size;
+    Form form;
+    base::ByteView bytes() const { return {reinterpret_cast<const std::byte*>(this + 1), size}; }
+  };
+  struct Chain {
+    const Fragment* newest = nullptr;
+    std::uint32_t length = 0;
+    std::uint32_t partition = 0;  // the size of the key's partition part
+  };
+  using Keys = absl::btree_map<std::string_view, Chain>;
+
+  void add(const EntryKey& key, Form form, base::ByteView encoded);
+  void push(Chain& chain, Form form, base::ByteView encoded);
+  Entry merge(const Chain& chain) const;
+
+  const causality::Policy policy_;
+  bool frozen_ = false;
+  Arena arena_;
+  Keys keys_;
+};
+
+}  // namespace helenus::storage

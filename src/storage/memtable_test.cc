@@ -1,0 +1,195 @@
+#include "storage/memtable.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
+
+#include "causality/codec.h"
+#include "causality/generators.h"
+
+namespace helenus::storage {
+namespace {
+
+using causality::Delta;
+using causality::PartitionStore;
+using causality::Policy;
+
+base::Bytes text(std::string_view letters) {
+  return base::Bytes::copy_of(letters);
+}
+
+causality::CellChange put_of(std::string_view row, std::string_view value) {
+  causality::CellChange change;
+  change.row = text(row);
+  change.value = text(value);
+  return change;
+}
+
+std::string row_key(std::string_view partition, const base::Bytes& row) {
+  return encode_key({base::as_bytes(partition), EntryKind::row, row});
+}
+std::string scopes_key(std::string_view partition) {
+  return encode_key({base::as_bytes(partition), EntryKind::scopes, {}});
+}
+
+void apply(Memtable& memtable, std::string_view partition, const Delta& delta) {
+  memtable.apply(base::as_bytes(partition), delta, causality::encoded(delta));
+}
+
+// What the memtable knows of one cell: its row, and the scopes that the row lies in.
+causality::CellStore cell_of(const Memtable& memtable, std::string_view partition,
+                             const base::Bytes& row, causality::ColumnId column) {
+  causality::CellStore cell =
+      memtable.find(base::as_bytes(row_key(partition, row))).row().cell(column);
+  const Entry scopes = memtable.find(base::as_bytes(scopes_key(partition)));
+  for (const causality::ScopedStore& scoped : scopes.scopes()) {
+    if (scoped.scope.contains(row)) cell.absorb(scoped.store);
+  }
+  return cell;
+}
+
+RC_GTEST_PROP(Memtable, AnyOrderOfDeltasReadsAsTheDotStoreTheyMake, ()) {
+  const Policy policy = *rc::gen::element(Policy::lww, Policy::siblings);
+  const auto dots = *rc::gen::container<std::vector<causality::Dot>>(
+      *rc::gen::inRange<std::size_t>(0, 60), causality::testing::any_dot());
+  Memtable memtable(policy);
+  std::map<std::string, PartitionStore> model;
+  for (const causality::Dot& dot : dots) {
+    Delta delta = causality::testing::delta_of(dot);
+    if (!delta.cells.empty()) delta.scopes.clear();
+    const std::string partition = dot.counter % 2 == 0 ? "p" : "q";
+    apply(memtable, partition, delta);
+    model[partition].absorb(causality::fragment_of(delta, policy));
+  }
+  for (const auto& [partition, store] : model) {
+    for (const char* row : {"a", "b", "c", "d"}) {
+      for (const std::uint32_t column : {0U, 1U}) {
+        RC_ASSERT(cell_of(memtable, partition, text(row), causality::ColumnId{column}) ==
+                  store.cell(text(row), causality::ColumnId{column}));
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(Memtable, CursorWalksTheKeysInOrderBothWays, ()) {
+  Memtable memtable(Policy::lww);
+  std::set<std::string> keys;
+  const auto rows = *rc::gen::container<std::vector<std::string>>(
+      rc::gen::container<std::string>(rc::gen::element('a', 'b', '\0', '\xff')));
+  Delta delta = causality::testing::delta_of({causality::actor_of(1, 1), 1});
+  delta.scopes.clear();
+  for (const std::string& row : rows) {
+    delta.cells.assign(1, put_of(row, "v"));
+    apply(memtable, "p", delta);
+    keys.insert(row_key("p", text(row)));
+  }
+  RC_ASSERT(memtable.key_count() == keys.size());
+  Memtable::Cursor cursor(memtable);
+  cursor.seek_first();
+  for (const std::string& key : keys) {
+    RC_ASSERT(cursor.valid());
+    RC_ASSERT(base::as_text(cursor.key()) == key);
+    RC_ASSERT(cursor.partition_size() == 1U);
+    cursor.next();
+  }
+  RC_ASSERT(!cursor.valid());
+  cursor.seek_last();
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
+    RC_ASSERT(cursor.valid() && base::as_text(cursor.key()) == *key);
+    cursor.previous();
+  }
+  RC_ASSERT(!cursor.valid());
+  const std::string probe = row_key("p", text(*rc::gen::element<std::string>("", "a", "b", "bb")));
+  cursor.seek(base::as_bytes(probe));
+  const auto at_or_after = keys.lower_bound(probe);
+  RC_ASSERT(cursor.valid() == (at_or_after != keys.end()));
+  if (cursor.valid()) RC_ASSERT(base::as_text(cursor.key()) == *at_or_after);
+}
+
+TEST(Memtable, AHotRowIsMergedInPlaceAndReadsTheSame) {
+  Memtable memtable(Policy::lww);
+  PartitionStore model;
+  causality::Clock clock;
+  for (int write = 0; write < 1000; ++write) {
+    causality::Mutation mutation;
+    mutation.timestamp = causality::Timestamp{write};
+    mutation.cells.push_back(put_of("hot", std::to_string(write)));
+    const auto delta = causality::mint(clock, causality::actor_of(1, 1), causality::Epoch{1},
+                                       Policy::lww, mutation, causality::kTimestampMin);
+    ASSERT_TRUE(delta.has_value());
+    apply(memtable, "p", *delta);
+    model.absorb(causality::fragment_of(*delta, Policy::lww));
+  }
+  const auto cell = cell_of(memtable, "p", text("hot"), causality::ColumnId{0});
+  EXPECT_EQ(cell, model.cell(text("hot"), causality::ColumnId{0}));
+  ASSERT_EQ(cell.versions().size(), 1U);
+  EXPECT_EQ(cell.versions().front().value.text(), "999");
+  EXPECT_EQ(memtable.key_count(), 1U);
+}
+
+TEST(Memtable, ACursorStandsThroughWrites) {
+  Memtable memtable(Policy::lww);
+  Delta delta = causality::testing::delta_of({causality::actor_of(1, 1), 1});
+  delta.scopes.clear();
+  const auto put = [&](std::string_view row) {
+    delta.cells.assign(1, put_of(row, "v"));
+    apply(memtable, "p", delta);
+  };
+  put("m");
+  Memtable::Cursor cursor(memtable);
+  cursor.seek_first();
+  for (int number = 0; number < 500; ++number) put(std::to_string(number));
+  put("z");
+  EXPECT_EQ(base::as_text(cursor.key()), row_key("p", text("m")));
+  cursor.next();
+  ASSERT_TRUE(cursor.valid());
+  EXPECT_EQ(base::as_text(cursor.key()), row_key("p", text("z")));
+}
+
+TEST(Entry, KeysOfAPartitionStayTogetherAndScopesComeFirst) {
+  const std::string scopes = scopes_key("p");
+  const std::string statics = encode_key({base::as_bytes("p"), EntryKind::static_row, {}});
+  const std::string first = row_key("p", text(""));
+  const std::string other = scopes_key("q");
+  EXPECT_LT(scopes, statics);
+  EXPECT_LT(statics, first);
+  EXPECT_LT(row_key("p", text("\xff\xff")), other);
+  const EntryKey parts = key_parts(base::as_bytes(first), 1);
+  EXPECT_EQ(base::as_text(parts.partition), "p");
+  EXPECT_EQ(parts.kind, EntryKind::row);
+}
+
+RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
+  Entry entry;
+  const bool scopes = *rc::gen::arbitrary<bool>();
+  for (const auto& dot :
+       *rc::gen::container<std::set<causality::Dot>>(causality::testing::any_dot())) {
+    Delta delta = causality::testing::delta_of(dot);
+    if (scopes) {
+      delta.cells.clear();
+      if (delta.scopes.empty()) delta.scopes.push_back({});
+    } else {
+      delta.scopes.clear();
+      if (delta.cells.size() != 1) continue;
+    }
+    entry.absorb(delta, Policy::lww);
+  }
+  base::Buffer buffer;
+  base::Encoder out(buffer);
+  encode(out, entry);
+  const base::Bytes bytes = std::move(buffer).freeze();
+  const auto decoded = decode_entry(bytes);
+  RC_ASSERT(decoded.has_value());
+  RC_ASSERT(*decoded == entry);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    RC_ASSERT(!decode_entry(bytes.slice(0, size)).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace helenus::storage
