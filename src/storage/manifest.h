@@ -1,0 +1,89 @@
+// Manifest: which files make up the tables of one core, and what must be remembered with them.
+//
+// One small file, replaced whole at every change (docs/formats/manifest.md): written beside the
+// old one, synced, renamed, the folder synced. So after any crash it is the old manifest or the
+// new one, a change is atomic whatever it touches, and there is no tail that could be torn: bytes
+// that do not check are damage, never the end. It takes about a hundred bytes a file, which is
+// nothing beside the flush or the compaction that changes it.
+//
+// Invariant (S1): a change is written only after the log is synced up to everything it depends on,
+// the clocks at freeze above all. Recovery joins the clocks it finds here with the dots of the
+// records it replays.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <absl/container/btree_map.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/strong.h"
+#include "causality/clock.h"
+#include "causality/delta.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+
+namespace helenus::storage {
+
+// Given once in the life of a data folder.
+using FileNumber = base::Strong<struct FileNumberTag, std::uint64_t>;
+using TabletId = base::Strong<struct TabletIdTag, std::uint64_t>;
+// Which freeze of a memtable: a later one has a larger number.
+using FreezeNumber = base::Strong<struct FreezeNumberTag, std::uint64_t>;
+// Defined with the commit log; the manifest only carries it.
+using ManifestTableId = base::Strong<struct TableIdTag, std::uint64_t>;
+
+// One sstable.
+struct SstableRecord {
+  FileNumber number;
+  std::uint32_t directory = 0;  // which of the data directories
+  std::uint64_t bytes = 0;
+  std::uint64_t keys = 0;
+  // The memtables whose fragments it holds were frozen from the first to the last of these.
+  FreezeNumber freeze_first;
+  FreezeNumber freeze_last;
+  base::Bytes key_first;
+  base::Bytes key_last;
+  friend bool operator==(const SstableRecord&, const SstableRecord&) = default;
+};
+
+struct TableRecord {
+  causality::Policy policy = causality::Policy::lww;
+  // Ascending by number.
+  std::vector<SstableRecord> sstables;
+  friend bool operator==(const TableRecord&, const TableRecord&) = default;
+};
+
+// A tablet replica: under whose name it mints, and what it has seen that no longer is in the log.
+struct TabletRecord {
+  causality::ActorId actor;
+  causality::Clock clock;
+  friend bool operator==(const TabletRecord&, const TabletRecord&) = default;
+};
+
+struct ManifestState {
+  FileNumber next_file{1};
+  FreezeNumber next_freeze{1};
+  absl::btree_map<ManifestTableId, TableRecord> tables;
+  absl::btree_map<TabletId, TabletRecord> tablets;
+  friend bool operator==(const ManifestState&, const ManifestState&) = default;
+};
+
+// No manifest of ours comes near it; a longer file is damage.
+inline constexpr std::size_t kManifestSizeMax = std::size_t{1} << 30;
+
+base::Bytes encode(const ManifestState& state);
+// Errors: corrupt; unsupported (a later version).
+base::Result<ManifestState> decode_manifest(const base::Bytes& bytes);
+
+// Errors: not_found if there is none; those of decoding and of the file system, naming the file.
+runtime::Task<base::Result<ManifestState>> read_manifest(runtime::Runtime& runtime,
+                                                         std::string path);
+// Returns when the new state is durable. After an error the old one may still be there, or the new
+// one: the owner stops, or reads it again. Requires: one at a time.
+runtime::Task<base::Result<void>> write_manifest(runtime::Runtime& runtime, std::string path,
+                                                 const ManifestState& state);
+
+}  // namespace helenus::storage

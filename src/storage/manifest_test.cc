@@ -1,0 +1,89 @@
+#include "storage/manifest.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace helenus::storage {
+namespace {
+
+using base::Errc;
+
+SstableRecord file_numbered(std::uint64_t number) {
+  return {.number = FileNumber{number},
+          .directory = static_cast<std::uint32_t>(number % 3),
+          .bytes = 1000 * number,
+          .keys = 10 * number,
+          .freeze_first = FreezeNumber{number},
+          .freeze_last = FreezeNumber{number + 1},
+          .key_first = base::Bytes::copy_of("a"),
+          .key_last = base::Bytes::copy_of("zz")};
+}
+
+ManifestState some_state() {
+  ManifestState state;
+  state.next_file = FileNumber{300};
+  state.next_freeze = FreezeNumber{400};
+  state.tables[ManifestTableId{7}] = {.policy = causality::Policy::siblings,
+                                      .sstables = {file_numbered(1), file_numbered(299)}};
+  state.tables[ManifestTableId{9}] = {};
+  TabletRecord tablet{.actor = causality::actor_of(3, 1), .clock = {}};
+  tablet.clock.add(causality::DotRange{causality::actor_of(3, 1), 1, 70000});
+  tablet.clock.add(causality::Dot{causality::actor_of(4, 2), 9});
+  state.tablets[TabletId{0}] = tablet;
+  state.tablets[TabletId{255}] = {.actor = causality::actor_of(3, 2), .clock = {}};
+  return state;
+}
+
+TEST(Manifest, RoundTrips) {
+  for (const ManifestState& state : {ManifestState(), some_state()}) {
+    const auto decoded = decode_manifest(encode(state));
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+    EXPECT_EQ(*decoded, state);
+  }
+}
+
+TEST(Manifest, TheWorkedExampleOfTheFormatIsWhatIsWritten) {
+  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e4654010101000009aef3cd");
+}
+
+TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
+  const std::string whole(encode(some_state()).text());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(decode_manifest(base::Bytes::copy_of(whole.substr(0, size))).has_value());
+  }
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_FALSE(decode_manifest(base::Bytes::copy_of(damaged)).has_value()) << "bit " << bit;
+  }
+}
+
+TEST(Manifest, ALaterVersionIsNamedAsSuch) {
+  std::string later(encode(some_state()).text());
+  later[8] = 2;
+  EXPECT_TRUE(decode_manifest(base::Bytes::copy_of(later)).failed_with(Errc::unsupported));
+}
+
+TEST(Manifest, NumbersNotGivenYetAreRefusedThoughTheChecksumHolds) {
+  ManifestState state = some_state();
+  state.next_file = FileNumber{299};
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+  state = some_state();
+  state.next_freeze = FreezeNumber{300};
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+}
+
+TEST(Manifest, FilesOutOfOrderAreRefusedThoughTheChecksumHolds) {
+  ManifestState state = some_state();
+  std::swap(state.tables[ManifestTableId{7}].sstables[0],
+            state.tables[ManifestTableId{7}].sstables[1]);
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+  state = some_state();
+  std::swap(state.tables[ManifestTableId{7}].sstables[0].key_first,
+            state.tables[ManifestTableId{7}].sstables[0].key_last);
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+}
+
+}  // namespace
+}  // namespace helenus::storage
