@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/sim_file_system.h"
 #include "sim/sim_transport.h"
-#include "sim/unsupported.h"
 #include "sim/world.h"
 
 namespace helenus::sim {
@@ -79,6 +79,8 @@ Machine::Machine(World& world, MachineId id, MachineOptions options, ProcessFact
       id_(id),
       options_(std::move(options)),
       factory_(std::move(factory)),
+      disk_(id + 1, base::Prng::for_purpose(world.seed(), "disk", id), options_.disk),
+      disk_queue_(world, id, disk_),
       log_sink_(std::make_unique<Log>(world, *this)) {
   ASSERT(options_.cores > 0);
   if (options_.name.empty()) options_.name = fmt::format("m{}", id);
@@ -129,6 +131,8 @@ void Machine::kill() {
   if (incarnation_ == nullptr) return;
   incarnation_->halt();
   world_.tcp().on_kill(id_);
+  disk_queue_.abandon_all();
+  disk_.on_kill();
   end_incarnation();
 }
 
@@ -136,6 +140,8 @@ void Machine::power_loss() {
   powered_off_ = true;
   if (incarnation_ != nullptr) incarnation_->halt();
   world_.tcp().on_power_loss(id_);
+  disk_queue_.abandon_all();
+  disk_.on_power_loss();
   end_incarnation();
 }
 
@@ -164,8 +170,8 @@ void Machine::set_clock_rate(std::int64_t rate_ppb) {
   if (incarnation_ != nullptr) incarnation_->wake_cores();
 }
 
-std::unique_ptr<runtime::FileSystem> Machine::make_file_system(Core&) {
-  return std::make_unique<NoFileSystem>();
+std::unique_ptr<runtime::FileSystem> Machine::make_file_system(Core& core) {
+  return std::make_unique<SimFileSystem>(core.runtime(), disk_queue_);
 }
 
 std::unique_ptr<runtime::Transport> Machine::make_transport(Core& core) {

@@ -21,9 +21,11 @@
 #include "runtime/stop_token.h"
 #include "runtime/task_group.h"
 #include "sim/core.h"
+#include "sim/disk_queue.h"
 #include "sim/local_clock.h"
 #include "sim/machine_id.h"
 #include "sim/process.h"
+#include "sim/sim_disk.h"
 
 namespace helenus::runtime {
 class FileSystem;
@@ -37,6 +39,7 @@ class World;
 struct MachineOptions {
   std::string name = {};  // "m<id>" if empty
   std::uint16_t cores = 1;
+  DiskOptions disk = {};
 };
 
 class Incarnation {
@@ -95,6 +98,8 @@ class Machine {
   LocalClock& clock() { return clock_; }
   const LocalClock& clock() const { return clock_; }
   base::LogSink& log_sink() { return *log_sink_; }
+  SimDisk& disk() { return disk_; }
+  DiskQueue& disk_queue() { return disk_queue_; }
 
   // 10.x.y.z and fd00::..., with that port.
   runtime::Address address(std::uint16_t port = 0) const;
@@ -141,6 +146,8 @@ class Machine {
   std::uint32_t exits_ = 0;
   bool powered_off_ = false;
   LocalClock clock_;
+  SimDisk disk_;
+  DiskQueue disk_queue_;
   std::unique_ptr<base::LogSink> log_sink_;
   std::unique_ptr<Incarnation> incarnation_;
 };

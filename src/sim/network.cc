@@ -1,8 +1,8 @@
 #include "sim/network.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "sim/latency.h"
 #include "sim/world.h"
 
 namespace helenus::sim {
@@ -35,23 +35,15 @@ void Network::add_machine() {
   links_.back()[self].latency_ns = kLoopbackLatencyNs;
 }
 
-std::uint64_t Network::draw_latency_ns(const Link& link) {
-  const std::uint64_t dice = stream_.next();
-  const std::uint64_t base = link.latency_ns * link.slowness;
-  std::uint64_t latency = base + (((dice >> 32) * (base / 4)) >> 32);
-  if ((dice & 63) == 0) {
-    // Each further doubling is half as likely: a tail without floating point.
-    const int doublings = std::countr_zero((dice >> 6) | (1U << 6));
-    latency += base << (doublings + 1);
-  }
-  return latency;
+std::uint64_t Network::draw_link_latency_ns(const Link& link) {
+  return draw_latency_ns(stream_, link.latency_ns * link.slowness);
 }
 
 int Network::send(const Packet& packet, WorldTime& last_at) {
   Link& link = links_[packet.source][packet.destination];
   ++counts_.sent;
   if (packet.source == packet.destination) {
-    last_at = std::max(last_at, world_.now() + Duration(draw_latency_ns(link)));
+    last_at = std::max(last_at, world_.now() + Duration(draw_link_latency_ns(link)));
     launch(packet, last_at);
     return 1;
   }
@@ -71,7 +63,7 @@ int Network::send(const Packet& packet, WorldTime& last_at) {
     return 0;
   }
   link.free_at = sent_at;
-  WorldTime at = sent_at + Duration(draw_latency_ns(link));
+  WorldTime at = sent_at + Duration(draw_link_latency_ns(link));
   if (faults.reordering > 0 && stream_.chance(faults.reordering)) {
     // Held back somewhere; those behind it need not wait.
     ++counts_.reordered;
@@ -82,7 +74,7 @@ int Network::send(const Packet& packet, WorldTime& last_at) {
   launch(packet, at);
   if (faults.duplication > 0 && stream_.chance(faults.duplication)) {
     ++counts_.duplicated;
-    launch(packet, at + Duration(draw_latency_ns(link)));
+    launch(packet, at + Duration(draw_link_latency_ns(link)));
     return 2;
   }
   return 1;

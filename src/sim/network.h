@@ -1,8 +1,7 @@
 // Network: the wires between machines, one link for each direction of each pair. It carries
 // packets: delays them, loses, doubles and reorders some, and lets none pass where a partition is.
 //
-//   latency    a minimum drawn for each link, a little jitter, and a long tail: one packet in 64
-//              takes 2 to 128 times as long
+//   latency    a minimum drawn for each link, a little jitter, and a long tail (latency.h)
 //   bandwidth  a packet waits for those before it on its link; when they would keep it waiting
 //              longer than kQueueDelayMax, it is dropped, as by a full switch
 //   order      first in, first out within a connection, unless `reordering` strikes; never
@@ -114,7 +113,7 @@ class Network {
     WorldTime free_at;  // when its wire has sent what was handed to it
   };
 
-  std::uint64_t draw_latency_ns(const Link& link);
+  std::uint64_t draw_link_latency_ns(const Link& link);
   void launch(const Packet& packet, WorldTime at);
 
   World& world_;

@@ -25,7 +25,9 @@ class SimWorld final : public runtime::contract::World {
   explicit SimWorld(std::uint32_t cores)
       : world_(1),
         machine_(
-            world_.add_machine({.name = "sim", .cores = static_cast<std::uint16_t>(cores)}, {})) {}
+            world_.add_machine({.name = "sim", .cores = static_cast<std::uint16_t>(cores)}, {})) {
+    EXPECT_TRUE(machine_.disk().make_directories(directory()).has_value());
+  }
 
   void run(Body body) override {
     machine_.set_process(

@@ -74,7 +74,7 @@ void World::dispatch(const Event& event) {
     case EventKind::tcp_timer:
       return tcp_.on_timer(event.argument);
     case EventKind::disk:
-      return;
+      return machine(event.machine).disk_queue().on_event(event.argument);
   }
 }
 
@@ -111,6 +111,7 @@ std::uint64_t World::state_hash() {
                              &network_.stream()}) {
     digest.add(stream->next());
   }
+  for (auto& machine_here : machines_) machine_here->disk().add_to(digest);
   buggify_.add_to(digest);
   return digest.value();
 }
