@@ -293,7 +293,7 @@ CODE_BANS = (
         ("src/runtime/stop_token.h",),
         excuse=r"\bunique_ptr<[^;{}]*>\s*\(\s*new\b",
     ),
-    Ban("rand", r"\b(?:std\s*::\s*)?s?rand(?:om)?\s*\(", "use base::Prng with a seed"),
+    Ban("rand", r"\b(?:std\s*::\s*)?s?rand\s*\(", "use base::Prng with a seed"),
     Ban(
         "exception",
         r"\bthrow\b(?!\s*;)",
