@@ -23,6 +23,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">\n]+)[">]', re.MUL
 _TRANSPARENT = re.compile(r"(?:inline\s+|typedef\s+)*(?:namespace|class|struct|union|enum)\b")
 _LINKAGE_BLOCK = re.compile(r'extern\s*"\s*"\s*$')
 _ACCESS_LABEL = re.compile(r"(?:(?:public|protected|private)\s*:(?!:)\s*)+")
+_TEST_CASE = re.compile(r"[A-Z_]+\(\s*(\w+),\s*(\w+)")
 _NAME = re.compile(r"([\w:~]+|operator\s*\S+)\s*\(")
 
 
@@ -153,5 +154,9 @@ def _function(code, head, start, end):
     if head.rstrip().endswith("=") or "(" not in declaration:
         return []
     first = _line_of(code, start + len(head) - len(head.lstrip()))
-    name = _NAME.search(declaration)
-    return [Function(name.group(1) if name else "?", first, _line_of(code, end) - first + 1)]
+    if test := _TEST_CASE.match(declaration):
+        name = f"{test.group(1)}.{test.group(2)}"
+    else:
+        found = _NAME.search(declaration)
+        name = found.group(1) if found else "?"
+    return [Function(name, first, _line_of(code, end) - first + 1)]

@@ -67,6 +67,14 @@ class Includes(unittest.TestCase):
         files = {"bench/e.cc": '#include "sim/s.h"\n', "src/sim/s.h": "#pragma once\n"}
         self.assertEqual(checks("includes", files), ["include"])
 
+    def test_only_tests_may_use_the_simulator(self):
+        world = {"src/sim/s.h": "#pragma once\n"}
+        for name in ("x_test.cc", "x_test_support.h"):
+            text = '#pragma once\n#include "sim/s.h"\n'
+            self.assertEqual(checks("includes", {f"src/runtime/{name}": text, **world}), [])
+        files = {"src/runtime/x.cc": '#include "sim/s.h"\n', **world}
+        self.assertEqual(checks("includes", files), ["include"])
+
     def test_a_folder_without_a_row_fails(self):
         self.assertEqual(checks("includes", {"src/misc/a.cc": ""}), ["include-table"])
 
@@ -116,6 +124,10 @@ class Lengths(unittest.TestCase):
         for head in heads:
             text = "namespace a {\nstruct B { int c{1}; };\n" + self.function(80, head) + "}\n"
             self.assertEqual(checks("lengths", {CC: text}), ["function-length"], head)
+
+    def test_a_test_is_called_by_its_name(self):
+        (finding,) = findings("lengths", {CC: self.function(71, "TEST(Suite, Case)")})
+        self.assertEqual(finding.name, "Suite.Case")
 
     def test_classes_namespaces_and_tables_may_be_longer(self):
         members = "  int member_;\n  int get() { return 1; }\n" * 60
