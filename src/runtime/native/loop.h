@@ -1,0 +1,128 @@
+// Loop: the event loop of one core. It runs ready jobs, fires timers, takes messages from other
+// threads, hands file requests to the kernel, and waits for the kernel when there is nothing to do.
+//
+//   turn:  jobs (at most kJobsPerTurn) ─▶ timers due ─▶ inbox ─▶ flush ─▶ poll
+//
+// Nobody starves: each kind of work has a share per turn. Polling while jobs are ready is worth a
+// system call only now and then, so up to kTurnsWithoutPollMax turns go without.
+//
+// Dispatching what the kernel reported never runs code of coroutines: it completes operations,
+// which posts jobs. So nothing is destroyed while the reported events are walked.
+//
+// Core affinity: everything but the inbox belongs to the thread that calls run().
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <sys/epoll.h>
+
+#include "base/result.h"
+#include "runtime/clock.h"
+#include "runtime/executor.h"
+#include "runtime/native/descriptor.h"
+#include "runtime/native/inbox.h"
+#include "runtime/runtime.h"
+#include "runtime/timer_heap.h"
+
+namespace helenus::runtime::native {
+
+class NativeClock final : public Clock {
+ public:
+  MonotonicTime now() const override;
+  WallTime wall_now() const override;
+};
+
+// A descriptor the loop watches; told of its events from poll.
+class Pollable {
+ public:
+  // `events` are epoll's. Must not run code of coroutines.
+  virtual void on_ready(std::uint32_t events) = 0;
+
+ protected:
+  ~Pollable() = default;
+};
+
+// Gathers requests during a turn and passes them to the kernel together at its end.
+class Flusher {
+ public:
+  // Says whether it wants another turn soon although nothing else may be ready.
+  virtual bool flush() = 0;
+
+ protected:
+  ~Flusher() = default;
+};
+
+class Loop final : public Executor, public Timers {
+ public:
+  static constexpr std::size_t kJobsPerTurn = 64;
+  static constexpr std::size_t kTimersPerTurn = 256;
+  static constexpr std::size_t kMessagesPerTurn = 256;
+  static constexpr std::uint32_t kTurnsWithoutPollMax = 16;
+  static constexpr std::size_t kEventsPerPoll = 256;
+  // Operations that one job may complete without giving way.
+  static constexpr std::uint32_t kImmediateMax = 64;
+
+  // `cores` is how many may send messages here.
+  static base::Result<std::unique_ptr<Loop>> open(std::uint32_t cores);
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // Takes turns until stop(). Messages are run with `runtime`.
+  void run(Runtime& runtime);
+  void stop() { stopping_ = true; }
+
+  // Events are epoll's. Watching again changes what is watched for and whom to tell. Ends by itself
+  // when the descriptor is closed.
+  base::Result<void> watch(int descriptor, std::uint32_t events, Pollable& pollable);
+  void unwatch(int descriptor);
+  // At most one. Requires: it outlives the loop's running.
+  void set_flusher(Flusher* flusher) { flusher_ = flusher; }
+
+  // Whether an operation may complete at once. After kImmediateMax times in one job it must go
+  // through the queue, so that a coroutine that never has to wait lets others run.
+  bool may_complete_now() { return immediate_++ < kImmediateMax; }
+
+  Inbox& inbox() { return *inbox_; }
+  // Messages that have run here, without the host's own.
+  std::uint64_t counted_run() const { return counted_run_; }
+
+  void post(Job& job) override { ready_.push_back(job); }
+  bool halted() const override { return false; }
+  void arm(Timer& timer, MonotonicTime at) override { timers_.arm(timer, at); }
+  void disarm(Timer& timer) override { timers_.disarm(timer); }
+
+ private:
+  Loop(Descriptor epoll, std::unique_ptr<Inbox> inbox, bool coarse_waits)
+      : epoll_(std::move(epoll)),
+        inbox_(std::move(inbox)),
+        coarse_waits_(coarse_waits),
+        timers_(*this) {}
+
+  void run_jobs();
+  void fire_timers();
+  void read_inbox(Runtime& runtime);
+  void poll(bool may_wait);
+  int wait_for_events(MonotonicTime until);
+
+  const Descriptor epoll_;
+  const std::unique_ptr<Inbox> inbox_;
+  const bool coarse_waits_;
+  NativeClock clock_;
+  TimerHeap timers_;
+  IntrusiveList<Job> ready_;
+  Flusher* flusher_ = nullptr;
+  bool stopping_ = false;
+  std::uint32_t immediate_ = 0;
+  std::uint32_t turns_without_poll_ = 0;
+  std::vector<Letter> letters_;
+  std::size_t letters_read_ = 0;
+  std::uint64_t counted_run_ = 0;
+  std::vector<PoolJob*> jobs_back_;
+  std::array<epoll_event, kEventsPerPoll> events_;
+};
+
+}  // namespace helenus::runtime::native

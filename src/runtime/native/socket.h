@@ -1,0 +1,31 @@
+// Plain functions over sockets: addresses in and out, and making sockets the way the transport
+// wants them (non-blocking, closed on exec, no delay).
+#pragma once
+
+#include "base/result.h"
+#include "runtime/address.h"
+#include "runtime/native/descriptor.h"
+
+namespace helenus::runtime::native {
+
+base::Result<Descriptor> make_socket(const Address& for_address);
+// Small messages leave at once.
+void set_no_delay(const Descriptor& socket);
+
+base::Result<void> bind_socket(const Descriptor& socket, const Address& address);
+// 0 when connected, EINPROGRESS when under way, another error number otherwise.
+int begin_connect(const Descriptor& socket, const Address& address);
+// What became of a connect under way: 0, or an error number.
+int outcome_of_connect(const Descriptor& socket);
+
+Address local_address_of(const Descriptor& socket);
+Address peer_address_of(const Descriptor& socket);
+
+// Accepts one connection, ready for use. On failure the descriptor is not valid and errno tells.
+struct Accepted {
+  Descriptor socket;
+  Address peer;
+};
+Accepted accept_connection(const Descriptor& listener);
+
+}  // namespace helenus::runtime::native
