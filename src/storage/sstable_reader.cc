@@ -34,7 +34,7 @@ Task<Result<void>> SstableReader::load_resident(Until until) {
   constexpr std::uint64_t kTailSize = std::uint64_t{64} << 10;
   const std::uint64_t size = blocks_->file_size();
   if (size < SstableHeader::kSize + SstableFooter::kSize) {
-    co_return Error(Errc::corrupt, "{}: {} bytes are too few for an sstable", path(), size);
+    co_return Error(Errc::corrupt, "{}: ends at offset {}, too short for an sstable", path(), size);
   }
   Tail tail;
   tail.offset = size - std::min(size, kTailSize);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -8,20 +9,20 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/prng.h"
+#include "runtime/task_group.h"
+#include "runtime/when_all.h"
 #include "storage/sstable_cursor.h"
 #include "storage/sstable_reader.h"
 #include "storage/sstable_test_support.h"
 #include "storage/sstable_writer.h"
 
 namespace helenus::storage {
-
-bool operator==(const contract::ContractValue& a, const contract::ContractValue& b);
-
 namespace {
 
 using base::as_bytes;
 using base::Bytes;
 using base::Errc;
+using base::Error;
 using base::Result;
 using runtime::Runtime;
 using runtime::Task;
@@ -86,6 +87,431 @@ using contract::CursorContract;
 INSTANTIATE_TEST_SUITE_P(Sstable, CursorContract, testing::Values(sstable_as_usual));
 INSTANTIATE_TEST_SUITE_P(DeepSstable, CursorContract, testing::Values(sstable_with_a_deep_index));
 INSTANTIATE_TEST_SUITE_P(UncachedSstable, CursorContract, testing::Values(sstable_without_cache));
+
+// ---- looking up
+
+MaybeTask<Result<Lookup>> get(SstableReader& reader, const std::string& key) {
+  return reader.get(as_bytes(key), key_hash(as_bytes(key)), Until::forever());
+}
+
+// Every row is found under its ordinal, and nothing else is.
+Task<void> expect_finds_all(std::shared_ptr<SstableReader> reader, const Rows& rows) {
+  std::uint64_t ordinal = 0;
+  for (const auto& [key, row] : rows) {
+    const auto lookup = co_await get(*reader, key);
+    CO_ASSERT_OK(lookup);
+    CO_ASSERT_TRUE(lookup->found.has_value());
+    EXPECT_EQ(lookup->found->value.text(), row.value);
+    EXPECT_EQ(lookup->found->ordinal, ordinal++);
+    for (const std::string& absent : {key + std::string(1, '\0'), "x" + key, key + "zz"}) {
+      if (rows.contains(absent)) continue;
+      const auto miss = co_await get(*reader, absent);
+      CO_ASSERT_OK(miss);
+      EXPECT_FALSE(miss->found.has_value()) << absent;
+    }
+  }
+}
+
+Task<void> write_then_find_all(Runtime& runtime, const Rows& rows, SstableWriter::Options options,
+                               std::size_t cache_bytes) {
+  SstableShared shared(cache_bytes);
+  const auto written = co_await write_sstable(runtime, kPath, rows, std::move(options));
+  CO_ASSERT_OK(written);
+  const auto reader = co_await open_sstable(runtime, shared, kPath);
+  CO_ASSERT_OK(reader);
+  EXPECT_EQ((*reader)->statistics(), *written);
+  co_await expect_finds_all(*reader, rows);
+  const auto scanned = co_await scan(*reader);
+  CO_ASSERT_OK(scanned);
+  EXPECT_TRUE(*scanned == rows);
+  const auto removed = co_await runtime.files.remove(kPath);
+  CO_ASSERT_OK(removed);
+}
+
+Rows numbered(int count, std::size_t value_size = 20) {
+  Rows rows;
+  for (int i = 0; i < count; ++i) {
+    rows[fmt::format("key{:05}", i)] = {
+        .value = fmt::format("{}{}", i, std::string(value_size, 'v')), .partition_size = 6};
+  }
+  return rows;
+}
+
+// Short keys and long ones, shared beginnings, values from nothing to many blocks.
+Rows random_rows(std::uint64_t seed) {
+  base::Prng prng(seed);
+  Rows rows;
+  const std::uint64_t count = prng.below(400);
+  const std::string shared(prng.chance(0.3) ? 3000 : prng.below(30), 's');
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::string key = prng.chance(0.7) ? shared : "";
+    for (std::uint64_t left = prng.below(12); left > 0; --left) {
+      key.push_back(static_cast<char>(prng.chance(0.8) ? prng.below(3) : prng.below(256)));
+    }
+    const std::size_t value_size = prng.chance(0.02) ? prng.below(100'000) : prng.below(300);
+    const auto partition_size = static_cast<std::uint16_t>(prng.between(0, key.size()));
+    rows[key] = {.value = std::string(value_size, static_cast<char>('a' + prng.below(26))),
+                 .partition_size = partition_size};
+  }
+  return rows;
+}
+
+RC_GTEST_PROP(Sstable, AnswersAsAMapWould, (std::uint64_t seed)) {
+  base::Prng prng(seed);
+  const Rows rows = random_rows(seed);
+  SstableWriter::Options options;
+  options.compression = static_cast<Compression>(prng.below(3));
+  options.block_bytes = prng.chance(0.5) ? prng.between(1, 2000) : kDataBlockBytesDefault;
+  options.index = {.node_bytes = prng.between(1, 3000), .upper_node_bytes = prng.between(1, 5000)};
+  options.write_bytes = prng.between(1, 100'000);
+  const std::size_t cache_bytes = prng.chance(0.5) ? prng.below(200'000) : kCacheBytes;
+  SimMachine machine;
+  machine.run(
+      [&](Runtime& runtime) { return write_then_find_all(runtime, rows, options, cache_bytes); });
+}
+
+TEST(Sstable, AMillionKeysTakeTwoLevelsOfIndex) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      constexpr std::uint64_t kKeys = 1'000'000;
+      SstableShared shared(kCacheBytes);
+      const auto writer = co_await SstableWriter::create(runtime, kPath, {});
+      CO_ASSERT_OK(writer);
+      const auto key_of = [](std::uint64_t i) { return fmt::format("{:016x}", base::mix64(i)); };
+      std::vector<std::string> keys;
+      for (std::uint64_t i = 0; i < kKeys; ++i) keys.push_back(key_of(i));
+      std::ranges::sort(keys);
+      for (const std::string& key : keys) {
+        const auto added = co_await (*writer)->add(whole_partition(as_bytes(key)), as_bytes(key));
+        CO_ASSERT_OK(added);
+      }
+      const auto statistics = co_await (*writer)->finish({});
+      CO_ASSERT_OK(statistics);
+      EXPECT_EQ(statistics->key_count, kKeys);
+      EXPECT_EQ(statistics->index_depth, 2u);
+      EXPECT_EQ(statistics->data_block_count, (kKeys + 127) / 128);
+      const auto reader = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(reader);
+      EXPECT_LT((*reader)->resident_bytes(), 100'000u);
+      base::Prng prng(3);
+      for (int i = 0; i < 20'000; ++i) {
+        const std::uint64_t ordinal = prng.below(kKeys);
+        const auto lookup = co_await get(**reader, keys[ordinal]);
+        CO_ASSERT_OK(lookup);
+        CO_ASSERT_TRUE(lookup->found.has_value());
+        EXPECT_EQ(lookup->found->value.text(), keys[ordinal]);
+        EXPECT_EQ(lookup->found->ordinal, ordinal);
+      }
+      const auto cursor = (*reader)->cursor({});
+      const auto moved = co_await cursor->seek_first();
+      CO_ASSERT_OK(moved);
+      for (const std::string& key : keys) {
+        CO_ASSERT_TRUE(cursor->valid() && base::as_text(cursor->key().bytes) == key);
+        const auto stepped = co_await cursor->next();
+        CO_ASSERT_OK(stepped);
+      }
+      EXPECT_FALSE(cursor->valid());
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(Sstable, AValueOfSixtyFiveMegabytesLiesInABlockOfItsOwn) {
+  Rows rows = numbered(10);
+  base::Prng prng(1);
+  std::string large(std::size_t{65} << 20, '\0');
+  for (std::size_t i = 0; i + 8 <= large.size(); i += 8) {
+    const std::uint64_t word = prng.next();
+    std::memcpy(large.data() + i, &word, sizeof word);
+  }
+  rows["key00005"].value = std::move(large);
+  SimMachine().run(
+      [&](Runtime& runtime) { return write_then_find_all(runtime, rows, {}, kCacheBytes); });
+}
+
+TEST(Sstable, KeysOfTheLargestSizeMakeADeepIndexNotALargeOne) {
+  Rows rows;
+  for (int i = 0; i < 300; ++i) {
+    // Nothing to abbreviate: the keys differ in their last bytes only.
+    rows[std::string(kRowKeySizeMax - 3, 'k') + fmt::format("{:03}", i)] = {.value = "v",
+                                                                            .partition_size = 8};
+  }
+  SimMachine machine;
+  machine.run(
+      [&](Runtime& runtime) { return write_then_find_all(runtime, rows, {}, kCacheBytes); });
+}
+
+TEST(Sstable, CountsWhatItHolds) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      Rows rows;
+      for (int i = 0; i < 3000; ++i) {
+        rows[fmt::format("wide/{:06}", i)] = {.value = std::string(200, 'w'), .partition_size = 5};
+      }
+      rows["aaa"] = {.value = "small", .partition_size = 3};
+      rows["zzz/1"] = {.value = "x", .partition_size = 4};
+      rows["zzz/2"] = {.value = std::string(300'000, 'x'), .partition_size = 4};
+      const auto written = co_await write_sstable(runtime, kPath, rows, {});
+      CO_ASSERT_OK(written);
+      const SstableStatistics& s = *written;
+      EXPECT_EQ(s.key_count, 3003u);
+      EXPECT_EQ(s.partition_count, 3u);
+      EXPECT_EQ(s.first_key.text(), "aaa");
+      EXPECT_EQ(s.last_key.text(), "zzz/2");
+      EXPECT_EQ(s.key_size_max, 11u);
+      EXPECT_EQ(s.value_size_max, 300'000u);
+      EXPECT_EQ(s.value_bytes, 3000u * 200 + 5 + 1 + 300'000);
+      EXPECT_EQ(s.key_bytes, 3000u * 11 + 3 + 10);
+      CO_ASSERT_TRUE(s.wide_partitions.size() == 2);
+      EXPECT_EQ(s.wide_partitions[0].key.text(), "wide/");
+      EXPECT_EQ(s.wide_partitions[0].row_count, 3000u);
+      EXPECT_EQ(s.wide_partitions[0].first_ordinal, 1u);
+      EXPECT_EQ(s.wide_partitions[1].key.text(), "zzz/");
+      base::Decoder in(s.partition_rows_histogram);
+      const auto histogram = base::Histogram::decode(in);
+      CO_ASSERT_OK(histogram);
+      EXPECT_EQ(histogram->max(), 3000u);
+      EXPECT_EQ(histogram->count(), 3u);
+      base::Buffer encoded;
+      s.encode(encoded);
+      EXPECT_EQ(SstableStatistics::decode(encoded.view()), s);
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(Sstable, GivesBackTheCallersMetadata) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      SstableShared shared(kCacheBytes);
+      const auto written =
+          co_await write_sstable(runtime, kPath, numbered(3), {}, Bytes::copy_of("the clock"));
+      CO_ASSERT_OK(written);
+      const auto reader = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(reader);
+      EXPECT_EQ((*reader)->metadata().text(), "the clock");
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(Sstable, BlocksInMemoryAnswerWithoutWaiting) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      SstableShared shared(kCacheBytes);
+      const Rows rows = numbered(2000);
+      const auto written = co_await write_sstable(runtime, kPath, rows, small_options());
+      CO_ASSERT_OK(written);
+      const auto reader = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(reader);
+      EXPECT_FALSE(get(**reader, "key00500").ready());
+      const auto cold = co_await get(**reader, "key00500");
+      CO_ASSERT_OK(cold);
+      EXPECT_EQ(cold->blocks_read, (*reader)->statistics().index_depth);
+      auto warm = get(**reader, "key00500");
+      CO_ASSERT_TRUE(warm.ready());
+      const auto lookup = std::move(warm).take();
+      CO_ASSERT_OK(lookup);
+      EXPECT_EQ(lookup->blocks_read, 0u);
+      EXPECT_EQ(lookup->found->value.text(), rows.at("key00500").value);
+      const auto cursor = (*reader)->cursor({});
+      EXPECT_TRUE(cursor->seek(as_bytes("key00500")).ready());
+      EXPECT_TRUE(cursor->valid());
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(Sstable, TasksThatWantOneBlockReadItOnce) {
+  struct Run {
+    static Task<Result<Lookup>> one(SstableReader& reader) {
+      co_return co_await get(reader, "key00500");
+    }
+    static Task<void> body(Runtime& runtime) {
+      SstableShared shared(kCacheBytes);
+      const auto written = co_await write_sstable(runtime, kPath, numbered(2000), {});
+      CO_ASSERT_OK(written);
+      const auto reader = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(reader);
+      const std::uint64_t reads_before = shared.counters.reads;
+      std::vector<Task<Result<Lookup>>> tasks;
+      for (int i = 0; i < 10; ++i) tasks.push_back(one(**reader));
+      const auto lookups = co_await runtime::when_all(std::move(tasks));
+      for (const auto& lookup : lookups) {
+        CO_ASSERT_OK(lookup);
+        EXPECT_TRUE(lookup->found.has_value());
+      }
+      EXPECT_EQ(shared.counters.reads - reads_before, 1u);
+      EXPECT_EQ(shared.counters.reads_shared, 9u);
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(Sstable, AScanReadsAheadAndLeavesTheCacheAloneIfAsked) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      SstableShared shared(kCacheBytes);
+      const Rows rows = numbered(20'000, 100);
+      SstableWriter::Options options;
+      options.compression = Compression::none;
+      const auto written = co_await write_sstable(runtime, kPath, rows, options);
+      CO_ASSERT_OK(written);
+      const auto reader = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(reader);
+      const std::uint64_t reads_before = shared.counters.reads;
+      const auto scanned = co_await scan(*reader, {.cache_use = CacheUse::bypass});
+      CO_ASSERT_OK(scanned);
+      EXPECT_TRUE(*scanned == rows);
+      EXPECT_GT(written->data_block_count, 100u);
+      EXPECT_LT(shared.counters.reads - reads_before, 12u);
+      EXPECT_EQ(shared.cache.block_count(), 0u);
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+// ---- what a writer refuses
+
+Task<void> expect_refused(Runtime& runtime, RowKey key, Bytes value) {
+  const auto writer = co_await SstableWriter::create(runtime, kPath, {});
+  CO_ASSERT_OK(writer);
+  const auto good = co_await (*writer)->add(whole_partition(as_bytes("m")), as_bytes("v"));
+  CO_ASSERT_OK(good);
+  const auto refused = co_await (*writer)->add(key, value);
+  EXPECT_TRUE(refused.failed_with(Errc::invalid_argument));
+  EXPECT_EQ(refused.error().context().substr(0, kPath.size()), kPath);
+  const auto again = co_await (*writer)->add(whole_partition(as_bytes("z")), as_bytes("v"));
+  EXPECT_EQ(again, refused) << "an error is final";
+  const auto finished = co_await (*writer)->finish({});
+  EXPECT_TRUE(finished.failed_with(Errc::invalid_argument));
+  const auto gone = co_await runtime.files.info(kPath);
+  EXPECT_TRUE(gone.failed_with(Errc::not_found));
+}
+
+TEST(SstableWriter, RefusesKeysThatDoNotAscend) {
+  for (const char* key : {"a", "m", ""}) {
+    SimMachine().run([&](Runtime& runtime) {
+      return expect_refused(runtime, whole_partition(as_bytes(key)), {});
+    });
+  }
+}
+
+TEST(SstableWriter, RefusesWhatExceedsItsLimits) {
+  const std::string key(kRowKeySizeMax + 1, 'x');
+  SimMachine().run([&](Runtime& runtime) {
+    return expect_refused(runtime, {.bytes = as_bytes(key), .partition_size = 1}, {});
+  });
+  SimMachine().run([&](Runtime& runtime) {
+    return expect_refused(runtime, {.bytes = as_bytes("n"), .partition_size = 2}, {});
+  });
+  base::Buffer value;
+  value.extend(kValueSizeMax + 1);
+  const Bytes large = std::move(value).freeze();
+  SimMachine().run([&](Runtime& runtime) {
+    return expect_refused(runtime, whole_partition(as_bytes("n")), large);
+  });
+}
+
+TEST(SstableWriter, RefusesMetadataBeyondItsLimit) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      base::Buffer metadata;
+      metadata.extend(kMetadataSizeMax + 1);
+      const auto written =
+          co_await write_sstable(runtime, kPath, numbered(1), {}, std::move(metadata).freeze());
+      EXPECT_TRUE(written.failed_with(Errc::invalid_argument));
+      const auto gone = co_await runtime.files.info(kPath);
+      EXPECT_TRUE(gone.failed_with(Errc::not_found));
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(SstableWriter, DoesNotTouchAFileThatIsThere) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      const auto first = co_await write_sstable(runtime, kPath, numbered(1), {});
+      CO_ASSERT_OK(first);
+      const auto second = co_await write_sstable(runtime, kPath, numbered(1), {});
+      EXPECT_TRUE(second.failed_with(Errc::already_exists));
+      const auto still_there = co_await runtime.files.info(kPath);
+      CO_ASSERT_OK(still_there);
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(SstableWriter, DiscardRemovesTheFile) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      const auto writer = co_await SstableWriter::create(runtime, kPath, {});
+      CO_ASSERT_OK(writer);
+      const auto added = co_await (*writer)->add(whole_partition(as_bytes("k")), as_bytes("v"));
+      CO_ASSERT_OK(added);
+      co_await (*writer)->discard();
+      co_await (*writer)->discard();
+      const auto gone = co_await runtime.files.info(kPath);
+      EXPECT_TRUE(gone.failed_with(Errc::not_found));
+      const auto after = co_await (*writer)->add(whole_partition(as_bytes("l")), as_bytes("v"));
+      EXPECT_TRUE(after.failed_with(Errc::cancelled));
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(SstableWriter, AStopEndsItAndRemovesTheFile) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      runtime::StopSource stop;
+      SstableWriter::Options options = small_options();
+      options.stop = stop.token();
+      stop.request_stop();
+      const auto written = co_await write_sstable(runtime, kPath, numbered(1000), options);
+      EXPECT_TRUE(written.failed_with(Errc::cancelled));
+      const auto gone = co_await runtime.files.info(kPath);
+      EXPECT_TRUE(gone.failed_with(Errc::not_found));
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+class CountingThrottle final : public WriteThrottle {
+ public:
+  explicit CountingThrottle(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
+  Task<Result<void>> before_write(std::size_t bytes) override {
+    bytes_ += bytes;
+    if (bytes_ > bytes_max_) co_return Error(Errc::overloaded, "enough");
+    co_return {};
+  }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  const std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;
+};
+
+TEST(SstableWriter, AsksTheThrottleForEveryByteAndObeysIt) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      CountingThrottle patient(UINT64_MAX);
+      SstableWriter::Options options = small_options();
+      options.throttle = &patient;
+      const auto written = co_await write_sstable(runtime, kPath, numbered(1000), options);
+      CO_ASSERT_OK(written);
+      const auto info = co_await runtime.files.info(kPath);
+      CO_ASSERT_OK(info);
+      EXPECT_EQ(patient.bytes(), info->size);
+      CountingThrottle strict(5000);
+      options.throttle = &strict;
+      const auto refused = co_await write_sstable(runtime, "/other.sst", numbered(1000), options);
+      EXPECT_TRUE(refused.failed_with(Errc::overloaded));
+      const auto gone = co_await runtime.files.info("/other.sst");
+      EXPECT_TRUE(gone.failed_with(Errc::not_found));
+    }
+  };
+  SimMachine().run(Run::body);
+}
 
 }  // namespace
 }  // namespace helenus::storage

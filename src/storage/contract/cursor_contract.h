@@ -21,6 +21,7 @@ namespace helenus::storage::contract {
 struct ContractValue {
   std::string value;
   std::uint16_t partition_size = 0;
+  friend bool operator==(const ContractValue&, const ContractValue&) = default;
 };
 // What a run holds; std::string sorts as memcmp does.
 using ContractEntries = std::map<std::string, ContractValue>;
