@@ -1,0 +1,83 @@
+#include "storage/entry_source.h"
+
+#include <string>
+#include <utility>
+
+namespace helenus::storage {
+
+namespace {
+
+// Nothing here ever waits: every motion is over when it returns.
+class MemtableSource final : public EntrySource {
+ public:
+  explicit MemtableSource(std::shared_ptr<const Memtable> memtable)
+      : memtable_(std::move(memtable)), cursor_(*memtable_) {}
+
+  Motion seek(base::ByteView key) override {
+    cursor_.seek(key);
+    return base::Result<void>();
+  }
+  Motion seek_before(base::ByteView key) override {
+    cursor_.seek_before(key);
+    return base::Result<void>();
+  }
+  Motion next() override {
+    cursor_.next();
+    return base::Result<void>();
+  }
+  Motion previous() override {
+    cursor_.previous();
+    return base::Result<void>();
+  }
+  bool valid() const override { return cursor_.valid(); }
+  RowKey key() const override {
+    return {.bytes = cursor_.key(),
+            .partition_size = static_cast<std::uint16_t>(cursor_.partition_size())};
+  }
+  base::Result<void> absorb_into(Entry& entry) const override {
+    entry.absorb(cursor_.entry());
+    return {};
+  }
+
+ private:
+  std::shared_ptr<const Memtable> memtable_;
+  Memtable::Cursor cursor_;
+};
+
+class SstableSource final : public EntrySource {
+ public:
+  SstableSource(std::unique_ptr<Cursor> cursor, std::string name)
+      : cursor_(std::move(cursor)), name_(std::move(name)) {}
+
+  Motion seek(base::ByteView key) override { return cursor_->seek(key); }
+  Motion seek_before(base::ByteView key) override { return cursor_->seek_before(key); }
+  Motion next() override { return cursor_->next(); }
+  Motion previous() override { return cursor_->previous(); }
+  bool valid() const override { return cursor_->valid(); }
+  RowKey key() const override { return cursor_->key(); }
+  base::Result<void> absorb_into(Entry& entry) const override {
+    auto decoded = decode_entry(cursor_->share_value());
+    if (!decoded) {
+      return std::move(decoded).error().within(
+          fmt::format("{}: entry {}", name_, base::to_hex(cursor_->key().bytes, 64)));
+    }
+    entry.absorb(*decoded);
+    return {};
+  }
+
+ private:
+  std::unique_ptr<Cursor> cursor_;
+  const std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<EntrySource> entries_of(std::shared_ptr<const Memtable> memtable) {
+  return std::make_unique<MemtableSource>(std::move(memtable));
+}
+
+std::unique_ptr<EntrySource> entries_of(std::unique_ptr<Cursor> cursor, std::string name) {
+  return std::make_unique<SstableSource>(std::move(cursor), std::move(name));
+}
+
+}  // namespace helenus::storage
