@@ -1,5 +1,7 @@
 #include "node/node.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace helenus::node {
@@ -19,21 +21,22 @@ runtime::Task<Result<void>> Node::start() {
   CO_TRY(data_lock_, co_await runtime_.files.lock(directory + "/lock"));
   CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory));
   identity_ = identity;
-  log_.info("took the data folder", kv("folder", directory), kv("node", identity.node));
 
   auto listening = admin_.start(config_.admin_address);
   if (!listening) {
     co_return std::move(listening).error().within(
         fmt::format("listening on {}", config_.admin_address));
   }
-  log_.info("answers operators", kv("address", admin_.address()));
+  started_ = true;
+  log_.info("started", kv("node", identity.node), kv("folder", directory),
+            kv("admin", admin_.address()));
   co_return {};
 }
 
 runtime::Task<void> Node::stop() {
   co_await admin_.stop();
   data_lock_.reset();
-  log_.info("stopped");
+  if (std::exchange(started_, false)) log_.info("stopped");
 }
 
 HttpResponse Node::answer(const HttpRequest& request) const {

@@ -42,6 +42,7 @@ class Node {
   base::Logger log_;
   std::unique_ptr<runtime::FileLock> data_lock_;
   std::optional<Identity> identity_;
+  bool started_ = false;
   AdminServer admin_;
 };
 
