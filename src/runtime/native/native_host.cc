@@ -121,8 +121,8 @@ Result<void> NativeHost::start(const NativeOptions& options) {
     TRY_VOID(signals_->start([this](int signal) { stop_on_signal(signal); }));
   }
   log_.debug("started", base::kv("cores", count), base::kv("pool_threads", options.pool_threads),
-            base::kv("files", files_ == NativeCore::Files::io_uring ? "io_uring" : "threads"),
-            base::kv("pinned", pin_threads_));
+             base::kv("files", files_ == NativeCore::Files::io_uring ? "io_uring" : "threads"),
+             base::kv("pinned", pin_threads_));
   return {};
 }
 
