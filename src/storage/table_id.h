@@ -1,0 +1,13 @@
+// TableId: the engine's own number for a table. Given once in the life of a data folder and never
+// given again, so that what is left of a dropped table cannot be taken for another's.
+#pragma once
+
+#include <cstdint>
+
+#include "base/strong.h"
+
+namespace helenus::storage {
+
+using TableId = base::Strong<struct TableIdTag, std::uint64_t>;
+
+}  // namespace helenus::storage
