@@ -86,7 +86,7 @@ TEST(CausalityFormat, ALaterVersionIsUnsupported) {
   EXPECT_TRUE(decode_clock(from_hex("020000")).failed_with(base::Errc::unsupported));
 }
 
-TEST(CausalityFormat, RefusesWhatNoEncoderWrites) {
+TEST(CausalityFormat, RefusesAClockThatNoEncoderWrites) {
   const auto corrupt = [](std::string_view bytes) {
     return decode_clock(from_hex(bytes)).failed_with(base::Errc::corrupt);
   };
@@ -136,6 +136,9 @@ TEST(CausalityFormat, RefusesWhatNoEncoderWrites) {
               "010200"))
       << "closed marks that should have melted";
   EXPECT_TRUE(corrupt("01ffffffff0f")) << "more actors than bytes";
+}
+
+TEST(CausalityFormat, RefusesADeltaThatNoEncoderWrites) {
   EXPECT_TRUE(decode_delta(from_hex("01"
                                     "00"
                                     "010108"

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
