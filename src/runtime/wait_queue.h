@@ -15,6 +15,10 @@ class WaitQueue {
    public:
     Wait(WaitQueue& queue, std::size_t wanted_, Until until)
         : Operation(queue.runtime_, std::move(until)), wanted(wanted_), queue_(queue) {}
+    // Still in the queue only when its core has halted: those who go on counting must not count it.
+    ~Wait() {
+      if (static_cast<ListHook<Wait>&>(*this).linked()) --queue_.size_;
+    }
     const std::size_t wanted;
 
    private:

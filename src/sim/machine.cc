@@ -155,6 +155,10 @@ void Machine::reap() {
   if (incarnation_ == nullptr || !incarnation_->over()) return;
   ++exits_;
   end_incarnation();
+  if (options_.restart_after == Duration::max()) return;
+  world_.after(options_.restart_after, [this] {
+    if (!is_up() && powered() && options_.restart_after != Duration::max()) start();
+  });
 }
 
 void Machine::pause() {

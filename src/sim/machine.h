@@ -40,6 +40,8 @@ struct MachineOptions {
   std::string name = {};  // "m<id>" if empty
   std::uint16_t cores = 1;
   DiskOptions disk = {};
+  // A process whose run() returns is started again after this long; max() leaves it at that.
+  Duration restart_after = Duration::max();
 };
 
 class Incarnation {
@@ -105,6 +107,8 @@ class Machine {
   runtime::Address address(std::uint16_t port = 0) const;
   runtime::Address address_v6(std::uint16_t port = 0) const;
 
+  // From now on a process that returns is not started again.
+  void let_rest() { options_.restart_after = Duration::max(); }
   // What the next start runs.
   void set_process(ProcessFactory factory) { factory_ = std::move(factory); }
 

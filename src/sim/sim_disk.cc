@@ -381,21 +381,6 @@ void SimDisk::truncate(InodeId id, std::uint64_t size) {
 void SimDisk::write_back(Inode& file, const Change& change) {
   if (!change.is_resize) file.durable.write(change.offset, change.sectors);
   file.durable.resize(change.size_after);
-  forget_doubt(file, change);
-}
-
-// A doubtful write that a power loss may yet bring to the disk must not undo what was synced
-// after it.
-void SimDisk::forget_doubt(Inode& file, const Change& durable) {
-  for (Change& doubt : file.doubtful) {
-    const std::uint64_t begin = std::max(doubt.offset, durable.offset);
-    const std::uint64_t end =
-        std::min(doubt.offset + doubt.sectors.size(), durable.offset + durable.sectors.size());
-    if (begin >= end) continue;
-    std::copy_n(durable.sectors.begin() + static_cast<std::ptrdiff_t>(begin - durable.offset),
-                end - begin,
-                doubt.sectors.begin() + static_cast<std::ptrdiff_t>(begin - doubt.offset));
-  }
 }
 
 void SimDisk::sync(InodeId id, std::uint64_t mark, double misdirection) {
@@ -418,16 +403,14 @@ void SimDisk::sync(InodeId id, std::uint64_t mark, double misdirection) {
 
 void SimDisk::fail_sync(InodeId id, std::uint64_t mark, bool forget) {
   Inode& file = inode(id);
+  std::deque<Change> failed;
   while (!file.unsynced.empty() && file.unsynced.front().number <= mark) {
-    file.doubtful.push_back(std::move(file.unsynced.front()));
+    failed.push_back(std::move(file.unsynced.front()));
     file.unsynced.pop_front();
   }
+  keep_by_luck(file, failed);
   file.diverged = true;
   if (forget && file.unsynced.empty()) reread(file);
-  if (file.doubtful.size() > options_.unsynced_max) {
-    file.doubtful.erase(file.doubtful.begin(),
-                        file.doubtful.end() - static_cast<std::ptrdiff_t>(options_.unsynced_max));
-  }
 }
 
 }  // namespace helenus::sim

@@ -7,8 +7,9 @@
 // is the same in names: a power loss keeps some of its latest changes and loses those after. What
 // changes two directories at once (a move) survives in both or in neither.
 //
-// A failed sync marks its changes clean without writing them: later syncs do not bring them back,
-// and a power loss may lose them. That is what kernels do, and why a failed sync is final.
+// A failed sync has brought some of its changes to the disk and not others, and marks all of them
+// clean: the cache may go on showing them, later syncs do not write them, and a power loss loses
+// them. That is what kernels do, and why a failed sync is final.
 //
 // Nothing here takes time or fails by chance, except where a name says so: latency and errors are
 // SimFileSystem's.
@@ -92,8 +93,8 @@ class SimDisk {
   std::uint64_t sync_mark(InodeId file) const { return inode(file).changes_made; }
   // A write that is misdirected, by that chance, lands in another place of this or another file.
   void sync(InodeId file, std::uint64_t mark, double misdirection);
-  // The changes up to there are taken for synced, and are not. `forget` drops them from the cache
-  // too, so that readers see the old bytes at once.
+  // The changes up to there are taken for synced, and only some are. `forget` drops the cache, so
+  // that readers see at once what is on the disk.
   void fail_sync(InodeId file, std::uint64_t mark, bool forget);
 
   // ---- Crashes and damage ----
@@ -111,7 +112,7 @@ class SimDisk {
   void put_back(const Image& image, bool other_identities);
 
   void set_capacity(std::uint64_t bytes) { capacity_bytes_ = bytes; }
-  std::uint64_t capacity() const { return capacity_bytes_; }
+  const DiskOptions& options() const { return options_; }
   std::uint64_t used_bytes() const { return used_pages_ * FileImage::kPageSize; }
   const DiskCounts& counts() const { return counts_; }
   base::Prng& stream() { return stream_; }
@@ -147,7 +148,6 @@ class SimDisk {
     FileImage cached;
     FileImage durable;
     std::deque<Change> unsynced;
-    std::vector<Change> doubtful;  // of failed syncs
     std::uint64_t changes_made = 0;
     std::uint64_t reserved_pages = 0;
     bool diverged = false;  // the cache may show what the disk will never have
@@ -182,8 +182,9 @@ class SimDisk {
   void note_write(Inode& file, std::uint64_t offset, std::size_t count);
   void write_back(Inode& file, const Change& change);
   void misdirect(Inode& file, const Change& change);
-  void forget_doubt(Inode& file, const Change& durable);
   void lose_power(Inode& file);
+  // Brings to the disk what chance wants of these changes.
+  void keep_by_luck(Inode& file, const std::deque<Change>& changes);
   void keep_some_sectors(Inode& file, const Change& change);
   void keep_sectors(Inode& file, const Change& change, std::size_t first, std::size_t count);
   void lose_names();

@@ -44,30 +44,29 @@ void SimDisk::lose_names() {
 }
 
 void SimDisk::lose_power(Inode& file) {
-  enum class Luck : unsigned char { none, mixed, all };
-  const bool anything = !file.doubtful.empty() || !file.unsynced.empty();
-  if (anything) {
-    const std::uint64_t dice = stream_.below(4);
-    const Luck luck = dice == 0 ? Luck::none : dice == 1 ? Luck::all : Luck::mixed;
-    std::vector<Change> changes = std::move(file.doubtful);
-    std::ranges::move(file.unsynced, std::back_inserter(changes));
-    for (const Change& change : changes) {
-      const std::uint64_t fate = luck == Luck::mixed ? stream_.below(3) : 0;
-      if (luck == Luck::none || (luck == Luck::mixed && fate == 0)) {
-        ++counts_.writes_lost;
-      } else if (luck == Luck::all || fate == 1 || change.is_resize) {
-        keep_sectors(file, change, 0, change.sectors.size() / kSectorSize);
-      } else {
-        keep_some_sectors(file, change);
-      }
-    }
-  }
-  file.doubtful.clear();
+  keep_by_luck(file, file.unsynced);
   file.unsynced.clear();
   file.cached = file.durable;
   file.diverged = false;
   file.reserved_pages = std::min(
       file.reserved_pages, (file.cached.size() + FileImage::kPageSize - 1) / FileImage::kPageSize);
+}
+
+void SimDisk::keep_by_luck(Inode& file, const std::deque<Change>& changes) {
+  if (changes.empty()) return;
+  enum class Luck : unsigned char { none, mixed, all };
+  const std::uint64_t dice = stream_.below(4);
+  const Luck luck = dice == 0 ? Luck::none : dice == 1 ? Luck::all : Luck::mixed;
+  for (const Change& change : changes) {
+    const std::uint64_t fate = luck == Luck::mixed ? stream_.below(3) : 0;
+    if (luck == Luck::none || (luck == Luck::mixed && fate == 0)) {
+      ++counts_.writes_lost;
+    } else if (luck == Luck::all || fate == 1 || change.is_resize) {
+      keep_sectors(file, change, 0, change.sectors.size() / kSectorSize);
+    } else {
+      keep_some_sectors(file, change);
+    }
+  }
 }
 
 void SimDisk::keep_sectors(Inode& file, const Change& change, std::size_t first,
@@ -159,7 +158,7 @@ void SimDisk::misdirect(Inode& file, const Change& change) {
   }
   file.durable.resize(std::max(file.durable.size(), change.size_after));
   file.diverged = true;
-  if (file.unsynced.empty() && file.doubtful.empty()) reread(file);
+  if (file.unsynced.empty()) reread(file);
 }
 
 bool SimDisk::rot() {

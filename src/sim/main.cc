@@ -1,0 +1,150 @@
+// helenus-sim: runs scenarios in the simulator, one seed or many, and tells how to replay what
+// failed.
+//
+//   exit code 0   every run held
+//             1   a run had violations
+//             2   bad arguments
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "sim/scenario.h"
+#include "sim/scenarios/registry.h"
+
+namespace helenus::sim {
+namespace {
+
+constexpr int kExitViolations = 1;
+constexpr int kExitUsage = 2;
+
+struct Arguments {
+  std::vector<std::string> scenarios;
+  std::optional<std::uint64_t> seed;
+  std::uint64_t seeds = 1;
+  std::uint64_t from = 0;
+  bool list = false;
+  bool verbose = false;
+};
+
+struct Tally {
+  std::uint64_t runs = 0;
+  std::uint64_t violations = 0;
+  std::uint64_t events = 0;
+  base::Digest digest;
+};
+
+void print_list() {
+  for (const ScenarioInfo& info : all_scenarios()) {
+    fmt::print("{:<22}{}{}\n", info.name, info.description,
+               info.expected_to_fail ? " (must fail)" : "");
+  }
+}
+
+void print_failure(const ScenarioInfo& info, const RunOutcome& outcome) {
+  fmt::print("{}, seed {}: {} violations\n", info.name, outcome.seed, outcome.violations.count());
+  fmt::print("plan: {}\n", outcome.plan);
+  for (const std::string& what : outcome.violations.kept()) fmt::print("violation: {}\n", what);
+  for (const std::string& line : outcome.log) fmt::print("log: {}\n", line);
+  fmt::print("replay: {}\n", replay_command(info, outcome.seed));
+}
+
+void print_success(const ScenarioInfo& info, const RunOutcome& outcome) {
+  fmt::print("{}, seed {}: {} events, {} ms of virtual time\n", info.name, outcome.seed,
+             outcome.events, outcome.virtual_time / 1ms);
+  fmt::print("plan: {}\n", outcome.plan);
+  for (const std::string& site : outcome.buggify_sites) fmt::print("buggify: {}\n", site);
+}
+
+void run_one(const ScenarioInfo& info, std::uint64_t seed, const Arguments& arguments,
+             Tally& tally) {
+  RunOptions options{.seed = seed, .log = {}};
+  if (arguments.verbose) {
+    options.log = {.levels = base::LogLevels(base::LogLevel::debug), .echo = true};
+  }
+  const RunOutcome outcome = run_scenario(info, options);
+  ++tally.runs;
+  tally.violations += outcome.violations.count();
+  tally.events += outcome.events;
+  tally.digest.add(outcome.state_hash);
+  if (!outcome.violations.empty()) {
+    print_failure(info, outcome);
+  } else if (arguments.seed || arguments.verbose) {
+    print_success(info, outcome);
+  }
+}
+
+// On a terminal the line moves; in a file there are a few of them.
+void print_progress(std::uint64_t done, std::uint64_t total, const Tally& tally) {
+  const std::uint64_t step = std::max<std::uint64_t>(total / 20, 1);
+  if (total < 2 || done % step != 0) return;
+  fmt::print(stderr, "{} of {} runs, {} violations, {} events\n", done, total, tally.violations,
+             tally.events);
+}
+
+int run_all(const std::vector<const ScenarioInfo*>& chosen, const Arguments& arguments) {
+  const std::uint64_t first = arguments.seed.value_or(arguments.from);
+  const std::uint64_t count = arguments.seed ? 1 : arguments.seeds;
+  Tally tally;
+  for (std::uint64_t offset = 0; offset < count; ++offset) {
+    for (const ScenarioInfo* info : chosen) {
+      run_one(*info, first + offset, arguments, tally);
+      print_progress(tally.runs, count * chosen.size(), tally);
+    }
+  }
+  fmt::print("{} seeds, {} violations, state hash {:016x}\n", count, tally.violations,
+             tally.digest.value());
+  return tally.violations == 0 ? 0 : kExitViolations;
+}
+
+int usage_error(const std::string& message) {
+  fmt::print(stderr, "helenus-sim: {}\n", message);
+  return kExitUsage;
+}
+
+int run_main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Runs scenarios in the simulator, by seed.", "helenus-sim");
+  app.add_option("--scenario", arguments.scenarios, "which, by name; may be repeated");
+  auto* seed = app.add_option("--seed", arguments.seed, "run this one seed");
+  auto* seeds = app.add_option("--seeds", arguments.seeds, "run this many seeds");
+  auto* from = app.add_option("--from", arguments.from, "the first of them");
+  app.add_flag("--list", arguments.list, "list the scenarios");
+  app.add_flag("-v,--verbose", arguments.verbose, "show logs, plans and buggify sites");
+  seed->excludes(seeds)->excludes(from);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return usage_error(error.what());
+  }
+  if (arguments.list) {
+    print_list();
+    return 0;
+  }
+  if (arguments.seeds == 0) return usage_error("--seeds: at least one");
+  if (arguments.from > UINT64_MAX - arguments.seeds) {
+    return usage_error("--from: the seeds end at 2^64");
+  }
+  std::vector<const ScenarioInfo*> chosen;
+  for (const std::string& name : arguments.scenarios) {
+    const ScenarioInfo* info = find_scenario(name);
+    if (info == nullptr) return usage_error(fmt::format("no scenario {}; see --list", name));
+    chosen.push_back(info);
+  }
+  for (const ScenarioInfo& info : all_scenarios()) {
+    if (arguments.scenarios.empty() && !info.expected_to_fail) chosen.push_back(&info);
+  }
+  return run_all(chosen, arguments);
+}
+
+}  // namespace
+}  // namespace helenus::sim
+
+int main(int argc, char** argv) {
+  return helenus::sim::run_main(argc, argv);
+}

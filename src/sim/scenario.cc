@@ -1,0 +1,140 @@
+#include "sim/scenario.h"
+
+#include <cstdio>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "sim/nemesis.h"
+
+namespace helenus::sim {
+
+namespace {
+
+constexpr Duration kStopLimit = 2min;
+
+// What a failing assertion adds to its report. A hook has no object to ask, hence the static; it
+// points to the frame that runs the scenario.
+const std::string* replay_of_running_scenario = nullptr;
+
+void print_replay(std::string_view) {
+  if (replay_of_running_scenario != nullptr) {
+    fmt::print(stderr, "replay: {}\n", *replay_of_running_scenario);
+  }
+}
+
+class AssertionsTellReplay {
+ public:
+  explicit AssertionsTellReplay(const std::string& command)
+      : outer_command_(std::exchange(replay_of_running_scenario, &command)),
+        outer_hook_(base::set_assert_hook(print_replay)) {}
+  ~AssertionsTellReplay() {
+    base::set_assert_hook(outer_hook_);
+    replay_of_running_scenario = outer_command_;
+  }
+  AssertionsTellReplay(const AssertionsTellReplay&) = delete;
+  AssertionsTellReplay& operator=(const AssertionsTellReplay&) = delete;
+
+ private:
+  const std::string* outer_command_;
+  base::AssertHook outer_hook_;
+};
+
+template <class T>
+T one_of(base::Prng& dice, std::initializer_list<T> choices) {
+  return choices.begin()[dice.below(choices.size())];
+}
+
+// The world itself differs from seed to seed: near or far, with large or small buffers.
+WorldOptions draw_world(base::Prng& dice, const LogRing::Options& log) {
+  WorldOptions options;
+  options.log = log;
+  options.shuffle = dice.below(8) != 0;
+  options.network.latency_min = one_of<Duration>(dice, {20us, 100us, 1ms});
+  options.network.latency_max =
+      options.network.latency_min * one_of<std::int64_t>(dice, {1, 4, 50});
+  options.network.segment_size = one_of<std::uint32_t>(dice, {536, 1460, 16384});
+  options.tcp.send_buffer_size = one_of<std::uint32_t>(dice, {4096, 65536, 262144});
+  options.tcp.receive_buffer_size = one_of<std::uint32_t>(dice, {4096, 65536, 262144});
+  options.tcp.short_read_chance = one_of<double>(dice, {0, 0.05, 0.5});
+  return options;
+}
+
+std::string text_of(const WorldOptions& options) {
+  return fmt::format("latency {}-{}us, segments {}, buffers {}/{}, {}",
+                     options.network.latency_min / 1us, options.network.latency_max / 1us,
+                     options.network.segment_size, options.tcp.send_buffer_size,
+                     options.tcp.receive_buffer_size, options.shuffle ? "shuffled" : "in order");
+}
+
+void stop_all(World& world, Violations& violations) {
+  for (MachineId id = 0; id < world.machine_count(); ++id) {
+    world.machine(id).let_rest();
+    world.machine(id).request_stop();
+  }
+  const auto all_down = [&] {
+    for (MachineId id = 0; id < world.machine_count(); ++id) {
+      if (world.machine(id).is_up()) return false;
+    }
+    return true;
+  };
+  if (world.run_until(all_down, kStopLimit)) return;
+  for (MachineId id = 0; id < world.machine_count(); ++id) {
+    const Machine& machine = world.machine(id);
+    if (machine.is_up()) violations.add(fmt::format("{} does not stop when asked", machine.name()));
+  }
+}
+
+}  // namespace
+
+std::string replay_command(const ScenarioInfo& info, std::uint64_t seed) {
+  return fmt::format("helenus-sim --scenario {} --seed {}", info.name, seed);
+}
+
+RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options) {
+  const std::string replay = replay_command(info, options.seed);
+  const AssertionsTellReplay telling(replay);
+  RunOutcome outcome;
+  outcome.seed = options.seed;
+  const std::unique_ptr<Scenario> scenario = info.make();
+
+  base::Prng swarm = base::Prng::for_purpose(options.seed, "swarm");
+  const WorldOptions world_options = draw_world(swarm, options.log);
+  World world(options.seed, world_options);
+  scenario->setup(world, world.workload_stream());
+  const FaultPlan plan = FaultPlan::draw(scenario->budget(), scenario->targets(), swarm);
+  outcome.plan = fmt::format("{} ({})", plan.to_string(), text_of(world_options));
+
+  Nemesis nemesis(world, plan, scenario->targets());
+  nemesis.start();
+  world.run_for(scenario->safety_phase());
+  nemesis.stop();
+  scenario->on_healed();
+  const bool settled =
+      world.run_until([&] { return scenario->settled(); }, scenario->liveness_limit());
+  if (!settled) {
+    outcome.violations.add(
+        fmt::format("not settled {} s after the last fault", scenario->liveness_limit() / 1s));
+  }
+  scenario->check(outcome.violations);
+  stop_all(world, outcome.violations);
+  if (world.exhausted()) {
+    outcome.violations.add(fmt::format("stuck: {} events happened", world.event_count()));
+  }
+
+  base::Digest digest;
+  digest.add(world.state_hash());
+  scenario->add_to(digest);
+  outcome.state_hash = digest.value();
+  outcome.log.assign(world.log().lines().begin(), world.log().lines().end());
+  for (const auto& [name, site] : world.buggify().sites()) {
+    outcome.buggify_sites.push_back(
+        fmt::format("{}: {} visits, {} fired", name, site.visits, site.fired));
+  }
+  outcome.events = world.event_count();
+  outcome.virtual_time = world.now().since_origin();
+  return outcome;
+}
+
+}  // namespace helenus::sim

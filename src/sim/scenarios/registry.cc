@@ -1,0 +1,36 @@
+#include "sim/scenarios/registry.h"
+
+#include <algorithm>
+
+#include "sim/scenarios/append_log.h"
+#include "sim/scenarios/echo.h"
+#include "sim/scenarios/register.h"
+#include "sim/scenarios/toys/toys.h"
+
+namespace helenus::sim {
+
+const std::vector<ScenarioInfo>& all_scenarios() {
+  static const std::vector<ScenarioInfo> kScenarios = [] {
+    std::vector<ScenarioInfo> scenarios{
+        {.name = "echo",
+         .description = "frames sent back as they came, over an unreliable network",
+         .make = make_echo_scenario},
+        {.name = "append-log",
+         .description = "a log on one node: what was acknowledged is recovered",
+         .make = make_append_log_scenario},
+        {.name = "register",
+         .description = "a replicated register: what clients see is linearizable",
+         .make = [] { return make_register_scenario({}); }},
+    };
+    scenarios.insert(scenarios.end(), toys().begin(), toys().end());
+    return scenarios;
+  }();
+  return kScenarios;
+}
+
+const ScenarioInfo* find_scenario(std::string_view name) {
+  const auto found = std::ranges::find(all_scenarios(), name, &ScenarioInfo::name);
+  return found == all_scenarios().end() ? nullptr : &*found;
+}
+
+}  // namespace helenus::sim

@@ -1,0 +1,32 @@
+#include "sim/scenarios/toys/toys.h"
+
+#include <array>
+
+#include "sim/scenarios/register.h"
+
+namespace helenus::sim {
+
+namespace {
+
+constexpr std::array<ScenarioInfo, 3> kToys = {{
+    {.name = "toy-ack-before-sync",
+     .description = "a register that acknowledges before it syncs",
+     .expected_to_fail = true,
+     .make = [] { return make_register_scenario({.acks_before_sync = true}); }},
+    {.name = "toy-trusts-order",
+     .description = "a register that takes what comes last for the latest",
+     .expected_to_fail = true,
+     .make = [] { return make_register_scenario({.trusts_order = true}); }},
+    {.name = "toy-error-is-absence",
+     .description = "a register that takes what it cannot read for nothing",
+     .expected_to_fail = true,
+     .make = [] { return make_register_scenario({.error_is_absence = true}); }},
+}};
+
+}  // namespace
+
+std::span<const ScenarioInfo> toys() {
+  return kToys;
+}
+
+}  // namespace helenus::sim

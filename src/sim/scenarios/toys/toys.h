@@ -1,0 +1,13 @@
+// Deliberately wrong registers, kept to prove that the simulator can fail: each is the right one
+// (scenarios/register.h) with one line missing, and each must be caught.
+#pragma once
+
+#include <span>
+
+#include "sim/scenario.h"
+
+namespace helenus::sim {
+
+std::span<const ScenarioInfo> toys();
+
+}  // namespace helenus::sim
