@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/files.h"
+
 namespace helenus::node {
 
 using base::kv;
@@ -17,7 +19,7 @@ Node::Node(runtime::Runtime& runtime, Config config)
 
 runtime::Task<Result<void>> Node::start() {
   const std::string& directory = config_.data_directory;
-  CO_TRY_VOID(co_await runtime_.files.make_directories(directory));
+  CO_TRY_VOID(co_await runtime::make_directories_durably(runtime_, directory));
   CO_TRY(data_lock_, co_await runtime_.files.lock(directory + "/lock"));
   CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory));
   identity_ = identity;

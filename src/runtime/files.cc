@@ -14,6 +14,16 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Task<Result<void>> make_directories_durably(Runtime& runtime, std::string path) {
+  CO_TRY_VOID(co_await runtime.files.make_directories(path));
+  for (std::string above = directory_of(path); above != path; above = directory_of(path)) {
+    auto synced = co_await runtime.files.sync_directory(above);
+    if (!synced && !synced.failed_with(Errc::permission_denied)) co_return synced;
+    path = std::move(above);
+  }
+  co_return {};
+}
+
 Task<Result<base::Bytes>> read_file(Runtime& runtime, std::string path, std::size_t size_max) {
   CO_TRY(auto file, co_await runtime.files.open(path, OpenOptions::read_only()));
   CO_TRY(const auto size, co_await file->size());

@@ -19,6 +19,11 @@ Task<base::Result<base::Bytes>> read_file(Runtime& runtime, std::string path, st
 // success the new content is durable; after an error or a crash, the old one may be there still.
 Task<base::Result<void>> replace_file(Runtime& runtime, std::string path, base::Bytes content);
 
+// Makes the directory and its parents, and returns when they are durable: every directory above it
+// is synced, those that were there already too, as they may have been made by a process that was
+// killed before it came to sync them. One above it that may not be read is passed over.
+Task<base::Result<void>> make_directories_durably(Runtime& runtime, std::string path);
+
 // The directory a path lies in: "." if it names none.
 std::string directory_of(const std::string& path);
 
