@@ -83,9 +83,12 @@ void Loop::run(Runtime& runtime) {
 }
 
 void Loop::run_jobs() {
-  for (std::size_t count = 0; count < kJobsPerTurn && !ready_.empty(); ++count) {
+  if (!turn_end_.linked()) ready_.push_back(turn_end_);
+  for (std::size_t count = 0; count < kJobsPerTurn; ++count) {
+    Job& job = ready_.pop_front();
+    if (&job == &turn_end_) return;
     immediate_ = 0;
-    ready_.pop_front().run();
+    job.run();
   }
 }
 

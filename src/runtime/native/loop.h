@@ -1,10 +1,11 @@
 // Loop: the event loop of one core. It runs ready jobs, fires timers, takes messages from other
 // threads, hands file requests to the kernel, and waits for the kernel when there is nothing to do.
 //
-//   turn:  jobs (at most kJobsPerTurn) ─▶ timers due ─▶ inbox ─▶ flush ─▶ poll
+//   turn:  jobs ready when it begins ─▶ timers due ─▶ inbox ─▶ flush ─▶ poll
 //
-// Nobody starves: each kind of work has a share per turn. Polling while jobs are ready is worth a
-// system call only now and then, so up to kTurnsWithoutPollMax turns go without.
+// Nobody starves: each kind of work has a share per turn, and a job that posts itself again waits
+// for the next. Polling while jobs are ready is worth a system call only now and then, so up to
+// kTurnsWithoutPollMax turns go without.
 //
 // Dispatching what the kernel reported never runs code of coroutines: it completes operations,
 // which posts jobs. So nothing is destroyed while the reported events are walked.
@@ -58,7 +59,7 @@ class Flusher {
 
 class Loop final : public Executor, public Timers {
  public:
-  static constexpr std::size_t kJobsPerTurn = 64;
+  static constexpr std::size_t kJobsPerTurn = 256;
   static constexpr std::size_t kTimersPerTurn = 256;
   static constexpr std::size_t kMessagesPerTurn = 256;
   static constexpr std::uint32_t kTurnsWithoutPollMax = 16;
@@ -102,6 +103,11 @@ class Loop final : public Executor, public Timers {
         coarse_waits_(coarse_waits),
         timers_(*this) {}
 
+  // Queued behind the jobs that are ready when a turn begins; never run.
+  struct TurnEnd final : Job {
+    void run() override {}
+  };
+
   void run_jobs();
   void fire_timers();
   void read_inbox(Runtime& runtime);
@@ -114,6 +120,7 @@ class Loop final : public Executor, public Timers {
   NativeClock clock_;
   TimerHeap timers_;
   IntrusiveList<Job> ready_;
+  TurnEnd turn_end_;
   Flusher* flusher_ = nullptr;
   bool stopping_ = false;
   std::uint32_t immediate_ = 0;

@@ -89,9 +89,10 @@ class NativeHost {
   bool ran_ = false;
   StopSource stop_;  // belongs to core 0
   std::unique_ptr<SignalWatcher> signals_;
-  std::unique_ptr<ThreadPool> pool_;
   SharedAddresses addresses_;
   std::vector<std::unique_ptr<NativeCore>> cores_;
+  // Ends before the cores do: its threads still touch an inbox after they have handed work back.
+  std::unique_ptr<ThreadPool> pool_;
   std::vector<std::thread> threads_;  // of the cores but the first
 };
 

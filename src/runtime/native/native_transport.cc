@@ -94,7 +94,7 @@ class NativeListener final : public Listener, private Pollable {
     if (error_number == EAGAIN) {
       waiting_ = false;
     } else if (errc_of(error_number) == Errc::overloaded) {
-      end(system_error(error_number, fmt::format("accept at {}", address_)));
+      end(system_error(error_number, fmt::format("accept on {}", address_)));
     } else {
       // That connection broke before it was accepted (accept(2) passes on its error): the next.
       loop_.post(turn_);
@@ -137,7 +137,7 @@ class Connect final : public Operation<Descriptor>, private Pollable {
     if (from_.has_value()) {
       // The port is chosen when connecting: the same one can serve different destinations.
       set_option(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT);
-      TRY_VOID(bind_socket(socket_, *from_));
+      TRY_VOID(bind_socket(socket_, *from_, "connect from"));
     }
     const int error_number = begin_connect(socket_, to_);
     if (error_number == EINPROGRESS)
@@ -178,7 +178,7 @@ Result<SharedAddresses::Share> SharedAddresses::join(const Address& address) {
   if (!listeners_.contains(address)) {
     TRY(const auto probe, make_socket(address));
     set_option(probe, SOL_SOCKET, SO_REUSEADDR);
-    TRY_VOID(bind_socket(probe, address));
+    TRY_VOID(bind_socket(probe, address, "listen on"));
   }
   ++listeners_[address];
   return Share(*this, address);
@@ -209,11 +209,11 @@ Result<std::unique_ptr<Listener>> NativeTransport::listen(const Address& address
       share.emplace(std::move(joined));
     }
   }
-  TRY_VOID(bind_socket(socket, address));
+  TRY_VOID(bind_socket(socket, address, "listen on"));
   if (options.shared_between_cores && !share)
     share.emplace(shared_.found(local_address_of(socket)));
   if (::listen(socket.number(), options.backlog) != 0) {
-    return system_error(errno, fmt::format("listen at {}", address));
+    return system_error(errno, fmt::format("listen on {}", address));
   }
   auto listener =
       std::make_unique<NativeListener>(runtime_, loop_, std::move(socket), std::move(share));

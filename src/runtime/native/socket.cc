@@ -79,10 +79,11 @@ void set_no_delay(const Descriptor& socket) {
   ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-base::Result<void> bind_socket(const Descriptor& socket, const Address& address) {
+base::Result<void> bind_socket(const Descriptor& socket, const Address& address,
+                               std::string_view doing) {
   SocketAddress system = to_system(address);
   if (::bind(socket.number(), system.generic(), system.size) != 0) {
-    return system_error(errno, fmt::format("use address {}", address));
+    return system_error(errno, fmt::format("{} {}", doing, address));
   }
   return {};
 }

@@ -2,6 +2,8 @@
 // wants them (non-blocking, closed on exec, no delay).
 #pragma once
 
+#include <string_view>
+
 #include "base/result.h"
 #include "runtime/address.h"
 #include "runtime/native/descriptor.h"
@@ -12,7 +14,9 @@ base::Result<Descriptor> make_socket(const Address& for_address);
 // Small messages leave at once.
 void set_no_delay(const Descriptor& socket);
 
-base::Result<void> bind_socket(const Descriptor& socket, const Address& address);
+// `doing` begins the error's text: "listen on".
+base::Result<void> bind_socket(const Descriptor& socket, const Address& address,
+                               std::string_view doing);
 // 0 when connected, EINPROGRESS when under way, another error number otherwise.
 int begin_connect(const Descriptor& socket, const Address& address);
 // What became of a connect under way: 0, or an error number.
