@@ -1,12 +1,26 @@
-// The runtime's contract suites, run in the simulator.
+// The runtime's contract suites, run in the simulator, under several seeds: what they promise must
+// hold in any order of events.
 #include "runtime/contract/contract.h"
 
 #include "sim/sim_world.h"
 
 namespace helenus::runtime::contract {
 
-INSTANTIATE_TEST_SUITE_P(Sim, TimersContract, testing::Values(sim::make_sim_world));
-INSTANTIATE_TEST_SUITE_P(Sim, PrimitivesContract, testing::Values(sim::make_sim_world));
-INSTANTIATE_TEST_SUITE_P(Sim, CoresContract, testing::Values(sim::make_sim_world));
+namespace {
+
+const auto kWorlds = testing::Values(sim::make_sim_world, sim::sim_world_factory(2),
+                                     sim::sim_world_factory(3), sim::sim_world_factory(4));
+
+std::string world_name(const testing::TestParamInfo<WorldFactory>& info) {
+  return fmt::format("seed{}", info.index + 1);
+}
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Sim, TimersContract, kWorlds, world_name);
+INSTANTIATE_TEST_SUITE_P(Sim, PrimitivesContract, kWorlds, world_name);
+INSTANTIATE_TEST_SUITE_P(Sim, CoresContract, kWorlds, world_name);
+INSTANTIATE_TEST_SUITE_P(Sim, FileSystemContract, kWorlds, world_name);
+INSTANTIATE_TEST_SUITE_P(Sim, TransportContract, kWorlds, world_name);
 
 }  // namespace helenus::runtime::contract

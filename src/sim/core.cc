@@ -63,12 +63,7 @@ void Core::turn(WorldTime scheduled_at) {
   run_arrived();
   run_jobs();
   in_turn_ = false;
-  if (halted_) return;
-  if (ready()) {
-    schedule_soon();
-  } else if (!timers_.empty()) {
-    schedule_turn(std::max(machine_.clock().reached_at(timers_.next_at()), world_.now()));
-  }
+  wake();
 }
 
 void Core::run_arrived() {
@@ -113,12 +108,11 @@ bool Core::quiet() const {
 
 void Core::wake() {
   if (halted_) return;
-  if (ready()) {
-    schedule_soon();
-  } else if (!timers_.empty()) {
-    // The clock may have changed its course: what was planned may be too late, never too early.
-    schedule_turn(std::max(machine_.clock().reached_at(timers_.next_at()), world_.now()));
-  }
+  if (ready()) return schedule_soon();
+  if (timers_.empty()) return;
+  const WorldTime due = machine_.clock().reached_at(timers_.next_at());
+  if (due <= world_.now()) return schedule_soon();
+  schedule_turn(due);
 }
 
 void Core::schedule_soon() {
@@ -169,8 +163,7 @@ runtime::WallTime Core::wall_now() const {
 void Core::arm(runtime::Timer& timer, runtime::MonotonicTime at) {
   if (halted_) return;
   timers_.arm(timer, at);
-  if (in_turn_ || timers_.next_at() != at) return;
-  schedule_turn(std::max(machine_.clock().reached_at(at), world_.now()));
+  if (!in_turn_ && timers_.next_at() == at) wake();
 }
 
 void Core::fill_secret(base::MutableByteView into) {

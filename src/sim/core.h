@@ -50,7 +50,8 @@ class Core final : public runtime::Executor,
   void turn(WorldTime scheduled_at);
   // The oldest message on its way from that core has arrived.
   void arrive(std::uint16_t from);
-  // Asks for a turn soon, as something may be due: after a pause, or a change of the clock.
+  // Asks for a turn when the next thing is due: after one, after a pause, after a change of the
+  // clock.
   void wake();
   // Whether nothing is under way that others asked for.
   bool quiet() const;

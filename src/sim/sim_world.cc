@@ -2,36 +2,29 @@
 
 #include <utility>
 
+#include "sim/function_process.h"
 #include "sim/world.h"
 
 namespace helenus::sim {
 
 namespace {
 
+constexpr std::uint64_t kSeed = 1;
+
 using Body = std::function<runtime::Task<void>(runtime::Runtime&)>;
-
-class BodyProcess final : public Process {
- public:
-  BodyProcess(runtime::Runtime& runtime, const Body& body) : runtime_(runtime), body_(body) {}
-  runtime::Task<void> run(runtime::StopToken) override { co_await body_(runtime_); }
-
- private:
-  runtime::Runtime& runtime_;
-  const Body& body_;
-};
 
 class SimWorld final : public runtime::contract::World {
  public:
-  explicit SimWorld(std::uint32_t cores)
-      : world_(1),
+  SimWorld(std::uint32_t cores, std::uint64_t seed)
+      : world_(seed),
         machine_(
             world_.add_machine({.name = "sim", .cores = static_cast<std::uint16_t>(cores)}, {})) {
     EXPECT_TRUE(machine_.disk().make_directories(directory()).has_value());
   }
 
   void run(Body body) override {
-    machine_.set_process(
-        [&](runtime::Runtime& runtime) { return std::make_unique<BodyProcess>(runtime, body); });
+    machine_.set_process(FunctionProcess::factory(
+        [&](runtime::Runtime& runtime, runtime::StopToken) { return body(runtime); }));
     machine_.start();
     const bool returned = world_.run_until([&] { return !machine_.is_up(); }, kVirtualTimeMax);
     EXPECT_TRUE(returned) << "the body waits for something that will never happen";
@@ -51,7 +44,11 @@ class SimWorld final : public runtime::contract::World {
 }  // namespace
 
 std::unique_ptr<runtime::contract::World> make_sim_world(std::uint32_t cores) {
-  return std::make_unique<SimWorld>(cores);
+  return std::make_unique<SimWorld>(cores, kSeed);
+}
+
+runtime::contract::WorldFactory sim_world_factory(std::uint64_t seed) {
+  return [seed](std::uint32_t cores) { return std::make_unique<SimWorld>(cores, seed); };
 }
 
 }  // namespace helenus::sim

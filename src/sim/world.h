@@ -71,6 +71,8 @@ class World {
   // Events taken from the queue, and jobs run in the turns among them.
   std::uint64_t event_count() const { return events_; }
   std::uint64_t job_count() const { return jobs_; }
+  // Events still to come.
+  std::size_t pending_count() const { return queue_.size(); }
   // What happened so far and how everything stands. Draws once from every stream, so it belongs
   // at the end of a run.
   std::uint64_t state_hash();
