@@ -1,0 +1,121 @@
+#include "filters/bloom.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "filters/bit_count.h"
+#include "filters/envelope.h"
+
+namespace helenus::filters {
+
+using base::Errc;
+using base::Error;
+
+namespace {
+
+constexpr double kRateMin = 1e-9;
+constexpr double kRateMax = 0.5;
+
+}  // namespace
+
+base::Result<void> Bloom::check(const Shape& shape) {
+  const bool sound = shape.bits > 0 && shape.bits <= kBitsMax && shape.probes > 0 &&
+                     shape.probes <= kProbesMax && shape.capacity > 0 && shape.capacity <= kBitsMax;
+  if (sound) return {};
+  return Error(Errc::invalid_argument, "a Bloom filter of {} bits, {} probes, for {} keys",
+               shape.bits, shape.probes, shape.capacity);
+}
+
+base::Result<Bloom> Bloom::with_shape(Shape shape) {
+  TRY_VOID(check(shape));
+  return Bloom(shape, 0, Table::zeroed(table_bytes(shape.bits)));
+}
+
+base::Result<Bloom> Bloom::for_rate(std::uint64_t capacity, double false_positive_rate) {
+  const bool sound = capacity > 0 && capacity <= kBitsMax / 64 && false_positive_rate >= kRateMin &&
+                     false_positive_rate <= kRateMax;
+  if (!sound) {
+    return Error(Errc::invalid_argument, "a Bloom filter for {} keys at a rate of {}", capacity,
+                 false_positive_rate);
+  }
+  // k probes are best at k = bits / key * ln 2; the bits then follow from the rate for that k.
+  const unsigned probes = std::clamp(
+      static_cast<unsigned>(std::lround(-std::log2(false_positive_rate))), 1U, kProbesMax);
+  const double fill = std::pow(false_positive_rate, 1.0 / probes);
+  const double bits_per_key = -static_cast<double>(probes) / std::log1p(-fill);
+  const auto bits =
+      static_cast<std::uint64_t>(std::ceil(bits_per_key * static_cast<double>(capacity))) + 1;
+  return with_shape({.bits = bits, .probes = probes, .capacity = capacity});
+}
+
+bool Bloom::insert(KeyHash key) {
+  if (size_ >= shape_.capacity) return false;
+  std::byte* table = table_.writable();
+  Probes probes(key);
+  for (unsigned i = 0; i < shape_.probes; ++i) {
+    const std::uint64_t bit = probes.next(shape_.bits);
+    table[bit / 8] |= mask_of(bit);
+  }
+  ++size_;
+  return true;
+}
+
+void Bloom::prefetch(KeyHash key) const {
+  Probes probes(key);
+  for (unsigned i = 0; i < shape_.probes; ++i) {
+    __builtin_prefetch(table_.data() + probes.next(shape_.bits) / 8);
+  }
+}
+
+void Bloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
+  ASSERT(keys.size() == answers.size());
+  // Most absent keys fail one of their first probes: only those are worth fetching for all.
+  constexpr std::size_t kGroup = 16;
+  constexpr unsigned kProbesFetched = 3;
+  const unsigned fetched = std::min(kProbesFetched, shape_.probes);
+  for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
+    const std::size_t end = std::min(begin + kGroup, keys.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      Probes probes(keys[i]);
+      for (unsigned probe = 0; probe < fetched; ++probe) {
+        __builtin_prefetch(table_.data() + probes.next(shape_.bits) / 8);
+      }
+    }
+    for (std::size_t i = begin; i < end; ++i) answers[i] = contains(keys[i]);
+  }
+}
+
+double Bloom::rate_with(std::uint64_t keys) const {
+  const double set = static_cast<double>(keys) * shape_.probes;
+  const double fill = -std::expm1(set * std::log1p(-1.0 / static_cast<double>(shape_.bits)));
+  return std::pow(fill, shape_.probes);
+}
+
+base::Bytes Bloom::encode() const {
+  return seal({.kind = Kind::bloom,
+               .width = static_cast<std::uint8_t>(shape_.probes),
+               .size = size_,
+               .capacity = shape_.capacity,
+               .units = shape_.bits,
+               .population = count_bits(table_.view())},
+              table_.view());
+}
+
+base::Result<Bloom> Bloom::decode(const base::Bytes& encoded) {
+  TRY(Opened opened, unseal(encoded, Kind::bloom));
+  const Envelope& envelope = opened.envelope;
+  const Shape shape{
+      .bits = envelope.units, .probes = envelope.width, .capacity = envelope.capacity};
+  if (!check(shape)) return Error(Errc::corrupt, std::string("a Bloom filter of no such shape"));
+  if (opened.body.size() != table_bytes(shape.bits)) {
+    return Error(Errc::corrupt, "{} bytes for {} bits", opened.body.size(), shape.bits);
+  }
+  const unsigned bits_in_last = static_cast<unsigned>(shape.bits - 1) % 8 + 1;
+  const auto last = std::to_integer<unsigned>(opened.body[opened.body.size() - 1]);
+  if ((last >> bits_in_last) != 0) return Error(Errc::corrupt, std::string("padding is used"));
+  TRY_VOID(check_bit_table(envelope, opened.body, shape.probes));
+  return Bloom(shape, envelope.size, Table::viewing(std::move(opened.body)));
+}
+
+}  // namespace helenus::filters

@@ -1,0 +1,133 @@
+// Bucket: four slots of 8, 12, 16 or 32 bits packed into one word, searched without a loop.
+//
+// A slot is a lane of the word, slot 0 lowest; zero means empty. In memory a bucket takes exactly
+// four slots (4, 6, 8 or 16 bytes), little-endian. Comparing all four slots with a value is a few
+// instructions on the whole word (SWAR): xor with the value in every lane turns "equal" into "zero
+// lane", and zero lanes are found by arithmetic. Everything here is plain integer code: the same
+// result on every machine, and no vector unit is needed because one bucket fits one register.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "base/codec.h"
+
+namespace helenus::filters {
+
+inline constexpr unsigned kSlotsPerBucket = 4;
+
+template <unsigned kBits>
+struct Bucket {
+  static_assert(kBits == 8 || kBits == 12 || kBits == 16 || kBits == 32);
+
+  using Word =
+      std::conditional_t<kBits == 8, std::uint32_t,
+                         std::conditional_t<kBits == 32, unsigned __int128, std::uint64_t>>;
+  using Slot = std::uint32_t;
+
+  static constexpr std::size_t kBytes = kBits * kSlotsPerBucket / 8;
+  // `load` and `store` touch a whole word: this many bytes after a bucket must exist, too.
+  static constexpr std::size_t kSlackBytes = sizeof(Word) - kBytes;
+  static constexpr Slot kSlotMask = static_cast<Slot>((std::uint64_t{1} << kBits) - 1);
+
+  // One in each lane; the highest bit of each lane; all other bits of each lane; all lanes.
+  static constexpr Word kOnes =
+      Word{1} | (Word{1} << kBits) | (Word{1} << (2 * kBits)) | (Word{1} << (3 * kBits));
+  static constexpr Word kHighs = kOnes << (kBits - 1);
+  static constexpr Word kLows = kHighs - kOnes;
+  static constexpr Word kLanes = kHighs | kLows;
+
+  static Word load(const std::byte* bucket) {
+    Word word;
+    std::memcpy(&word, bucket, sizeof word);
+    return from_little_endian(word) & kLanes;
+  }
+  // Leaves the bytes after the bucket as they are.
+  static void store(std::byte* bucket, Word word) {
+    if constexpr (kSlackBytes > 0) {
+      Word old;
+      std::memcpy(&old, bucket, sizeof old);
+      word |= from_little_endian(old) & ~kLanes;
+    }
+    word = from_little_endian(word);
+    std::memcpy(bucket, &word, sizeof word);
+  }
+
+  static constexpr Slot slot(Word word, unsigned index) {
+    return static_cast<Slot>(word >> (index * kBits)) & kSlotMask;
+  }
+  static constexpr Word with_slot(Word word, unsigned index, Slot value) {
+    const unsigned shift = index * kBits;
+    return (word & ~(Word{kSlotMask} << shift)) | (Word{value} << shift);
+  }
+  static constexpr Word in_every_slot(Slot value) { return kOnes * value; }
+
+  // Whether any lane is zero. The subtraction borrows from a lane only when a lower one is zero,
+  // so that the answer is exact although single bits of the result are not.
+  static constexpr bool any_zero(Word word) { return ((word - kOnes) & ~word & kHighs) != 0; }
+  // The same for two words at once.
+  static constexpr bool any_zero(Word a, Word b) {
+    return (((a - kOnes) & ~a) | ((b - kOnes) & ~b)) & kHighs;
+  }
+  // Whether any slot of the two buckets holds `value`.
+  static bool any_equal(const std::byte* a, const std::byte* b, Slot value) {
+    if constexpr (kBits == 8) {
+      // Two buckets fill one register: one comparison does for both.
+      constexpr std::uint64_t kOnesOfBoth = kOnes | (std::uint64_t{kOnes} << 32);
+      const std::uint64_t both = load(a) | (std::uint64_t{load(b)} << 32);
+      const std::uint64_t differences = both ^ (kOnesOfBoth * value);
+      return ((differences - kOnesOfBoth) & ~differences & (kOnesOfBoth << 7)) != 0;
+    } else {
+      const Word wanted = in_every_slot(value);
+      return any_zero(load(a) ^ wanted, load(b) ^ wanted);
+    }
+  }
+  // The highest bit of each zero lane, exactly: the addition never carries out of a lane.
+  static constexpr Word zero_lanes(Word word) {
+    return ~(((word & kLows) + kLows) | word) & kHighs;
+  }
+
+  static constexpr bool has_room(Word word) { return any_zero(word); }
+  // The lowest empty slot. Requires: has_room(word).
+  static constexpr unsigned empty_slot(Word word) { return lowest_lane(zero_lanes(word)); }
+  static constexpr unsigned occupied(Word word) {
+    return kSlotsPerBucket - lane_count(zero_lanes(word));
+  }
+
+  // The index of the lowest lane marked by `zero_lanes`. Requires: lanes != 0.
+  static constexpr unsigned lowest_lane(Word lanes) {
+    if constexpr (kBits == 32) {
+      const auto low = static_cast<std::uint64_t>(lanes);
+      const auto high = static_cast<std::uint64_t>(lanes >> 64);
+      const int zeros = low != 0 ? std::countr_zero(low) : 64 + std::countr_zero(high);
+      return static_cast<unsigned>(zeros) / kBits;
+    } else {
+      return static_cast<unsigned>(std::countr_zero(lanes)) / kBits;
+    }
+  }
+  static constexpr unsigned lane_count(Word lanes) {
+    if constexpr (kBits == 32) {
+      return static_cast<unsigned>(std::popcount(static_cast<std::uint64_t>(lanes)) +
+                                   std::popcount(static_cast<std::uint64_t>(lanes >> 64)));
+    } else {
+      return static_cast<unsigned>(std::popcount(lanes));
+    }
+  }
+
+ private:
+  static constexpr Word from_little_endian(Word word) {
+    if constexpr (std::endian::native == std::endian::little) {
+      return word;
+    } else if constexpr (kBits == 32) {
+      return (Word{std::byteswap(static_cast<std::uint64_t>(word))} << 64) |
+             std::byteswap(static_cast<std::uint64_t>(word >> 64));
+    } else {
+      return std::byteswap(word);
+    }
+  }
+};
+
+}  // namespace helenus::filters

@@ -1,0 +1,66 @@
+// Files of format version 1, which must decode for ever, and be written as they were.
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "filters/adaptive_cuckoo.h"
+#include "filters/blocked_bloom.h"
+#include "filters/bloom.h"
+#include "filters/cuckoo.h"
+
+namespace helenus::filters {
+namespace {
+
+base::Bytes golden(std::string_view name) {
+  std::ifstream file(std::string(HELENUS_TESTDATA) + "/" + std::string(name), std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << name;
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  return base::Bytes::copy_of(bytes);
+}
+
+const std::vector<std::string> kKeys = {"key-0", "key-1", "key-2", "key-3", "key-4", "key-5"};
+
+template <class F>
+void expect_golden(std::string_view name, F filter) {
+  for (const std::string& key : kKeys) ASSERT_TRUE(filter.insert(key));
+  EXPECT_EQ(base::to_hex(filter.encode()), base::to_hex(golden(name))) << name;
+  const auto decoded = F::decode(golden(name));
+  ASSERT_TRUE(decoded.has_value()) << name << ": " << decoded.error().to_string();
+  EXPECT_EQ(decoded->size(), kKeys.size());
+  for (const std::string& key : kKeys) EXPECT_TRUE(decoded->contains(key)) << name << ", " << key;
+}
+
+TEST(FilterFormat, VersionOneOfBloom) {
+  expect_golden("bloom-v1", *Bloom::with_shape({.bits = 61, .probes = 3, .capacity = 8}));
+}
+
+TEST(FilterFormat, VersionOneOfBlockedBloom) {
+  expect_golden("blocked_bloom-v1", *BlockedBloom::with_blocks(2, 8));
+}
+
+TEST(FilterFormat, VersionOneOfCuckoo) {
+  expect_golden("cuckoo8-v1", *Cuckoo8::with_buckets(3));
+  expect_golden("cuckoo12-v1", *Cuckoo12::with_buckets(3));
+  expect_golden("cuckoo16-v1", *Cuckoo16::with_buckets(3));
+  expect_golden("cuckoo32-v1", *Cuckoo32::with_buckets(3));
+}
+
+TEST(FilterFormat, VersionOneOfAdaptiveCuckooAndItsResidents) {
+  expect_golden("keyed_adaptive_cuckoo16-v1", *KeyedAdaptiveCuckoo<16>::with_buckets(3));
+  expect_golden("keyed_adaptive_cuckoo32-v1", *KeyedAdaptiveCuckoo<32>::with_buckets(3));
+}
+
+// The hash of a key is part of the format.
+TEST(FilterFormat, KeysAreHashedWithXxh3) {
+  EXPECT_EQ(KeyHash("").value(), 0x2d06800538d394c2U);
+  EXPECT_EQ(KeyHash("key-0"), KeyHash(base::hash64(base::as_bytes("key-0"))));
+  EXPECT_EQ(KeyHash(std::string("key-0")), KeyHash(base::Bytes::copy_of("key-0")));
+  EXPECT_EQ(KeyHash::of_integer(0).value(), 0xe220a8397b1dcdafU);
+}
+
+}  // namespace
+}  // namespace helenus::filters
