@@ -58,13 +58,6 @@ std::vector<double> chances_of(Fault fault) {
   }
 }
 
-bool is_episodic(Fault fault) {
-  const FaultSet steady{Fault::packet_loss,       Fault::packet_duplication,
-                        Fault::packet_reordering, Fault::misdirected_write,
-                        Fault::clock_offset,      Fault::buggify};
-  return !steady.contains(fault);
-}
-
 bool lasts(Fault fault) {
   const FaultSet momentary{Fault::connection_reset, Fault::clock_drift, Fault::clock_jump,
                            Fault::bit_rot, Fault::older_image};
@@ -80,6 +73,13 @@ std::string text_of(Duration duration) {
 }
 
 }  // namespace
+
+bool is_episodic(Fault fault) {
+  const FaultSet steady{Fault::packet_loss,       Fault::packet_duplication,
+                        Fault::packet_reordering, Fault::misdirected_write,
+                        Fault::clock_offset,      Fault::buggify};
+  return !steady.contains(fault);
+}
 
 std::string_view name_of(Fault fault) {
   const auto index = static_cast<std::size_t>(fault);

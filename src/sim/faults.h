@@ -54,6 +54,8 @@ enum class Fault : std::uint8_t {
 inline constexpr std::size_t kFaultCount = static_cast<std::size_t>(Fault::buggify) + 1;
 
 std::string_view name_of(Fault fault);
+// Whether it strikes now and then, and not all the time.
+bool is_episodic(Fault fault);
 
 class FaultSet {
  public:

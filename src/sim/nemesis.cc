@@ -50,7 +50,7 @@ void Nemesis::start() {
   }
   for (std::size_t index = 0; index < kFaultCount; ++index) {
     const auto fault = static_cast<Fault>(index);
-    if (plan_.has(fault) && plan_.setting(fault).every > Duration(0)) schedule(fault);
+    if (plan_.has(fault) && is_episodic(fault)) schedule(fault);
   }
 }
 

@@ -154,7 +154,9 @@ void SimDisk::misdirect(Inode& file, const Change& change) {
     const std::size_t count =
         std::min<std::uint64_t>(change.sectors.size(), sectors * kSectorSize - at);
     victim.durable.write(at, base::ByteView(change.sectors).first(count));
+    const std::uint64_t pages_before = pages_of(victim);
     victim.cached.write(at, base::ByteView(change.sectors).first(count));
+    used_pages_ += pages_of(victim) - pages_before;
   }
   file.durable.resize(std::max(file.durable.size(), change.size_after));
   file.diverged = true;
