@@ -465,6 +465,8 @@ def check_documents(tree):
         yield from check_record(tree.files[path])
     for file in tree.markdown():
         yield from check_links(tree, file)
+    for file in tree.cpp():
+        yield from check_mentions(tree, file)
 
 
 def check_folder_readmes(tree):
@@ -501,6 +503,14 @@ def check_links(tree, file):
         if not resolved.exists():
             line = text.count("\n", 0, match.start()) + 1
             yield Finding("link", file.path, line, f"{target} does not exist")
+
+
+def check_mentions(tree, file):
+    """A comment may name a document by its path, and a record by `docs/adr/NNNN` alone."""
+    for comment in file.source.comments:
+        for mention in re.findall(r"\bdocs/[\w/.-]*\w", comment.text):
+            if not any(path.startswith(mention) for path in tree.files):
+                yield Finding("link", file.path, comment.line, f"{mention} does not exist")
 
 
 # ---------------------------------------------------------------- the allow-list and the command

@@ -299,6 +299,13 @@ class Documents(unittest.TestCase):
         self.assertEqual(checks("documents", {"docs/a.md": "[a](gone.md)\n"}), ["link"])
 
 
+    def test_documents_named_in_comments_exist(self):
+        record = {"docs/adr/0001-a-choice.md": self.RECORD}
+        for mention in ("docs/adr/0001.", "docs/adr/0001-a-choice.md", "docs/adr/"):
+            self.assertEqual(checks("documents", {CC: f"// See {mention}\n", **record}), [])
+        self.assertEqual(checks("documents", {CC: "// See docs/adr/0002.\n", **record}), ["link"])
+
+
 class AllowList(unittest.TestCase):
     LONG = Lengths.function(71)
 
