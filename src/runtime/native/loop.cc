@@ -76,8 +76,8 @@ void Loop::run(Runtime& runtime) {
     const bool flush_again = flusher_ != nullptr && flusher_->flush();
     const bool more_to_do =
         !ready_.empty() || letters_read_ < letters_.size() || flush_again || stopping_;
-    if (more_to_do && ++turns_without_poll_ < kTurnsWithoutPollMax) continue;
-    turns_without_poll_ = 0;
+    if (more_to_do && ++jobs_since_poll_ < kJobsPerPoll) continue;
+    jobs_since_poll_ = 0;
     poll(!more_to_do);
   }
 }
@@ -88,6 +88,7 @@ void Loop::run_jobs() {
     Job& job = ready_.pop_front();
     if (&job == &turn_end_) return;
     immediate_ = 0;
+    ++jobs_since_poll_;
     job.run();
   }
 }

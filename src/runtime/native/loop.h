@@ -4,8 +4,8 @@
 //   turn:  jobs ready when it begins ─▶ timers due ─▶ inbox ─▶ flush ─▶ poll
 //
 // Nobody starves: each kind of work has a share per turn, and a job that posts itself again waits
-// for the next. Polling while jobs are ready is worth a system call only now and then, so up to
-// kTurnsWithoutPollMax turns go without.
+// for the next. Polling while jobs are ready is worth a system call only now and then: after
+// kJobsPerPoll jobs, or as many turns.
 //
 // Dispatching what the kernel reported never runs code of coroutines: it completes operations,
 // which posts jobs. So nothing is destroyed while the reported events are walked.
@@ -59,10 +59,10 @@ class Flusher {
 
 class Loop final : public Executor, public Timers {
  public:
-  static constexpr std::size_t kJobsPerTurn = 256;
+  static constexpr std::size_t kJobsPerTurn = 128;
+  static constexpr std::size_t kJobsPerPoll = 128;
   static constexpr std::size_t kTimersPerTurn = 256;
   static constexpr std::size_t kMessagesPerTurn = 256;
-  static constexpr std::uint32_t kTurnsWithoutPollMax = 16;
   static constexpr std::size_t kEventsPerPoll = 256;
   // Operations that one job may complete without giving way.
   static constexpr std::uint32_t kImmediateMax = 64;
@@ -124,7 +124,7 @@ class Loop final : public Executor, public Timers {
   Flusher* flusher_ = nullptr;
   bool stopping_ = false;
   std::uint32_t immediate_ = 0;
-  std::uint32_t turns_without_poll_ = 0;
+  std::size_t jobs_since_poll_ = 0;
   std::vector<Letter> letters_;
   std::size_t letters_read_ = 0;
   std::uint64_t counted_run_ = 0;

@@ -2,7 +2,9 @@
 // file. Each story runs once for each way that files can go.
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <fstream>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/call_on.h"
 #include "runtime/file_system.h"
 #include "runtime/native/blocking_files.h"
 #include "runtime/native/file_request.h"
@@ -235,6 +238,36 @@ TEST_P(NativeFiles, ALockOfAnotherProcessHoldsUntilItDies) {
   LockHolder holder(path);
   run_host({.cores = 1, .file_backend = GetParam()},
            [&](Runtime& rt, StopToken) { return lock_against(rt, path, holder); });
+}
+
+// Cores
+
+Task<Result<std::string>> write_and_read_back(Runtime& there, std::string path, std::string text) {
+  CO_TRY(const auto file, co_await there.files.open(path, OpenOptions::create_new()));
+  CO_TRY_VOID(co_await file->append_and_sync(base::as_bytes(text), kForever));
+  std::string back(text.size(), '?');
+  CO_TRY_VOID(co_await file->read_at(0, std::as_writable_bytes(std::span(back)), kForever));
+  co_return back;
+}
+
+Task<int> use_files_on_every_core(Runtime& rt, std::string dir) {
+  for (std::uint32_t core = 0; core < rt.cores.count(); ++core) {
+    const std::string text = fmt::format("core {}", core);
+    auto back = co_await call_on<std::string>(
+        rt, CoreId(core),
+        [path = fmt::format("{}/{}", dir, core), text](Runtime& there) {
+          return write_and_read_back(there, path, text);
+        },
+        kForever);
+    EXPECT_TRUE(back.has_value());
+    if (back) EXPECT_EQ(*back, text);
+  }
+  co_return 0;
+}
+
+TEST_P(NativeFiles, EveryCoreHasItsOwnWayToFiles) {
+  run_host({.cores = 3, .file_backend = GetParam(), .handle_signals = false},
+           [&](Runtime& rt, StopToken) { return use_files_on_every_core(rt, directory_.path()); });
 }
 
 // Limits

@@ -295,11 +295,11 @@ TEST(NativeHostDeathTest, ASecondSignalIsHeardEvenWhenACoreIsStuck) {
 
 // Starting where the system does not want us to
 
-// From here on the kernel answers io_uring_setup with EPERM, as sandboxes have it.
-void forbid_io_uring() {
+// From here on the kernel answers that system call with EPERM, as sandboxes have it.
+void forbid(unsigned system_call) {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, system_call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -309,7 +309,7 @@ void forbid_io_uring() {
 }
 
 void expect_files_by_threads() {
-  forbid_io_uring();
+  forbid(__NR_io_uring_setup);
   SharedLog log;
   const auto host = NativeHost::open({.cores = 2, .log_sink = &log});
   ASSERT_TRUE(host.has_value());
@@ -323,6 +323,26 @@ void expect_files_by_threads() {
 
 TEST(NativeHostDeathTest, WithoutIoUringFilesGoThroughThreads) {
   IN_CHILD_PROCESS(expect_files_by_threads());
+}
+
+Task<int> sleep_a_little(Runtime& rt) {
+  const MonotonicTime wake_at = rt.clock.now() + 1500us;
+  const auto slept = co_await sleep_until(rt, wake_at, {});
+  EXPECT_TRUE(slept.has_value());
+  EXPECT_GE(rt.clock.now(), wake_at);
+  co_return 0;
+}
+
+void expect_waits_without_the_newer_call() {
+  forbid(__NR_epoll_pwait2);
+  EXPECT_EQ(run_host(quiet(1), [](Runtime& rt, StopToken) { return sleep_a_little(rt); }), 0);
+  EXPECT_EQ(
+      run_host(quiet(4), [](Runtime& rt, StopToken stop) { return ping_pong(rt, stop, 400); }),
+      100 * (0 + 1 + 2 + 3));
+}
+
+TEST(NativeHostDeathTest, OlderKernelsWaitInMilliseconds) {
+  IN_CHILD_PROCESS(expect_waits_without_the_newer_call());
 }
 
 TEST(NativeHost, SaysWhichWayFilesGo) {

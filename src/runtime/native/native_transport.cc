@@ -27,6 +27,27 @@ void set_option(const Descriptor& socket, int level, int option) {
   ::setsockopt(socket.number(), level, option, &on, sizeof on);
 }
 
+// Errors of a connection that broke before it was accepted: accept(2) passes them on, and says to
+// take the next. EINTR is among them for convenience.
+bool concerns_one_connection(int error_number) {
+  switch (error_number) {
+    case EINTR:
+    case ECONNABORTED:
+    case ENETDOWN:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case EPERM:
+      return true;
+    default:
+      return false;
+  }
+}
+
 class NativeListener final : public Listener, private Pollable {
  public:
   NativeListener(Runtime& runtime, Loop& loop, Descriptor socket,
@@ -93,11 +114,10 @@ class NativeListener final : public Listener, private Pollable {
     const int error_number = errno;
     if (error_number == EAGAIN) {
       waiting_ = false;
-    } else if (errc_of(error_number) == Errc::overloaded) {
-      end(system_error(error_number, fmt::format("accept on {}", address_)));
-    } else {
-      // That connection broke before it was accepted (accept(2) passes on its error): the next.
+    } else if (concerns_one_connection(error_number)) {
       loop_.post(turn_);
+    } else {
+      end(system_error(error_number, fmt::format("accept on {}", address_)));
     }
   }
   void end(Result<std::unique_ptr<Stream>> result) {
@@ -129,7 +149,11 @@ class Connect final : public Operation<Descriptor>, private Pollable {
     socket_.reset();
     complete(Error(Errc::cancelled));
   }
-  void on_ready(std::uint32_t) override { decide(outcome_of_connect(socket_)); }
+  void on_ready(std::uint32_t) override {
+    // Decided, but the coroutine has not had its turn yet.
+    if (!pending()) return;
+    decide(outcome_of_connect(socket_));
+  }
 
   Result<void> begin() {
     TRY(socket_, make_socket(to_));

@@ -105,6 +105,7 @@ void UringQueue::cut(FileRequest& request) {
 }
 
 bool UringQueue::flush() {
+  if (in_flight_ == 0) return false;
   submit();
   collect();
   // What waited for room has it now.
