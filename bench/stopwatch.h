@@ -1,4 +1,5 @@
-// Stopwatch: monotonic time for benchmarks, the only clock a benchmark reads.
+// Stopwatch: monotonic time for benchmarks; CpuStopwatch: processor time of the calling thread. The
+// only clocks a benchmark reads.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,20 @@ class Stopwatch {
 
   double seconds() const { return static_cast<double>(now_ns() - started_ns_) / 1e9; }
   void restart() { started_ns_ = now_ns(); }
+
+ private:
+  static std::int64_t now_ns();
+
+  std::int64_t started_ns_;
+};
+
+// Runs from its construction while this thread runs. For work that never waits: on a machine whose
+// cores are shared it leaves out the time others had them, though not what they did to the caches.
+class CpuStopwatch {
+ public:
+  CpuStopwatch() : started_ns_(now_ns()) {}
+
+  double seconds() const { return static_cast<double>(now_ns() - started_ns_) / 1e9; }
 
  private:
   static std::int64_t now_ns();

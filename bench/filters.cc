@@ -1,0 +1,374 @@
+// bench-filters: every filter at a million keys, which fit the caches, and at a hundred million,
+// which do not; single thread.
+//
+//   bench-filters [--quick] [--json FILE] [--keys N]...     sizes instead of 1,000,000 100,000,000
+//
+// Beside a cuckoo filter as its paper has it ("plain cuckoo"), keys are integers hashed in the loop
+// by the same function for both. Beside RocksDB's filters, keys are strings of 8 bytes hashed by
+// XXH3 on both sides. A lookup's answer is handed to `keep`, so that the compiler cannot turn the
+// loop over one filter's lookups into one of vectors; the processor may still overlap them. Where
+// it says "awaited", the next key depends on the answer, as it does when a caller acts on it.
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/filters_peers.h"
+#include "bench/measure.h"
+#include "bench/report.h"
+#include "bench/stopwatch.h"
+#include "filters/adaptive_cuckoo.h"
+#include "filters/blocked_bloom.h"
+#include "filters/bloom.h"
+#include "filters/cuckoo.h"
+
+namespace helenus::bench {
+namespace {
+
+using filters::KeyHash;
+
+// Keys that are never inserted.
+constexpr std::uint64_t kStrangers = std::uint64_t{1} << 40;
+constexpr std::size_t kBatch = 1024;
+
+// How long and how often to measure at one size.
+struct Scale {
+  std::uint64_t keys;
+  std::uint64_t lookups;
+  int rounds;
+  int builds;
+};
+
+Scale scale_for(std::uint64_t keys, bool quick) {
+  constexpr std::uint64_t kLookupsMax = 4'000'000;
+  const bool large = keys > 20'000'000;
+  return {.keys = keys,
+          .lookups = std::min(keys, kLookupsMax),
+          .rounds = quick   ? 3
+                    : large ? 7
+                            : 15,
+          .builds = quick || large ? 1 : 7};
+}
+
+std::string size_name(std::uint64_t keys) {
+  if (keys % 1'000'000 == 0) return fmt::format("{}M", keys / 1'000'000);
+  if (keys % 1'000 == 0) return fmt::format("{}k", keys / 1'000);
+  return fmt::format("{}", keys);
+}
+
+// Millions of operations a second of `operation(i)` for i in [0, count).
+template <class Operation>
+double mega_per_second(std::uint64_t count, Operation&& operation) {
+  const CpuStopwatch stopwatch;
+  for (std::uint64_t i = 0; i < count; ++i) operation(i);
+  return static_cast<double>(count) / stopwatch.seconds() / 1e6;
+}
+
+template <class F>
+double lookups(const F& filter, std::uint64_t first_key, std::uint64_t count) {
+  return mega_per_second(
+      count, [&](std::uint64_t i) { keep(filter.contains(KeyHash::of_integer(first_key + i))); });
+}
+
+template <class F>
+double awaited_lookups(const F& filter, std::uint64_t first_key, std::uint64_t count) {
+  std::uint64_t shift = 0;
+  return mega_per_second(count, [&](std::uint64_t i) {
+    shift = filter.contains(KeyHash::of_integer(first_key + i + shift)) ? 1 : 0;
+    keep(shift);
+  });
+}
+
+template <class F>
+double batched_lookups(const F& filter, std::uint64_t first_key, std::uint64_t count) {
+  std::vector<KeyHash> keys(kBatch);
+  const auto answers = std::make_unique<bool[]>(kBatch);
+  const CpuStopwatch stopwatch;
+  for (std::uint64_t done = 0; done < count; done += kBatch) {
+    for (std::size_t i = 0; i < kBatch; ++i) keys[i] = KeyHash::of_integer(first_key + done + i);
+    filter.contains_batch(keys, std::span(answers.get(), kBatch));
+    keep(answers[0]);
+  }
+  return static_cast<double>(count) / stopwatch.seconds() / 1e6;
+}
+
+// Lookups of 8-byte keys, hashed from their bytes.
+template <class F>
+double string_lookups(const F& filter, std::uint64_t first_key, std::uint64_t count) {
+  return mega_per_second(count, [&](std::uint64_t i) {
+    const std::uint64_t key = first_key + i;
+    if constexpr (std::same_as<F, RocksDbFilter>) {
+      keep(filter.contains(key));
+    } else {
+      keep(filter.contains(std::as_bytes(std::span(&key, 1))));
+    }
+  });
+}
+
+template <class F>
+void insert_all(F& filter, std::uint64_t keys) {
+  for (std::uint64_t i = 0; i < keys; ++i) ASSERT(filter.insert(KeyHash::of_integer(i)));
+}
+
+template <class F>
+void insert_all_strings(F& filter, std::uint64_t keys) {
+  for (std::uint64_t i = 0; i < keys; ++i) {
+    ASSERT(filter.insert(std::as_bytes(std::span(&i, 1))));
+  }
+}
+
+// Percent of strangers that get a yes; at least what one yes would be, since a row needs a number.
+template <class Contains>
+double false_positive_percent(std::uint64_t count, Contains&& contains) {
+  std::uint64_t yes = 0;
+  for (std::uint64_t i = 0; i < count; ++i) yes += contains(kStrangers + i) ? 1 : 0;
+  return 100.0 * static_cast<double>(std::max<std::uint64_t>(yes, 1)) / static_cast<double>(count);
+}
+
+template <class F>
+double bits_per_key(const F& filter, std::uint64_t keys) {
+  return 8.0 * static_cast<double>(filter.memory_bytes()) / static_cast<double>(keys);
+}
+
+// One filter beside one peer at one size: names its rows.
+class Duel {
+ public:
+  Duel(Report& report, std::string ours, std::string peer, const Scale& scale)
+      : report_(report), ours_(std::move(ours)), peer_(std::move(peer)), scale_(scale) {}
+
+  const Scale& scale() const { return scale_; }
+
+  void row(const char* what, const char* unit, double ours, double peer) {
+    row(what, unit, ours, peer_, peer);
+  }
+  void row(const char* what, const char* unit, double ours, std::string peer_name, double peer) {
+    report_.row({.name = fmt::format("{} {}, {}", ours_, size_name(scale_.keys), what),
+                 .value = ours,
+                 .unit = unit,
+                 .peer = std::move(peer_name),
+                 .peer_value = peer});
+  }
+  template <class Ours, class Peer>
+  void rate(const char* what, int rounds, Ours&& ours, Peer&& peer) {
+    const Medians medians = by_turns(rounds, ours, peer);
+    row(what, "Mops", medians.ours, medians.peer);
+  }
+
+ private:
+  Report& report_;
+  std::string ours_;
+  std::string peer_;
+  Scale scale_;
+};
+
+// The first refusal, in percent of all slots.
+template <class F>
+double max_load(F filter, std::uint64_t keys) {
+  while (filter.insert(KeyHash::of_integer(keys))) ++keys;
+  return 100 * filter.load();
+}
+
+// `contains_batch` beside lookups one by one of the same filter.
+template <class F>
+void batch_rows(Duel& duel, const F& filter) {
+  const Scale& scale = duel.scale();
+  const auto compare = [&](const char* what, std::uint64_t from, const char* peer, auto&& one) {
+    const Medians medians = by_turns(
+        scale.rounds, [&] { return batched_lookups(filter, from, scale.lookups); },
+        [&] { return one(filter, from, scale.lookups); });
+    duel.row(what, "Mops", medians.ours, peer, medians.peer);
+  };
+  compare("batch negative", kStrangers, "one by one", lookups<F>);
+  compare("batch positive", 0, "one by one", lookups<F>);
+  compare("batch negative", kStrangers, "one by one, awaited", awaited_lookups<F>);
+}
+
+template <unsigned kBits>
+void cuckoo_beside_plain(Report& report, const Scale& scale) {
+  using Ours = filters::Cuckoo<kBits>;
+  using Plain = PlainCuckoo<kBits>;
+  Duel duel(report, fmt::format("cuckoo {}", kBits), fmt::format("plain cuckoo {}", kBits), scale);
+  std::optional<Ours> ours;
+  std::optional<Plain> plain;
+  const double keys = static_cast<double>(scale.keys);
+  const auto timed = [&](auto&& work) {
+    const CpuStopwatch stopwatch;
+    work();
+    return keys / stopwatch.seconds() / 1e6;
+  };
+  duel.rate(
+      "insert all", scale.builds,
+      [&] {
+        ours = *Ours::for_capacity(scale.keys);
+        return timed([&] { insert_all(*ours, scale.keys); });
+      },
+      [&] {
+        plain.emplace(scale.keys);
+        return timed([&] { insert_all(*plain, scale.keys); });
+      });
+  duel.rate(
+      "negative", scale.rounds, [&] { return lookups(*ours, kStrangers, scale.lookups); },
+      [&] { return lookups(*plain, kStrangers, scale.lookups); });
+  duel.rate(
+      "positive", scale.rounds, [&] { return lookups(*ours, 0, scale.lookups); },
+      [&] { return lookups(*plain, 0, scale.lookups); });
+  batch_rows(duel, *ours);
+  const auto hits = [](const auto& filter) {
+    return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
+  };
+  duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(*plain, scale.keys));
+  duel.row("false positives", "%", false_positive_percent(scale.lookups, hits(*ours)),
+           false_positive_percent(scale.lookups, hits(*plain)));
+  const auto erase_all = [&](auto& filter) {
+    return timed([&] {
+      for (std::uint64_t i = 0; i < scale.keys; ++i) keep(filter.erase(KeyHash::of_integer(i)));
+    });
+  };
+  duel.rate("erase all", 1, [&] { return erase_all(*ours); }, [&] { return erase_all(*plain); });
+  duel.row("load at first refusal", "%", max_load(*std::move(ours), 0),
+           max_load(*std::move(plain), 0));
+}
+
+// The filters that RocksDB's two stand beside, each made for a size.
+template <class F>
+struct Contender {
+  const char* name;
+  F (*make)(std::uint64_t keys);
+};
+
+template <class F>
+void beside_rocksdb(Report& report, const Scale& scale, const Contender<F>& contender,
+                    RocksDbFilter& peer, const char* peer_name, double peer_build_mops) {
+  Duel duel(report, contender.name, peer_name, scale);
+  std::optional<F> ours;
+  std::vector<double> builds;
+  for (int i = 0; i < scale.builds; ++i) {
+    ours = contender.make(scale.keys);
+    const CpuStopwatch stopwatch;
+    insert_all_strings(*ours, scale.keys);
+    builds.push_back(static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6);
+  }
+  duel.row("build, strings", "Mops", median(std::move(builds)), peer_build_mops);
+  duel.rate(
+      "negative, strings", scale.rounds,
+      [&] { return string_lookups(*ours, kStrangers, scale.lookups); },
+      [&] { return string_lookups(peer, kStrangers, scale.lookups); });
+  duel.rate(
+      "positive, strings", scale.rounds, [&] { return string_lookups(*ours, 0, scale.lookups); },
+      [&] { return string_lookups(peer, 0, scale.lookups); });
+  duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(peer, scale.keys));
+  duel.row(
+      "false positives", "%",
+      false_positive_percent(
+          scale.lookups,
+          [&](std::uint64_t key) { return ours->contains(std::as_bytes(std::span(&key, 1))); }),
+      false_positive_percent(scale.lookups, [&](std::uint64_t key) { return peer.contains(key); }));
+}
+
+void all_beside_rocksdb(Report& report, const Scale& scale, RocksDbFilter::Kind kind,
+                        const char* peer_name) {
+  using filters::BlockedBloom;
+  using filters::Bloom;
+  using filters::Cuckoo12;
+  using filters::Cuckoo16;
+  // What a cuckoo filter of 12 bits takes.
+  constexpr double kBitsPerKey = 12.6;
+  RocksDbFilter peer(kind, kBitsPerKey);
+  std::vector<double> builds;
+  for (int i = 0; i < scale.builds; ++i) {
+    const CpuStopwatch stopwatch;
+    peer.build(scale.keys);
+    builds.push_back(static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6);
+  }
+  const double build_mops = median(std::move(builds));
+  const auto duel = [&]<class F>(const char* name, F (*make)(std::uint64_t)) {
+    beside_rocksdb<F>(report, scale, {.name = name, .make = make}, peer, peer_name, build_mops);
+  };
+  duel("cuckoo 12", +[](std::uint64_t keys) { return *Cuckoo12::for_capacity(keys); });
+  duel("cuckoo 16", +[](std::uint64_t keys) { return *Cuckoo16::for_capacity(keys); });
+  duel(
+      "blocked Bloom",
+      +[](std::uint64_t keys) { return *BlockedBloom::with_bits_per_key(keys, kBitsPerKey); });
+  duel(
+      "Bloom", +[](std::uint64_t keys) {
+        const auto bits = static_cast<std::uint64_t>(static_cast<double>(keys) * kBitsPerKey);
+        return *Bloom::with_shape({.bits = bits, .probes = 9, .capacity = keys});
+      });
+}
+
+// An adaptive filter beside the plain one of the same width, which never learns.
+void adaptive_beside_cuckoo(Report& report, const Scale& scale) {
+  Duel duel(report, "adaptive 16", "cuckoo 16", scale);
+  auto adaptive = *filters::AdaptiveCuckoo<16>::for_capacity(scale.keys);
+  auto cuckoo = *filters::Cuckoo16::for_capacity(scale.keys);
+  filters::ResidentKeys residents(adaptive.slot_count());
+  const double adaptive_build = mega_per_second(scale.keys, [&](std::uint64_t i) {
+    ASSERT(adaptive.insert(KeyHash::of_integer(i), residents));
+  });
+  const double cuckoo_build = mega_per_second(
+      scale.keys, [&](std::uint64_t i) { ASSERT(cuckoo.insert(KeyHash::of_integer(i))); });
+  duel.row("insert all", "Mops", adaptive_build, cuckoo_build);
+  duel.rate(
+      "negative", scale.rounds, [&] { return lookups(adaptive, kStrangers, scale.lookups); },
+      [&] { return lookups(cuckoo, kStrangers, scale.lookups); });
+  duel.rate(
+      "positive", scale.rounds, [&] { return lookups(adaptive, 0, scale.lookups); },
+      [&] { return lookups(cuckoo, 0, scale.lookups); });
+  for (std::uint64_t i = 0; i < scale.lookups; ++i) {
+    const KeyHash stranger = KeyHash::of_integer(kStrangers + i);
+    const filters::Matches matches = adaptive.matches(stranger);
+    std::vector<filters::Resident> fetched;
+    for (const std::uint64_t slot : matches.slots()) {
+      fetched.push_back({.slot = slot, .key = residents.at(slot)});
+    }
+    if (!matches.empty()) keep(adaptive.adapt(stranger, fetched).has_value());
+  }
+  const auto hits = [](const auto& filter) {
+    return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
+  };
+  duel.row("false positives, asked again", "%",
+           false_positive_percent(scale.lookups, hits(adaptive)),
+           false_positive_percent(scale.lookups, hits(cuckoo)));
+}
+
+std::vector<std::uint64_t> sizes(const Options& options) {
+  std::vector<std::uint64_t> chosen;
+  for (std::size_t i = 0; i + 1 < options.others.size(); i += 2) {
+    const std::string& value = options.others[i + 1];
+    std::uint64_t keys = 0;
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), keys);
+    const bool sound = options.others[i] == "--keys" && parsed.ec == std::errc() && keys >= 1000;
+    ASSERT(sound, "--keys takes a number of at least 1000");
+    chosen.push_back(keys);
+  }
+  if (!chosen.empty()) return chosen;
+  if (options.quick) return {1'000'000};
+  return {1'000'000, 100'000'000};
+}
+
+void compare_filters(const Options& options, Report& report) {
+  for (const std::uint64_t keys : sizes(options)) {
+    const Scale scale = scale_for(keys, options.quick);
+    cuckoo_beside_plain<8>(report, scale);
+    cuckoo_beside_plain<12>(report, scale);
+    cuckoo_beside_plain<16>(report, scale);
+    cuckoo_beside_plain<32>(report, scale);
+    adaptive_beside_cuckoo(report, scale);
+    all_beside_rocksdb(report, scale, RocksDbFilter::Kind::bloom, "RocksDB Bloom");
+    all_beside_rocksdb(report, scale, RocksDbFilter::Kind::ribbon, "RocksDB Ribbon");
+  }
+}
+
+}  // namespace
+}  // namespace helenus::bench
+
+int main(int argc, char** argv) {
+  return helenus::bench::benchmark_main(argc, argv, helenus::bench::compare_filters);
+}
