@@ -120,13 +120,17 @@ Applied apply(Clock& clock, PartitionStore& memtable, const Delta& delta, Policy
   return Applied::now;
 }
 
-bool holds_all_at_freeze(std::span<const FrozenFragment> inputs,
-                         std::span<const FrozenFragment> others) {
+MergeInstant merge_instant(std::span<const FragmentSpan> inputs,
+                           std::span<const FragmentSpan> others) {
   ASSERT(!inputs.empty());
-  const std::uint64_t instant = std::ranges::max(inputs, {}, &FrozenFragment::freeze).freeze;
-  return std::ranges::none_of(others, [&](const FrozenFragment& other) {
-    return other.freeze <= instant && other.may_hold_key;
-  });
+  const std::uint64_t newest = std::ranges::max(inputs, {}, &FragmentSpan::last_freeze).last_freeze;
+  MergeInstant instant = MergeInstant::now;
+  for (const FragmentSpan& other : others) {
+    if (!other.may_hold_key) continue;
+    if (other.first_freeze <= newest) return MergeInstant::none;
+    instant = MergeInstant::newest_freeze;
+  }
+  return instant;
 }
 
 }  // namespace helenus::causality

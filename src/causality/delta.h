@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -96,21 +97,31 @@ enum class Applied : std::uint8_t { now, before };
 // the whole context: stripping here gives false siblings.
 Applied apply(Clock& clock, PartitionStore& memtable, const Delta& delta, Policy policy);
 
-// One fragment of a key that was frozen: a frozen memtable or an sstable.
-struct FrozenFragment {
-  // Freezes of a replica are numbered; a later freeze has a larger number.
-  std::uint64_t freeze = 0;
+// One fragment of a partition: a memtable, a frozen memtable or an sstable.
+struct FragmentSpan {
+  // Freezes of a table are numbered; a memtable that is not frozen yet has kNotFrozen. What a
+  // compaction wrote spans the freezes of all its inputs: the oldest thing in it may be older than
+  // an sstable that was left out.
+  std::uint64_t first_freeze = 0;
+  std::uint64_t last_freeze = 0;
   // False when the fragment surely has nothing of the key, nor a scope that the key lies in.
   bool may_hold_key = true;
 };
+inline constexpr std::uint64_t kNotFrozen = std::numeric_limits<std::uint64_t>::max();
 
-// Whether a merge of `inputs` (of one key, none empty) holds every fragment of the key that existed
-// at the instant T, the freeze of the newest input; `others` are the frozen fragments left out.
-// Only then may the result be stripped, and only against the durable base of the clock *at T*; only
-// then may stable versions be dropped, and only those stable *at T* (S3, docs/adr/0013). The flush
-// of a memtable is the merge of that one fragment.
-bool holds_all_at_freeze(std::span<const FrozenFragment> inputs,
-                         std::span<const FrozenFragment> others);
+enum class MergeInstant : std::uint8_t {
+  none,           // may be merged, may not be stripped
+  newest_freeze,  // by what was known at the freeze of the newest input
+  now,            // by what is known now, and by what was known then
+};
+
+// By whose knowledge a merge of `inputs` (of one key, none empty) may be stripped and stable
+// versions dropped, with `others` left out (S3, docs/adr/0013). The rule: the merge must hold every
+// fragment of the key that existed at an instant T; then strip goes by the durable base of the
+// clock at T and drop_stable by the stability at T, never by later ones. A key and the scopes it
+// lies in are judged by the same knowledge. The flush of a memtable is the merge of that fragment.
+MergeInstant merge_instant(std::span<const FragmentSpan> inputs,
+                           std::span<const FragmentSpan> others);
 
 }  // namespace helenus::causality
 

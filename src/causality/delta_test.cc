@@ -142,16 +142,28 @@ TEST(Apply, ALateVersionIsNotAddedUnderAContextThatNamesIt) {
   EXPECT_EQ(clock.base_of(kHere), 2U);
 }
 
-TEST(Strip, NeedsEveryFragmentOfTheKeyThatExistedAtTheNewestInputsFreeze) {
-  const FrozenFragment oldest{.freeze = 1, .may_hold_key = true};
-  const FrozenFragment middle{.freeze = 2, .may_hold_key = true};
-  const FrozenFragment newest{.freeze = 3, .may_hold_key = true};
-  const FrozenFragment without{.freeze = 1, .may_hold_key = false};
-  using Fragments = std::vector<FrozenFragment>;
-  EXPECT_TRUE(holds_all_at_freeze(Fragments{oldest, middle}, Fragments{newest}));
-  EXPECT_FALSE(holds_all_at_freeze(Fragments{oldest, newest}, Fragments{middle}));
-  EXPECT_FALSE(holds_all_at_freeze(Fragments{newest}, Fragments{oldest}));
-  EXPECT_TRUE(holds_all_at_freeze(Fragments{newest}, Fragments{without}));
+TEST(MergeInstant, NeedsEveryFragmentOfTheKeyThatExistedThen) {
+  const FragmentSpan oldest{.first_freeze = 1, .last_freeze = 1, .may_hold_key = true};
+  const FragmentSpan middle{.first_freeze = 2, .last_freeze = 2, .may_hold_key = true};
+  const FragmentSpan newest{.first_freeze = 3, .last_freeze = 3, .may_hold_key = true};
+  const FragmentSpan without{.first_freeze = 1, .last_freeze = 1, .may_hold_key = false};
+  const FragmentSpan memtable{
+      .first_freeze = kNotFrozen, .last_freeze = kNotFrozen, .may_hold_key = true};
+  using Spans = std::vector<FragmentSpan>;
+  EXPECT_EQ(merge_instant(Spans{oldest, middle}, Spans{newest}), MergeInstant::newest_freeze);
+  EXPECT_EQ(merge_instant(Spans{oldest, newest}, Spans{middle}), MergeInstant::none);
+  EXPECT_EQ(merge_instant(Spans{newest}, Spans{oldest}), MergeInstant::none);
+  EXPECT_EQ(merge_instant(Spans{newest}, Spans{without}), MergeInstant::now);
+  EXPECT_EQ(merge_instant(Spans{newest}, Spans{without, memtable}), MergeInstant::newest_freeze);
+}
+
+TEST(MergeInstant, RemembersTheOldestThingInACompactedSstable) {
+  const FragmentSpan middle{.first_freeze = 2, .last_freeze = 2, .may_hold_key = true};
+  const FragmentSpan compacted{.first_freeze = 1, .last_freeze = 3, .may_hold_key = true};
+  const std::vector<FragmentSpan> inputs{middle};
+  const std::vector<FragmentSpan> others{compacted};
+  EXPECT_EQ(merge_instant(inputs, others), MergeInstant::none)
+      << "stripping the middle one would bring back what the first freeze holds";
 }
 
 TEST(Delta, PrintsForPeople) {

@@ -80,6 +80,15 @@ CellStore fill(CellStore store, const Clock& clock) {
   return CellStore(std::move(versions), std::move(context));
 }
 
+CellStore unseen(CellStore object, const Clock& clock) {
+  std::vector<Dot> seen;
+  for (const Version& version : object.versions()) {
+    if (clock.contains(version.dot)) seen.push_back(version.dot);
+  }
+  object.forget(seen);
+  return object;
+}
+
 bool Scope::contains(const Scope& other) const {
   const bool begins = !from || (other.from && *from <= *other.from);
   const bool ends = !to || (other.to && *other.to <= *to);

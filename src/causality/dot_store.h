@@ -67,7 +67,7 @@ class CellStore {
   void absorb(const CellStore& other);
   // Forgets the part of the context that `known` covers. Law: fill(strip(s, c), c') = fill(s, c')
   // for every c' that covers c; the versions do not change, so no reader sees a difference.
-  // When it is allowed: holds_all_at_freeze in delta.h; `known` is the durable *base* of the
+  // When it is allowed: merge_instant in delta.h; `known` is the durable *base* of the
   // replica's clock at the instant T, never a newer clock.
   void strip(const Clock& known);
   // Takes versions out without a trace: their dots must be covered by the clock the store will be
@@ -91,7 +91,15 @@ CellStore strip(CellStore store, const Clock& known);
 // live dots apart. `store` is the merge of *all* fragments and `clock` the sender's whole clock of
 // that very moment, all actors, exceptions too (S4). Law: sync(fill(a, ca), fill(b, cb)) holds a
 // version iff both have it, or one has it and the other's clock has not seen its dot.
+// The receiver merges it without the versions that its own clock has seen (`unseen`): those are
+// alive in its store already, or superseded there.
 CellStore fill(CellStore store, const Clock& clock);
+
+// An object as a receiver takes it: without the versions its clock has seen. The receiver must take
+// the dots that the object reflects into its clock in the same step (docs/adr/0014). Law: merging
+// unseen(o, c) into a store whose clock is c, stripped or not, gives what merging o into the
+// unstripped store gives.
+CellStore unseen(CellStore object, const Clock& clock);
 
 // Cells of a row by column, and what a clustering key orders rows by.
 using ColumnId = base::Strong<struct ColumnIdTag, std::uint32_t>;
@@ -139,9 +147,8 @@ class RowStore {
 
 // What a client may be given as the context of a row it read, so that one context serves a write of
 // several cells: the dots that *every* cell read reflects. `clock` is the clock the cells were read
-// with; a dot that only some of the cells know (a superseded one in a cell's own context, a version
-// that read repair brought) is left out, or a write of both cells would overwrite a version its
-// writer never saw (docs/adr/0011).
+// with; a dot that only some of the cells know to be superseded is left out, or a write of both
+// cells would overwrite a version its writer never saw (docs/adr/0011).
 Clock context_of_read(std::span<const CellStore* const> cells, const Clock& clock);
 
 // A partition, or a fragment of one: rows and range-scoped deletes.
@@ -161,7 +168,7 @@ class PartitionStore {
   // Lets every scope act on the rows stored beside it. Law: no cell() changes.
   void settle();
   // Strips every cell and every scope. The caller vouches that this store is the merge of every
-  // fragment of the *partition* that existed at T (holds_all_at_freeze in delta.h). Law: no
+  // fragment of the *partition* that existed at T (merge_instant in delta.h). Law: no
   // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be
   // taken out for one cell alone, so a cell's context goes on naming those that it supersedes.
   void strip(const Clock& known);

@@ -136,6 +136,15 @@ RC_GTEST_PROP(CellStoreLaws, FillAfterStripLosesNothing, ()) {
   RC_ASSERT(fill(strip(cell, known), later) == fill(cell, later));
 }
 
+RC_GTEST_PROP(CellStoreLaws, AnObjectIsTakenAlikeByAStrippedAndAnUnstrippedStore, ()) {
+  const Clock clock = *any_clock(false);
+  const CellStore local = sync(*any_cell(true, false), CellStore({}, subtract(clock, {})));
+  const CellStore object = *any_cell(true, false);
+  const CellStore direct = sync(local, object);
+  const CellStore taken = sync(strip(local, base(clock)), unseen(object, clock));
+  RC_ASSERT(std::ranges::equal(taken.versions(), direct.versions()));
+}
+
 RC_GTEST_PROP(CellStoreLaws, StripNeverChangesWhatAReaderSees, ()) {
   const CellStore cell = *any_cell();
   const CellStore stripped = strip(cell, base(*any_clock()));

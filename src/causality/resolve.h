@@ -52,7 +52,7 @@ Stability stability(const Clock& own, WallTime own_wall,
                     std::span<const std::optional<Watermark>> members_and_pending);
 
 // The versions that may be dropped from a merge of every fragment of the cell at an instant T, with
-// `stable` the stability *at T* (holds_all_at_freeze in delta.h):
+// `stable` the stability *at T* (merge_instant in delta.h):
 //   lww        a version that is stable and shows nothing for ever (empty, or expired before the
 //              smallest wall clock of all), or is defeated by another, with all that it defeats
 //   siblings   a version that is stable and expired before the smallest wall clock of all

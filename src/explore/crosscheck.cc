@@ -1,0 +1,251 @@
+#include "explore/crosscheck.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/assert.h"
+#include "causality/codec.h"
+#include "causality/delta.h"
+#include "causality/resolve.h"
+#include "explore/rules.h"
+
+namespace helenus::explore {
+
+namespace {
+
+namespace lib = causality;
+
+class Comparison {
+ public:
+  Comparison(const State& state, const Scope& scope) : state_(state), scope_(scope) {
+    std::array<lib::Counter, kActorsMax> minted{};
+    for (int e = 0; e < state.events; ++e) {
+      const unsigned actor = event(e).actor;
+      const auto slot = static_cast<std::uint32_t>(state.slot_of_actor[actor]);
+      dots_.push_back({lib::actor_of(slot + 1, actor + 1), ++minted[actor]});
+    }
+  }
+
+  void run() {
+    for (int r = 0; r < kReplicasMax; ++r) {
+      if (replica(r).phase == Phase::absent) continue;
+      compare_clock(r);
+      compare_storage(r);
+      for (int other = 0; other < kReplicasMax; ++other) {
+        if (other != r && replica(other).phase != Phase::absent) compare_pair(r, other);
+      }
+    }
+    for (int e = 0; e < state_.events; ++e) compare_delta(e);
+  }
+
+ private:
+  const Event& event(int e) const { return state_.event[static_cast<unsigned>(e)]; }
+  const Replica& replica(int r) const { return state_.replica[static_cast<unsigned>(r)]; }
+  lib::Policy policy() const {
+    return scope_.policy == Policy::lww        ? lib::Policy::lww
+           : scope_.policy == Policy::siblings ? lib::Policy::siblings
+                                               : lib::Policy::counter;
+  }
+
+  lib::Clock clock_of(Events events, Mask closed = 0) const {
+    lib::Clock clock;
+    each(events, [&](int e) { clock.add(dots_[static_cast<unsigned>(e)]); });
+    each(closed, [&](int actor) {
+      const std::uint32_t slot = state_.slot_of_actor[static_cast<unsigned>(actor)];
+      clock.close(lib::actor_of(slot + 1, static_cast<std::uint32_t>(actor) + 1));
+    });
+    return clock;
+  }
+  lib::Clock clock_of(const Replica& it) const { return clock_of(it.clock, it.closed); }
+  Events events_in(const lib::Clock& clock) const {
+    Events events = 0;
+    for (int e = 0; e < state_.events; ++e) {
+      if (clock.contains(dots_[static_cast<unsigned>(e)])) events |= event_bit(e);
+    }
+    return events;
+  }
+
+  lib::Version version_of(int e) const {
+    const Event& it = event(e);
+    lib::Version version;
+    version.dot = dots_[static_cast<unsigned>(e)];
+    version.timestamp = lib::Timestamp{it.timestamp};
+    version.kind = it.kind == Kind::put      ? lib::VersionKind::value
+                   : it.kind == Kind::remove ? lib::VersionKind::empty
+                                             : lib::VersionKind::increment;
+    if (it.expires != 0) version.expires = lib::WallTime{1};
+    // The explorer breaks ties by number; so do these bytes.
+    version.value = base::Bytes::copy_of(std::string(1, static_cast<char>('a' + e)));
+    version.amount = 1;
+    return version;
+  }
+  lib::CellStore store_of(const Fragment& fragment) const {
+    std::vector<lib::Version> versions;
+    each(fragment.versions, [&](int e) { versions.push_back(version_of(e)); });
+    return {std::move(versions), clock_of(fragment.context)};
+  }
+  Fragment fragment_of(const lib::CellStore& cell) const {
+    Fragment fragment{0, events_in(cell.context())};
+    for (const lib::Version& version : cell.versions()) {
+      const auto at = std::ranges::find(dots_, version.dot);
+      ASSERT(at != dots_.end());
+      fragment.versions |= event_bit(static_cast<int>(at - dots_.begin()));
+    }
+    return fragment;
+  }
+
+  // A table is a row of the library, its cells are columns, its scope slot a delete of the row.
+  static lib::RowKey row_of(int table) {
+    return base::Bytes::copy_of(std::string(1, static_cast<char>('0' + table)));
+  }
+  static lib::ColumnId column_of(int slot) {
+    return lib::ColumnId{static_cast<std::uint32_t>(slot)};
+  }
+  lib::PartitionStore partition_of(int t, const Layer& layer) const {
+    lib::PartitionStore partition;
+    for (int slot = 0; slot < kCellsPerTable; ++slot) {
+      partition.absorb(row_of(t), column_of(slot), store_of(layer[static_cast<unsigned>(slot)]));
+    }
+    partition.absorb(lib::ScopedStore{lib::row_scope(row_of(t)), store_of(layer[kScopeSlot])});
+    return partition;
+  }
+
+  void compare_clock(int r) const {
+    const Replica& it = replica(r);
+    const lib::Clock clock = clock_of(it);
+    ASSERT(events_in(clock) == seen_by(state_, it), "clock {}", clock);
+    ASSERT(events_in(lib::base(clock)) == base_of(state_, it), "base of {}", clock);
+    ASSERT(lib::decode_clock(lib::encoded(clock)).value() == clock);
+    if (it.phase != Phase::active || has(state_.config[it.epoch].removed, it.actor)) return;
+    std::vector<std::optional<lib::Watermark>> watermarks;
+    each(others_of(state_, r), [&](int other) {
+      auto& watermark = watermarks.emplace_back();
+      if (!has(it.pulled, other)) return;
+      const bool passed = has(it.reported, other);
+      watermark = lib::Watermark{clock_of(it.watermark[static_cast<unsigned>(other)]),
+                                 lib::WallTime{passed ? 1 : 0}};
+    });
+    const lib::Stability stable = lib::stability(clock, lib::WallTime{it.wall}, watermarks);
+    ASSERT(events_in(stable.dots) == stable_at(state_, scope_, r), "stability at {}", r);
+    const bool passed = stable.wall && *stable.wall >= lib::WallTime{1};
+    ASSERT(passed == expired_everywhere(state_, scope_, r));
+  }
+
+  void compare_pair(int mine, int theirs) const {
+    const lib::Clock a = clock_of(replica(mine));
+    const lib::Clock b = clock_of(replica(theirs));
+    ASSERT(events_in(lib::join(a, b)) ==
+           (seen_by(state_, replica(mine)) | seen_by(state_, replica(theirs))));
+    Events lacked = 0;
+    for (const lib::DotRange& range : lib::missing(a, b).dots) {
+      for (std::size_t e = 0; e < dots_.size(); ++e) {
+        const lib::Dot& dot = dots_[e];
+        if (dot.actor == range.actor && range.first <= dot.counter && dot.counter <= range.last) {
+          lacked |= event_bit(static_cast<int>(e));
+        }
+      }
+    }
+    const Events open = without(replica(theirs).clock, minted_by(state_, replica(theirs).closed));
+    ASSERT(lacked == without(open, seen_by(state_, replica(mine))));
+  }
+
+  void compare_storage(int r) const {
+    const Replica& it = replica(r);
+    const lib::Clock clock = clock_of(it);
+    for (int t = 0; t < scope_.tables; ++t) {
+      const Table& table = it.table[static_cast<unsigned>(t)];
+      MergePlan plan{};
+      plan.input[plan.inputs++] = &table.memtable;
+      if (table.is_frozen != 0) plan.input[plan.inputs++] = &table.frozen;
+      for (unsigned i = 0; i < table.sstables; ++i) plan.input[plan.inputs++] = &table.sstable[i];
+      lib::PartitionStore whole;
+      for (int i = 0; i < plan.inputs; ++i) whole.absorb(partition_of(t, *plan.input[i]));
+      for (int slot = 0; slot < kCellsPerTable; ++slot) compare_cell(r, t, slot, whole, clock);
+      plan.at_freeze = plan.now = freeze_now(state_, scope_, r);
+      compare_merge(t, plan, std::move(whole));
+    }
+  }
+
+  void compare_cell(int r, int t, int slot, const lib::PartitionStore& whole,
+                    const lib::Clock& clock) const {
+    const Replica& it = replica(r);
+    const int cell = t * kCellsPerTable + slot;
+    const lib::CellStore store = whole.cell(row_of(t), column_of(slot));
+    const Fragment want = read_cell(it, cell);
+    ASSERT(fragment_of(store) == want, "cell {} of {}: {}", cell, r, store);
+    ASSERT(fragment_of(lib::fill(store, clock)) == filled(state_, scope_, r, cell));
+    ASSERT(lib::decode_cell(lib::encoded(lib::CellStore({}, store.context()))).has_value());
+    Events shown = 0;
+    for (const lib::Version* version : lib::visible(store, policy(), lib::WallTime{it.wall})) {
+      const auto at = std::ranges::find(dots_, version->dot);
+      shown |= event_bit(static_cast<int>(at - dots_.begin()));
+    }
+    ASSERT(shown == visible(state_, scope_, want.versions, it.wall), "cell {} of {}", cell, r);
+  }
+
+  // A merge of everything at this instant: drop what is stable, then strip what is known.
+  void compare_merge(int t, const MergePlan& plan, lib::PartitionStore whole) const {
+    const Layer want = merge_layers(state_, scope_, plan);
+    lib::Stability stable;
+    stable.dots = clock_of(plan.now.stable);
+    stable.wall = lib::WallTime{plan.now.expired != 0 ? 1 : 0};
+    lib::drop_stable(whole, policy(), stable);
+    whole.strip(clock_of(plan.now.base));
+    Layer got{};
+    if (const auto row = whole.rows().find(row_of(t)); row != whole.rows().end()) {
+      for (int slot = 0; slot < kCellsPerTable; ++slot) {
+        got[static_cast<unsigned>(slot)] = fragment_of(row->second.cell(column_of(slot)));
+      }
+    }
+    for (const lib::ScopedStore& scoped : whole.scoped()) {
+      got[kScopeSlot] = fragment_of(scoped.store);
+    }
+    for (unsigned slot = 0; slot < kSlots; ++slot) {
+      ASSERT(got[slot].versions == want[slot].versions, "slot {} of table {}", slot, t);
+      // The library spares a scope's version only while it is there; the explorer decides before.
+      ASSERT((got[slot].context & ~want[slot].context) == 0, "slot {} of table {}", slot, t);
+    }
+  }
+
+  void compare_delta(int e) const {
+    const Event& it = event(e);
+    lib::Delta delta;
+    delta.dot = dots_[static_cast<unsigned>(e)];
+    delta.timestamp = lib::Timestamp{it.timestamp};
+    delta.context.epoch = lib::Epoch{it.epoch};
+    delta.context.dots = clock_of(it.context);
+    const lib::Version version = version_of(e);
+    each(it.scoped != 0 ? 0U : it.cells, [&](int cell) {
+      lib::CellChange& change = delta.cells.emplace_back();
+      change.row = row_of(cell / kCellsPerTable);
+      change.column = column_of(cell % kCellsPerTable);
+      change.kind = version.kind;
+      change.expires = version.expires;
+      if (version.kind == lib::VersionKind::value) change.value = version.value;
+      if (version.kind == lib::VersionKind::increment) change.amount = version.amount;
+    });
+    const int scoped_table = std::countr_zero(it.cells) / kCellsPerTable;
+    if (it.scoped != 0) delta.scopes.push_back(lib::row_scope(row_of(scoped_table)));
+    ASSERT(lib::decode_delta(lib::encoded(delta)).value() == delta);
+    const lib::PartitionStore fragment = lib::fragment_of(delta, policy());
+    const bool adds_version = it.kind != Kind::remove || scope_.policy == Policy::lww;
+    const Fragment want{adds_version ? event_bit(e) : Events{0}, it.context};
+    each(it.cells, [&](int cell) {
+      const auto row = row_of(cell / kCellsPerTable);
+      ASSERT(fragment_of(fragment.cell(row, column_of(cell % kCellsPerTable))) == want);
+    });
+  }
+
+  const State& state_;
+  const Scope& scope_;
+  std::vector<lib::Dot> dots_;
+};
+
+}  // namespace
+
+void compare_with_library(const State& state, const Scope& scope) {
+  Comparison(state, scope).run();
+}
+
+}  // namespace helenus::explore

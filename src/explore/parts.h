@@ -1,0 +1,77 @@
+// What the files that perform actions share. Each action is a function from a state to a state;
+// false means that it is not possible there.
+#pragma once
+
+#include "explore/action.h"
+#include "explore/rules.h"
+#include "explore/scope.h"
+#include "explore/state.h"
+
+namespace helenus::explore {
+
+inline bool is_member(const State& state, int r) {
+  return has(config_of(state, replica_of(state, r)).members, r);
+}
+
+// Serves clients and answers peers.
+inline bool answers(const State& state, int r) {
+  const Phase phase = replica_of(state, r).phase;
+  return phase == Phase::active || phase == Phase::installed;
+}
+
+inline bool coordinates(const State& state, int r) {
+  return replica_of(state, r).phase == Phase::active && is_member(state, r);
+}
+
+// Both sides adopt the higher epoch, then refuse each other where one was removed (S9, S10).
+inline bool meet(State& state, const Scope& scope, int a, int b) {
+  const int epoch = std::max(replica_of(state, a).epoch, replica_of(state, b).epoch);
+  adopt(state, a, epoch);
+  adopt(state, b, epoch);
+  return !fenced(state, scope, a, replica_of(state, b).actor) &&
+         !fenced(state, scope, b, replica_of(state, a).actor);
+}
+
+inline bool post(State& state, const Message& message) {
+  for (Message& slot : state.message) {
+    if (slot.kind != MessageKind::none) continue;
+    slot = message;
+    --state.delays_left;
+    return true;
+  }
+  return false;
+}
+
+// operations.cc
+bool write(State& state, const Scope& scope, const Action& action);
+bool deliver(State& state, const Scope& scope, const Action& action);
+
+// exchange.cc
+bool pull(State& state, const Scope& scope, const Action& action);
+bool pull_page(State& state, const Scope& scope, const Action& action);
+bool send_reply(State& state, const Scope& scope, const Action& action);
+bool repair(State& state, const Scope& scope, const Action& action);
+bool send_repair(State& state, const Scope& scope, const Action& action);
+bool receive(State& state, const Scope& scope, const Action& action);
+bool take_reconcile(State& state, const Scope& scope, const Action& action);
+bool cap_log(State& state, const Action& action);
+
+// storage_actions.cc
+bool sync(State& state, const Action& action);
+bool freeze(State& state, const Scope& scope, const Action& action);
+bool flush(State& state, const Scope& scope, const Action& action);
+bool compact(State& state, const Scope& scope, const Action& action);
+bool tick(State& state, const Scope& scope, const Action& action);
+
+// ring_actions.cc
+bool crash(State& state, const Scope& scope, const Action& action);
+bool adopt_next(State& state, const Action& action);
+bool remove(State& state, const Action& action);
+bool join(State& state, const Scope& scope, const Action& action);
+bool may_scan(State& state, const Scope& scope, const Action& action);
+bool start_scan(State& state, const Scope& scope, const Action& action);
+bool install(State& state, const Scope& scope, const Action& action);
+bool promote(State& state, const Scope& scope, const Action& action);
+bool gain_range(State& state, const Scope& scope, const Action& action);
+
+}  // namespace helenus::explore

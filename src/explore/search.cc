@@ -1,0 +1,355 @@
+#include "explore/search.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/hash.h"
+#include "base/prng.h"
+
+namespace helenus::explore {
+
+namespace {
+
+constexpr std::size_t kWords = (sizeof(State) + 7) / 8;
+using Words = std::array<std::uint64_t, kWords>;
+
+Words words_of(const State& state) {
+  Words words{};
+  std::memcpy(words.data(), &state, sizeof state);
+  return words;
+}
+
+// A queue of states without their zero words: most of a state is empty layers.
+class PackedStates {
+ public:
+  void push(std::uint32_t index, const State& state) {
+    const Words words = words_of(state);
+    std::array<std::uint64_t, (kWords + 63) / 64> used{};
+    for (std::size_t i = 0; i < kWords; ++i) {
+      if (words[i] != 0) used[i / 64] |= std::uint64_t{1} << (i % 64);
+    }
+    data_.push_back(index);
+    data_.insert(data_.end(), used.begin(), used.end());
+    for (const std::uint64_t word : words) {
+      if (word != 0) data_.push_back(word);
+    }
+  }
+  bool pop(std::uint32_t& index, State& state) {
+    if (at_ == data_.size()) return false;
+    index = static_cast<std::uint32_t>(data_[at_++]);
+    const std::size_t used = at_;
+    at_ += (kWords + 63) / 64;
+    Words words{};
+    for (std::size_t i = 0; i < kWords; ++i) {
+      if ((data_[used + i / 64] >> (i % 64) & 1) != 0) words[i] = data_[at_++];
+    }
+    std::memcpy(static_cast<void*>(&state), words.data(), sizeof state);
+    return true;
+  }
+  bool empty() const { return data_.empty(); }
+  std::uint64_t bytes() const { return data_.size() * 8; }
+  void clear() {
+    data_.clear();
+    at_ = 0;
+  }
+
+ private:
+  std::vector<std::uint64_t> data_;
+  std::size_t at_ = 0;
+};
+
+base::Hash128 fingerprint(const State& state) {
+  return base::hash128(std::as_bytes(std::span(&state, 1)));
+}
+
+// Every state ever seen: its fingerprint, and how it was first reached.
+class Visited {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  // The index of the new state, or kNone when it is known.
+  std::uint32_t insert(const base::Hash128& hash, std::uint32_t parent, const Action& action) {
+    if (hashes_.size() * 3 >= table_.size() * 2) grow();
+    std::size_t at = hash.low & (table_.size() - 1);
+    while (table_[at] != kNone) {
+      if (hashes_[table_[at]] == hash) return kNone;
+      at = (at + 1) & (table_.size() - 1);
+    }
+    const auto index = static_cast<std::uint32_t>(hashes_.size());
+    table_[at] = index;
+    hashes_.push_back(hash);
+    parents_.push_back(parent);
+    actions_.push_back(action);
+    return index;
+  }
+  std::uint64_t size() const { return hashes_.size(); }
+
+  // The schedule that first reached a state; the initial state has itself as parent.
+  std::vector<Action> schedule(std::uint32_t index) const {
+    std::vector<Action> actions;
+    for (; parents_[index] != index; index = parents_[index]) actions.push_back(actions_[index]);
+    std::ranges::reverse(actions);
+    return actions;
+  }
+
+ private:
+  void grow() {
+    table_.assign(table_.empty() ? 1 << 16 : table_.size() * 2, kNone);
+    for (std::uint32_t index = 0; index < hashes_.size(); ++index) {
+      std::size_t at = hashes_[index].low & (table_.size() - 1);
+      while (table_[at] != kNone) at = (at + 1) & (table_.size() - 1);
+      table_[at] = index;
+    }
+  }
+
+  std::vector<std::uint32_t> table_;
+  std::vector<base::Hash128> hashes_;
+  std::vector<std::uint32_t> parents_;
+  std::vector<Action> actions_;
+};
+
+class ExhaustiveSearch {
+ public:
+  ExhaustiveSearch(const Scope& scope, const SearchLimits& limits, const Progress& progress)
+      : scope_(scope), limits_(limits), progress_(progress) {}
+
+  Outcome run() {
+    const State state = initial_state(scope_);
+    visited_.insert(fingerprint(state), 0, {});
+    next_.push(0, state);
+    bool go_on = true;
+    while (go_on && !next_.empty()) {
+      std::swap(current_, next_);
+      next_.clear();
+      go_on = expand_level();
+      ++outcome_.depth;
+    }
+    outcome_.states = visited_.size();
+    outcome_.complete = go_on;
+    return std::move(outcome_);
+  }
+
+ private:
+  bool expand_level() {
+    State state;
+    std::uint32_t index = 0;
+    while (current_.pop(index, state)) {
+      bool go_on = true;
+      const std::function<void(Action)> try_action = [&](Action action) {
+        go_on = go_on && expand(state, index, action);
+      };
+      each_action(state, scope_, Writes::all, try_action);
+      if (!go_on) return false;
+      if ((++expanded_ & 0xfff) == 0 && !keep_going()) return false;
+    }
+    return true;
+  }
+
+  bool keep_going() {
+    outcome_.states = visited_.size();
+    return visited_.size() < limits_.states_max &&
+           next_.bytes() + current_.bytes() < limits_.frontier_bytes_max && progress_(outcome_);
+  }
+
+  // False when the search is over.
+  bool expand(const State& state, std::uint32_t parent, const Action& action) {
+    State child = state;
+    if (!step(child, scope_, action)) return true;
+    ++outcome_.transitions;
+    const base::Hash128 hash = fingerprint(child);
+    const std::uint32_t index = visited_.insert(hash, parent, action);
+    if (index == Visited::kNone) return true;
+    std::optional<Violation> violation = check(child, scope_);
+    const auto every = static_cast<std::uint64_t>(scope_.quiescence_every);
+    if (!violation && every != 0 && hash.high % every == 0) {
+      ++outcome_.quiescence_checks;
+      violation = check_quiescence(child, scope_);
+    }
+    if (violation) {
+      outcome_.found = Found{*std::move(violation), visited_.schedule(index)};
+      return false;
+    }
+    next_.push(index, child);
+    return true;
+  }
+
+  const Scope& scope_;
+  const SearchLimits& limits_;
+  const Progress& progress_;
+  Visited visited_;
+  PackedStates current_;
+  PackedStates next_;
+  Outcome outcome_;
+  std::uint64_t expanded_ = 0;
+};
+
+// One random walk. Kinds of action are drawn first, so that the many deliveries do not drown the
+// few crashes.
+class Walk {
+ public:
+  Walk(const Scope& scope, std::uint64_t seed) : scope_(scope), random_(seed) {
+    state_ = initial_state(scope);
+  }
+
+  // False when nothing is possible any more.
+  bool advance() {
+    for (auto& actions : by_kind_) actions.clear();
+    kinds_.clear();
+    const std::function<void(Action)> sort_in = [&](Action action) {
+      auto& actions = by_kind_[static_cast<unsigned>(action.kind)];
+      if (actions.empty()) kinds_.push_back(static_cast<unsigned>(action.kind));
+      actions.push_back(action);
+    };
+    each_action(state_, scope_, Writes::none, sort_in);
+    for (int i = 0; i < kWritesDrawn && state_.events < scope_.operations; ++i) {
+      sort_in(random_write(scope_, random_));
+    }
+    while (!kinds_.empty()) {
+      const std::size_t kind_at = random_.below(kinds_.size());
+      auto& actions = by_kind_[kinds_[kind_at]];
+      const std::size_t at = random_.below(actions.size());
+      State next = state_;
+      if (step(next, scope_, actions[at]) && std::memcmp(&next, &state_, sizeof next) != 0) {
+        schedule_.push_back(actions[at]);
+        state_ = next;
+        return true;
+      }
+      actions[at] = actions.back();
+      actions.pop_back();
+      if (actions.empty()) {
+        kinds_[kind_at] = kinds_.back();
+        kinds_.pop_back();
+      }
+    }
+    return false;
+  }
+
+  int length() { return static_cast<int>(random_.below(1 << 16)); }
+  const State& state() const { return state_; }
+  Found found(Violation violation) const { return {std::move(violation), schedule_}; }
+
+ private:
+  static constexpr int kWritesDrawn = 6;
+
+  const Scope& scope_;
+  base::Prng random_;
+  State state_;
+  std::vector<Action> schedule_;
+  std::array<std::vector<Action>, kActionKinds> by_kind_;
+  std::vector<unsigned> kinds_;
+};
+
+std::optional<Found> walk_once(const Scope& scope, const WalkOptions& options, std::uint64_t seed,
+                               Outcome& outcome) {
+  Walk walk(scope, seed);
+  const int steps = options.steps_max / 3 + walk.length() % (options.steps_max * 2 / 3 + 1);
+  for (int i = 0; i < steps && walk.advance(); ++i) {
+    ++outcome.states;
+    if (options.visit) options.visit(walk.state());
+    if (auto violation = check(walk.state(), scope)) return walk.found(*std::move(violation));
+    outcome.depth = std::max(outcome.depth, i + 1);
+  }
+  ++outcome.quiescence_checks;
+  if (auto violation = check_quiescence(walk.state(), scope)) {
+    return walk.found(*std::move(violation));
+  }
+  return std::nullopt;
+}
+
+// Leaves out action `at`; when it minted an event, what speaks of that event goes too.
+std::vector<Action> leave_out(const std::vector<Action>& schedule, std::size_t at) {
+  if (at >= schedule.size()) return schedule;
+  std::vector<Action> rest;
+  int event = -1;
+  int minted = 0;
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    Action action = schedule[i];
+    if (action.kind == ActionKind::write) {
+      if (i == at) event = minted;
+      ++minted;
+    }
+    if (i == at) continue;
+    const bool names_event =
+        action.kind == ActionKind::deliver || action.kind == ActionKind::pull_page;
+    if (event >= 0 && names_event) {
+      if (action.what == event) continue;
+      if (action.what > event) --action.what;
+    }
+    rest.push_back(action);
+  }
+  return rest;
+}
+
+std::optional<Violation> replay(const Scope& scope, const std::vector<Action>& schedule) {
+  State state = initial_state(scope);
+  for (std::size_t i = 0; i < schedule.size(); ++i) {
+    if (!step(state, scope, schedule[i])) return std::nullopt;
+    auto violation = check(state, scope);
+    if (violation) return i + 1 == schedule.size() ? violation : std::nullopt;
+  }
+  return check_quiescence(state, scope);
+}
+
+}  // namespace
+
+Outcome search_all(const Scope& scope, const SearchLimits& limits, const Progress& progress) {
+  return ExhaustiveSearch(scope, limits, progress).run();
+}
+
+Outcome search_random(const Scope& scope, const WalkOptions& options, const Progress& progress) {
+  Outcome outcome;
+  for (std::uint64_t i = 0; i < options.schedules; ++i) {
+    const std::uint64_t seed = base::mix64(options.seed + i * 0x9e3779b97f4a7c15);
+    ++outcome.schedules;
+    if (auto found = walk_once(scope, options, seed, outcome)) {
+      outcome.found = shrink(scope, *found);
+      return outcome;
+    }
+    if ((i & 0x3f) == 0x3f && !progress(outcome)) return outcome;
+  }
+  outcome.complete = true;
+  return outcome;
+}
+
+Outcome search_mutant(const MutantInfo& mutant, std::uint64_t seed, const Progress& progress) {
+  constexpr std::uint64_t kSchedulesMax = 1'000'000;
+  constexpr std::uint64_t kStatesWithoutRestMax = 300'000;
+  Scope scope = *find_scope(mutant.scope);
+  scope.mutant = mutant.mutant;
+  if (mutant.random) {
+    return search_random(
+        scope, {.seed = seed, .schedules = kSchedulesMax, .steps_max = 60, .visit = {}}, progress);
+  }
+  scope.quiescence_every = 0;
+  Outcome outcome = search_all(scope, {.states_max = kStatesWithoutRestMax}, progress);
+  if (outcome.found) return outcome;
+  scope.quiescence_every = 1;
+  return search_all(scope, {}, progress);
+}
+
+Found shrink(const Scope& scope, const Found& found) {
+  Found best = found;
+  // Some actions only make sense together (a crash and the reconciles after it), so runs of them
+  // are left out before single ones.
+  constexpr std::size_t kRunMax = 8;
+  bool shorter = true;
+  while (shorter) {
+    shorter = false;
+    for (std::size_t run = kRunMax; run > 0; --run) {
+      for (std::size_t end = best.schedule.size(); end >= run; --end) {
+        std::vector<Action> candidate = best.schedule;
+        for (std::size_t i = 0; i < run; ++i) candidate = leave_out(candidate, end - 1 - i);
+        auto violation = replay(scope, candidate);
+        if (!violation || violation->invariant != best.violation.invariant) continue;
+        best.schedule = std::move(candidate);
+        best.violation = *std::move(violation);
+        end = std::min(end, best.schedule.size() + 1);
+        shorter = true;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace helenus::explore
