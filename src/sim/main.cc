@@ -4,8 +4,10 @@
 //   exit code 0   every run held
 //             1   a run had violations
 //             2   bad arguments
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -116,6 +118,7 @@ int run_main(int argc, char** argv) {
   app.add_flag("--list", arguments.list, "list the scenarios");
   app.add_flag("-v,--verbose", arguments.verbose, "show logs, plans and buggify sites");
   seed->excludes(seeds)->excludes(from);
+  for (CLI::Option* number : {seed, seeds, from}) number->check(CLI::NonNegativeNumber);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

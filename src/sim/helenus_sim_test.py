@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""helenus-sim as its users see it: arguments, the last line, and lines that replay failures.
+
+    helenus_sim_test.py PROGRAM
+"""
+
+import re
+import subprocess
+import sys
+import unittest
+
+PROGRAM = ""
+TOYS = ("toy-ack-before-sync", "toy-trusts-order", "toy-error-is-absence")
+SEEDS_MAX = 1000
+CHUNK = 50
+LAST_LINE = re.compile(r"(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})")
+
+
+def run(*arguments):
+    return subprocess.run(
+        [PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+
+
+def last_line(done):
+    return LAST_LINE.fullmatch(done.stdout.rstrip("\n").split("\n")[-1])
+
+
+def lines_of(done, kind):
+    return [line for line in done.stdout.split("\n") if line.startswith(kind)]
+
+
+def first_failure(scenario):
+    """The report of the first seed that fails: its lines up to the replay line."""
+    for start in range(0, SEEDS_MAX, CHUNK):
+        done = run("--scenario", scenario, "--from", start, "--seeds", CHUNK)
+        if done.returncode == 1:
+            lines = done.stdout.split("\n")
+            end = next(i for i, line in enumerate(lines) if line.startswith("replay: "))
+            return lines[: end + 1]
+    return None
+
+
+class ArgumentsTest(unittest.TestCase):
+    def test_help_and_list_succeed(self):
+        self.assertIn("--scenario", run("--help").stdout)
+        listed = run("--list")
+        self.assertEqual(listed.returncode, 0)
+        for name in ("echo", "append-log", "register", *TOYS):
+            self.assertIn(name, listed.stdout)
+
+    def test_bad_arguments_are_told_in_one_line(self):
+        for arguments in (
+            ["--scenario", "no-such-thing"],
+            ["--seeds", "0"],
+            ["--seeds", "many"],
+            ["--seed", "-1"],
+            ["--seed", "1", "--seeds", "2"],
+            ["--from", str(2**64 - 1), "--seeds", "2"],
+            ["--nonsense"],
+            ["stray"],
+        ):
+            with self.subTest(arguments=arguments):
+                done = run(*arguments)
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(done.stdout, "")
+                self.assertRegex(done.stderr, r"\Ahelenus-sim: [^\n]+\n\Z")
+
+    def test_the_default_runs_every_right_scenario_and_no_wrong_one(self):
+        done = run("--seed", 3)
+        self.assertEqual(done.returncode, 0)
+        for name in ("echo", "append-log", "register"):
+            self.assertIn(f"{name}, seed 3:", done.stdout)
+        self.assertNotIn("toy", done.stdout)
+        self.assertEqual(last_line(done).group(1, 2), ("1", "0"))
+
+    def test_progress_goes_to_standard_error(self):
+        done = run("--scenario", "echo", "--seeds", 4)
+        self.assertIn("4 of 4 runs", done.stderr)
+        self.assertEqual(len(done.stdout.splitlines()), 1)
+
+    def test_verbose_shows_plan_log_and_buggify_sites(self):
+        done = run("--scenario", "register", "--seed", 2, "--verbose")
+        self.assertTrue(lines_of(done, "plan: "))
+        self.assertTrue(lines_of(done, "buggify: service.late_answer: "))
+        self.assertIn("replica0", done.stderr)
+
+
+class HashTest(unittest.TestCase):
+    def test_a_seed_gives_the_same_hash_whenever_it_is_run(self):
+        for name in ("echo", "append-log", "register", *TOYS):
+            with self.subTest(scenario=name):
+                hashes = {
+                    last_line(run("--scenario", name, "--from", 5, "--seeds", 3)).group(3)
+                    for _ in range(2)
+                }
+                self.assertEqual(len(hashes), 1)
+
+    def test_other_seeds_give_another_hash(self):
+        one, other = (last_line(run("--scenario", "echo", "--seed", seed)) for seed in (1, 2))
+        self.assertNotEqual(one.group(3), other.group(3))
+
+
+class ToysTest(unittest.TestCase):
+    """The simulator can fail: what is wrong on purpose is caught, and the line replays it."""
+
+    def check(self, scenario):
+        report = first_failure(scenario)
+        self.assertIsNotNone(report, f"{scenario} survives {SEEDS_MAX} seeds")
+        violations = [line for line in report if line.startswith("violation: ")]
+        plan = [line for line in report if line.startswith("plan: ")]
+        self.assertTrue(violations)
+        self.assertEqual(len(plan), 1)
+        command = report[-1].removeprefix("replay: ").split()
+        self.assertEqual(command[0], "helenus-sim")
+        replays = [run(*command[1:]) for _ in range(2)]
+        for replay in replays:
+            self.assertEqual(replay.returncode, 1)
+            self.assertEqual(lines_of(replay, "violation: "), violations)
+            self.assertEqual(lines_of(replay, "plan: "), plan)
+            self.assertEqual(lines_of(replay, "replay: "), [report[-1]])
+        self.assertEqual(last_line(replays[0]).group(3), last_line(replays[1]).group(3))
+
+    def test_acknowledging_before_syncing_is_caught(self):
+        self.check("toy-ack-before-sync")
+
+    def test_trusting_the_order_of_messages_is_caught(self):
+        self.check("toy-trusts-order")
+
+    def test_taking_an_error_for_absence_is_caught(self):
+        self.check("toy-error-is-absence")
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    unittest.main()
