@@ -67,14 +67,12 @@ class IntrusiveList {
     static_cast<ListHook<T>&>(element).unlink();
     return element;
   }
-  // Moves every element of `other` to the end of this list.
-  void splice(IntrusiveList& other) {
-    while (!other.empty()) push_back(other.pop_front());
-  }
-  // Calls visit(T&) in order; visit must not change the list.
-  template <class Visit>
-  void for_each(Visit visit) {
-    for (ListHook<T>* at = head_.next_; at != &head_; at = at->next_) visit(*static_cast<T*>(at));
+  // Requires: !empty().
+  T& pop_back() {
+    ASSERT(!empty());
+    T& element = *static_cast<T*>(head_.previous_);
+    static_cast<ListHook<T>&>(element).unlink();
+    return element;
   }
 
  private:

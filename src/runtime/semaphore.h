@@ -43,10 +43,15 @@ class Semaphore {
  public:
   Semaphore(Runtime& runtime, std::size_t units, std::size_t waiters_max)
       : units_total_(units), units_free_(units), waiters_max_(waiters_max), waiting_(runtime) {}
+  ~Semaphore() {
+    ASSERT(units_free_ == units_total_ || waiting_.runtime().executor.halted(), "{} units are out",
+           units_total_ - units_free_);
+  }
 
-  // Requires: units <= the total. Errors: timeout, cancelled, overloaded.
+  // Requires: 0 < units <= the total. Errors: timeout, cancelled, overloaded. Units that are free
+  // and that nobody waits for are handed out whatever `until` says.
   Task<base::Result<Permit>> acquire(std::size_t units, Until until);
-  // Now or not at all: an empty Permit (units() == 0) means no.
+  // Now or not at all: an empty Permit (units() == 0) means no. Requires: as for acquire.
   Permit try_acquire(std::size_t units);
 
   std::size_t units_free() const { return units_free_; }

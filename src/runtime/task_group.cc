@@ -42,7 +42,7 @@ TaskGroup::Root TaskGroup::run(TaskGroup&, Task<void> task) {
 
 TaskGroup::~TaskGroup() {
   ASSERT(empty() || runtime_.executor.halted(), "{} tasks still running", size_);
-  while (!roots_.empty()) roots_.pop_front().frame().destroy();
+  while (!roots_.empty()) roots_.pop_back().frame().destroy();
 }
 
 void TaskGroup::spawn(Task<void> task) {
@@ -61,9 +61,10 @@ bool TaskGroup::try_spawn(Task<void> task) {
 
 void TaskGroup::on_finished(RootPromise& promise) {
   static_cast<ListHook<RootPromise>&>(promise).unlink();
-  --size_;
+  // Counted until its frame is gone: what the frame held may run destructors that look at us, and
+  // must not be the last to hold us.
   promise.frame().destroy();
-  if (size_ == 0) finished_.wake_all();
+  if (--size_ == 0) finished_.wake_all();
 }
 
 Task<base::Result<void>> TaskGroup::join(Until until) {

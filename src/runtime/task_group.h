@@ -3,7 +3,7 @@
 //
 // Declare it as the last member of a service: it is destroyed first. It must be empty by then,
 // except when its core has halted (a simulated crash): then the frames of its tasks are destroyed
-// where they wait.
+// where they wait, the youngest first, so that a task may lean on what an older one owns.
 #pragma once
 
 #include <coroutine>
@@ -24,8 +24,9 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
   ~TaskGroup();
 
-  // Starts the task from the event loop, never from inside this call.
-  // Requires: size() < the maximum, and that the group is not yet joined for good.
+  // Starts the task from the event loop, never from inside this call. The task does not own the
+  // group, nor what the group is a member of.
+  // Requires: size() < the maximum.
   void spawn(Task<void> task);
   // The same, or says no (and destroys the task unstarted) when the group is full.
   [[nodiscard]] bool try_spawn(Task<void> task);
