@@ -1,8 +1,9 @@
 // quorum: asks several, goes on when enough have answered.
 //
-// The tasks run in the caller's TaskGroup. The wait ends as soon as `needed` have succeeded, as
-// soon as so many have failed that they no longer can, or when it is cut; the stragglers run on in
-// the group, and their answers are dropped. They must not refer to the caller's frame.
+// The tasks run in the caller's TaskGroup; one for which the group has no room fails at once with
+// Errc::overloaded. The wait ends as soon as `needed` have succeeded, as soon as so many have
+// failed that they no longer can, or when it is cut; the stragglers run on in the group, and their
+// answers are dropped. They must not refer to the caller's frame.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ struct QuorumOutcome {
   };
 
   Verdict verdict = Verdict::unreachable;
-  std::vector<Answer> answers;  // in the order they came
+  std::vector<Answer> answers;  // in the order they came; more than needed if they came together
   std::vector<Failure> failures;
 
   bool reached() const { return verdict == Verdict::reached; }
@@ -45,8 +46,9 @@ struct QuorumState {
   QuorumOutcome<T> outcome;
   Event decided;
 
-  bool enough() const { return outcome.answers.size() >= needed; }
-  bool hopeless() const { return outcome.failures.size() > asked - needed; }
+  bool is_decided() const {
+    return outcome.answers.size() >= needed || outcome.failures.size() > asked - needed;
+  }
 };
 
 template <class T>
@@ -59,12 +61,12 @@ Task<void> quorum_member(std::shared_ptr<QuorumState<T>> state, std::size_t inde
   } else {
     state->outcome.failures.push_back({index, std::move(result).error()});
   }
-  if (state->enough() || state->hopeless()) state->decided.set();
+  if (state->is_decided()) state->decided.set();
 }
 
 }  // namespace detail
 
-// Requires: needed <= tasks.size(), and room in the group for all of them.
+// Requires: needed <= tasks.size().
 template <class T>
 Task<QuorumOutcome<T>> quorum(Runtime& runtime, TaskGroup& group, std::size_t needed,
                               std::vector<Task<base::Result<T>>> tasks, Until until) {
@@ -74,10 +76,11 @@ Task<QuorumOutcome<T>> quorum(Runtime& runtime, TaskGroup& group, std::size_t ne
   state->needed = needed;
   state->asked = tasks.size();
   for (std::size_t index = 0; index < tasks.size(); ++index) {
-    group.spawn(detail::quorum_member<T>(state, index, std::move(tasks[index])));
+    if (group.try_spawn(detail::quorum_member<T>(state, index, std::move(tasks[index])))) continue;
+    state->outcome.failures.push_back({index, base::Error(base::Errc::overloaded)});
   }
   base::Result<void> waited;
-  if (needed > 0) waited = co_await state->decided.wait(std::move(until));
+  if (!state->is_decided()) waited = co_await state->decided.wait(std::move(until));
   state->open = false;
   QuorumOutcome<T> outcome = std::move(state->outcome);
   if (outcome.answers.size() >= needed) {

@@ -15,6 +15,7 @@
 #include <coroutine>
 #include <exception>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/assert.h"
@@ -62,7 +63,9 @@ template <class T>
 class TaskPromise final : public TaskPromiseBase {
  public:
   Task<T> get_return_object();
+  // As a plain return: what converts by itself, and nothing that takes an explicit conversion.
   template <class U = T>
+    requires std::is_convertible_v<U, T>
   void return_value(U&& value) {
     value_.emplace(std::forward<U>(value));
   }

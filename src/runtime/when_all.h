@@ -146,12 +146,13 @@ inline Task<void> when_all(std::vector<Task<void>> tasks) {
 // when_all(a(), b()) gives a tuple; a void task gives a std::monostate in its place.
 template <class... Ts>
 Task<std::tuple<typename detail::Branch<Ts>::Stored...>> when_all(Task<Ts>... tasks) {
+  using Values = std::tuple<typename detail::Branch<Ts>::Stored...>;
   std::tuple<detail::Branch<Ts>...> branches{detail::make_branch(std::move(tasks))...};
   detail::Countdown countdown(sizeof...(Ts));
   co_await detail::StartAll(countdown, [&] {
     std::apply([&](auto&... branch) { (branch.start(countdown), ...); }, branches);
   });
-  co_return std::apply([](auto&... branch) { return std::tuple(branch.take()...); }, branches);
+  co_return std::apply([](auto&... branch) { return Values(branch.take()...); }, branches);
 }
 
 }  // namespace helenus::runtime

@@ -1,6 +1,8 @@
 // Tasks, groups, gates, semaphores, channels, quorums, stops: the same behaviour in any world.
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "runtime/call_on.h"
@@ -226,6 +228,19 @@ TEST_P(PrimitivesContract, WhenAllMixesKindsOfTasks) {
   });
 }
 
+TEST_P(PrimitivesContract, WhenAllKeepsTheTypeOfALoneTask) {
+  run([](Runtime&) -> Task<void> {
+    struct Pair {
+      static Task<std::pair<int, int>> make() { co_return std::pair(1, 2); }
+      static Task<std::tuple<int>> wrap() { co_return std::tuple(3); }
+    };
+    const std::tuple<std::pair<int, int>> pair = co_await when_all(Pair::make());
+    EXPECT_EQ(std::get<0>(pair).second, 2);
+    const std::tuple<std::tuple<int>> nested = co_await when_all(Pair::wrap());
+    EXPECT_EQ(std::get<0>(std::get<0>(nested)), 3);
+  });
+}
+
 TEST_P(PrimitivesContract, WhenAllOfVoidTasksWaitsForTheSlowest) {
   run([](Runtime& rt) -> Task<void> {
     std::vector<int> notes;
@@ -300,6 +315,30 @@ TEST_P(PrimitivesContract, AQuorumOfNoneIsReachedAtOnce) {
     const auto outcome =
         co_await quorum(rt, group, 0, std::vector<Task<Result<int>>>{}, Until::forever());
     EXPECT_TRUE(outcome.reached());
+  });
+}
+
+TEST_P(PrimitivesContract, AQuorumDoesNotWaitForWhomItCouldNotAsk) {
+  run([](Runtime& rt) -> Task<void> {
+    TaskGroup group(rt, 2);
+    std::vector<Task<Result<int>>> enough;
+    for (int task = 0; task < 3; ++task) enough.push_back(answer_after(rt, 1ms, task));
+    const auto reached = co_await quorum(rt, group, 2, std::move(enough), Until::after(rt, 1h));
+    EXPECT_TRUE(reached.reached());
+    CO_ASSERT_TRUE(reached.failures.size() == 1);
+    EXPECT_EQ(reached.failures[0].task, 2U);
+    EXPECT_EQ(reached.failures[0].error.code(), Errc::overloaded);
+    co_await group.join();
+
+    std::vector<Task<Result<int>>> too_many;
+    for (int task = 0; task < 4; ++task) too_many.push_back(answer_after(rt, 20ms, task));
+    const auto refused = co_await quorum(rt, group, 3, std::move(too_many), Until::after(rt, 1h));
+    EXPECT_EQ(refused.verdict, QuorumOutcome<int>::Verdict::unreachable);
+    CO_ASSERT_TRUE(refused.failures.size() == 2);
+    EXPECT_EQ(refused.failures[1].task, 3U);
+    EXPECT_EQ(refused.failures[1].error.code(), Errc::overloaded);
+    EXPECT_EQ(group.size(), 2U) << "did not wait for the others";
+    co_await group.join();
   });
 }
 
