@@ -9,8 +9,12 @@ namespace helenus::runtime {
 
 namespace {
 
+// No address is longer; a text that is longer comes back cut in the error.
+constexpr std::size_t kTextSizeMax = INET6_ADDRSTRLEN + sizeof "[]:65535";
+
 base::Error bad_address(std::string_view text, std::string_view why) {
-  return base::Error(base::Errc::invalid_argument, "'{}' is not an address: {}", text, why);
+  return base::Error(base::Errc::invalid_argument, "'{}{}' is not an address: {}",
+                     text.substr(0, kTextSizeMax), text.size() > kTextSizeMax ? "..." : "", why);
 }
 
 }  // namespace
@@ -47,7 +51,9 @@ base::Result<Address> Address::parse(std::string_view text) {
     ip = ip.substr(1, ip.size() - 2);
   }
   const int family = bracketed ? AF_INET6 : AF_INET;
-  if (inet_pton(family, std::string(ip).c_str(), address.ip_.data()) != 1) {
+  // inet_pton would take what stands before a zero byte for all of it.
+  const bool whole = !ip.contains('\0');
+  if (!whole || inet_pton(family, std::string(ip).c_str(), address.ip_.data()) != 1) {
     return bad_address(text, "expected an IPv4 address, or an IPv6 address in brackets");
   }
   return address;

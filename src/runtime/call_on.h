@@ -1,12 +1,12 @@
 // call_on: runs a task on another core and brings its result back.
 //
-//   auto rows = co_await call_on<Rows>(rt, owner, [key](Runtime& there) { return scan(there, key);
-//   },
-//                                      until);
+//   const auto scan_there = [key](Runtime& there) { return scan(there, key); };
+//   auto rows = co_await call_on<Rows>(rt, owner, scan_there, until);
 //
 // The function makes the task over there and is destroyed there; what it captures travels, so it
-// holds values (or things made for sharing, like Bytes). A wait that is cut leaves the task
-// running; its result is dropped.
+// holds values (or things made for sharing, like Bytes), and no StopToken: that belongs to the core
+// of its source. A wait that is cut leaves the task running; its result is dropped. A core that
+// stops drops the calls it has not answered: only `until` ends the wait for those.
 #pragma once
 
 #include <functional>

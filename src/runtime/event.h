@@ -1,4 +1,6 @@
 // Event: something that has happened or not yet; waiting returns once it has.
+//
+// It is a state, not a pulse: a reset that comes before a woken waiter ran leaves it waiting.
 #pragma once
 
 #include "runtime/task.h"

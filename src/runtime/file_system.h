@@ -111,8 +111,8 @@ class File {
   Write sync(Until until) { return {*this, Write::Kind::sync, 0, {}, std::move(until)}; }
 
   // Writes at the append position and moves it. The position begins at the size the file had when
-  // opened; preallocating does not move it. It moves when the append starts: after a failed append
-  // the owner knows from where on the file is in doubt.
+  // opened; preallocating does not move it. It moves with this call, even if the wait is cut before
+  // it begins: after a failed append the owner knows from where on the file is in doubt.
   Write append(base::ByteView from, Until until) {
     return {*this, Write::Kind::write, take_append(from.size()), from, std::move(until)};
   }

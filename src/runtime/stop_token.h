@@ -3,6 +3,9 @@
 // A source is owned by whoever may stop the work; its tokens travel with the work. Stopping is a
 // wish: every wait that carries the token ends with Errc::cancelled, and the work winds up in its
 // own time. A source made from a token stops with it, so stops flow down a tree of owners.
+//
+// Core affinity: a source, its tokens and its callbacks belong to one core. A callback may destroy
+// any of them, itself and the source included.
 #pragma once
 
 #include <cstdint>

@@ -23,17 +23,22 @@ class TimePoint {
   constexpr Duration since_origin() const { return since_origin_; }
   constexpr bool is_never() const { return since_origin_ == Duration::max(); }
 
-  // Adding to `never`, or past the end of time, gives `never`.
+  // Adding to `never`, or past the end of time, gives `never`; going back stops at its beginning.
   friend constexpr TimePoint operator+(TimePoint time, Duration duration) {
+    if (time.is_never()) return never();
     std::int64_t sum = 0;
-    if (time.is_never() ||
-        __builtin_add_overflow(time.since_origin_.count(), duration.count(), &sum)) {
-      return never();
+    if (__builtin_add_overflow(time.since_origin_.count(), duration.count(), &sum)) {
+      return duration > Duration(0) ? never() : TimePoint(Duration::min());
     }
     return TimePoint(Duration(sum));
   }
+  // The longest duration, in its direction, if the two are further apart.
   friend constexpr Duration operator-(TimePoint a, TimePoint b) {
-    return a.since_origin_ - b.since_origin_;
+    std::int64_t difference = 0;
+    if (__builtin_sub_overflow(a.since_origin_.count(), b.since_origin_.count(), &difference)) {
+      return a > b ? Duration::max() : Duration::min();
+    }
+    return Duration(difference);
   }
   friend constexpr auto operator<=>(TimePoint, TimePoint) = default;
 
