@@ -21,7 +21,7 @@ namespace helenus::bench {
 namespace {
 
 using causality::Clock;
-using RoaringClock = std::map<causality::ActorId, roaring::Roaring64Map>;
+using RoaringClock = std::map<causality::ActorId, Roaring64Map>;
 
 // On one core.
 constexpr double kDeltasPerSecondGoal = 5e6;
@@ -51,7 +51,7 @@ Clock clock_with(std::uint32_t actors, int gaps, std::uint64_t seed) {
 RoaringClock roaring_of(const Clock& clock) {
   RoaringClock copy;
   for (const Clock::Entry& entry : clock.entries()) {
-    roaring::Roaring64Map& set = copy[entry.actor];
+    Roaring64Map& set = copy[entry.actor];
     for (const causality::CounterRange& range : entry.counters.ranges()) {
       for (causality::Counter counter = range.first; counter <= range.last; ++counter) {
         set.add(std::uint64_t{counter});

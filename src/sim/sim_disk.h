@@ -111,6 +111,7 @@ class SimDisk {
   // a power loss and a start.
   void put_back(const Image& image, bool other_identities);
 
+  std::uint64_t capacity() const { return capacity_bytes_; }
   void set_capacity(std::uint64_t bytes) { capacity_bytes_ = bytes; }
   const DiskOptions& options() const { return options_; }
   std::uint64_t used_bytes() const { return used_pages_ * FileImage::kPageSize; }
