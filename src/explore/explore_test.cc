@@ -60,7 +60,7 @@ TEST(RandomSchedules, Siblings) {
   expect_walked("group", 250'000);
 }
 TEST(RandomSchedules, LastWriterWins) {
-  expect_walked("lww-group", 250'000);
+  expect_walked("lww-group", 500'000);
 }
 TEST(RandomSchedules, Counters) {
   expect_walked("counter-group", 100'000);
@@ -68,8 +68,22 @@ TEST(RandomSchedules, Counters) {
 TEST(RandomSchedules, SiblingsAndRingChanges) {
   expect_walked("ring", 200'000);
 }
-TEST(RandomSchedules, LastWriterWinsAndRingChanges) {
-  expect_walked("lww-ring", 250'000);
+
+// Not yet mended: rule (b) of last-writer-wins does not hold after a re-entry or a ring change.
+// When a mended rule makes one of these fail, the scope moves to RandomSchedules.
+void expect_open(std::string_view name, std::uint64_t schedules) {
+  const Scope& scope = *find_scope(name);
+  const WalkOptions options{.seed = 1, .schedules = schedules, .steps_max = 60, .visit = {}};
+  const Outcome outcome = search_random(scope, options, kGoOn);
+  EXPECT_TRUE(outcome.found) << name << " is mended: move it to RandomSchedules";
+  fmt::print("{}: open after {} schedules\n{}", scope.name, outcome.schedules,
+             told(scope, outcome));
+}
+TEST(OpenFindings, LastWriterWinsUnderACrash) {
+  expect_open("lww-group-crash", 250'000);
+}
+TEST(OpenFindings, LastWriterWinsAndRingChanges) {
+  expect_open("lww-ring", 250'000);
 }
 
 TEST(Library, AgreesWithTheMasksOnRandomSchedules) {
