@@ -31,7 +31,7 @@ void check_cells(const causality::CellStore& a, const causality::CellStore& b) {
   }
   ASSERT(sync(a, b) == sync(b, a));
   const causality::Clock clock = join(a.context(), b.context());
-  ASSERT(fill(strip(a, base(clock)), clock) == fill(a, clock));
+  ASSERT(fill(strip(a, causality::base(clock)), clock) == fill(a, clock));
 }
 
 }  // namespace
