@@ -7,7 +7,7 @@ bool SimBuggify::fires(std::string_view name) {
   if (found == sites_.end()) {
     base::Prng prng = base::Prng::for_purpose(seed_, name, base::hash64(base::as_bytes("buggify")));
     const bool active = prng.chance(kActiveChance);
-    const double chance = kFireChanceMin + prng.unit() * (kFireChanceMax - kFireChanceMin);
+    const double chance = kFireChances[prng.below(kFireChances.size())];
     found = sites_.emplace(name, Site{.prng = prng, .fire_chance = active ? chance : 0}).first;
   }
   Site& site = found->second;

@@ -3,6 +3,7 @@
 // named after it, so that visiting one never shifts another.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,8 +18,7 @@ namespace helenus::sim {
 class SimBuggify final : public runtime::Buggify {
  public:
   static constexpr double kActiveChance = 0.25;
-  static constexpr double kFireChanceMin = 0.01;
-  static constexpr double kFireChanceMax = 0.25;
+  static constexpr std::array<double, 3> kFireChances = {0.01, 0.05, 0.25};
 
   struct Site {
     base::Prng prng;

@@ -131,6 +131,7 @@ void Core::schedule_turn(WorldTime at) {
 }
 
 void Core::halt() {
+  ASSERT(!in_turn_, "nothing destroys the code that runs: ask the world to do it afterwards");
   halted_ = true;
   for (auto& lane : lanes_) {
     while (!lane.empty()) lane.pop_front();

@@ -23,6 +23,8 @@ namespace {
 
 constexpr int kExitViolations = 1;
 constexpr int kExitUsage = 2;
+// How much of the log a failure shows; --verbose shows all.
+constexpr std::size_t kLogLinesMax = 40;
 
 struct Arguments {
   std::vector<std::string> scenarios;
@@ -51,7 +53,10 @@ void print_failure(const ScenarioInfo& info, const RunOutcome& outcome) {
   fmt::print("{}, seed {}: {} violations\n", info.name, outcome.seed, outcome.violations.count());
   fmt::print("plan: {}\n", outcome.plan);
   for (const std::string& what : outcome.violations.kept()) fmt::print("violation: {}\n", what);
-  for (const std::string& line : outcome.log) fmt::print("log: {}\n", line);
+  const std::size_t skipped = outcome.log.size() - std::min(outcome.log.size(), kLogLinesMax);
+  for (std::size_t line = skipped; line < outcome.log.size(); ++line) {
+    fmt::print("log: {}\n", outcome.log[line]);
+  }
   fmt::print("replay: {}\n", replay_command(info, outcome.seed));
 }
 
@@ -59,7 +64,6 @@ void print_success(const ScenarioInfo& info, const RunOutcome& outcome) {
   fmt::print("{}, seed {}: {} events, {} ms of virtual time\n", info.name, outcome.seed,
              outcome.events, outcome.virtual_time / 1ms);
   fmt::print("plan: {}\n", outcome.plan);
-  for (const std::string& site : outcome.buggify_sites) fmt::print("buggify: {}\n", site);
 }
 
 void run_one(const ScenarioInfo& info, std::uint64_t seed, const Arguments& arguments,
@@ -73,6 +77,9 @@ void run_one(const ScenarioInfo& info, std::uint64_t seed, const Arguments& argu
   tally.violations += outcome.violations.count();
   tally.events += outcome.events;
   tally.digest.add(outcome.state_hash);
+  if (arguments.verbose) {
+    for (const std::string& site : outcome.buggify_sites) fmt::print("buggify: {}\n", site);
+  }
   if (!outcome.violations.empty()) {
     print_failure(info, outcome);
   } else if (arguments.seed || arguments.verbose) {
@@ -80,7 +87,7 @@ void run_one(const ScenarioInfo& info, std::uint64_t seed, const Arguments& argu
   }
 }
 
-// On a terminal the line moves; in a file there are a few of them.
+// Twenty lines, however many runs.
 void print_progress(std::uint64_t done, std::uint64_t total, const Tally& tally) {
   const std::uint64_t step = std::max<std::uint64_t>(total / 20, 1);
   if (total < 2 || done % step != 0) return;
