@@ -1,7 +1,8 @@
-# How every Helenus target is compiled, and the five kinds of target there are.
+# How every Helenus target is compiled, and the six kinds of target there are.
 #
 #   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt)        one static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
+#   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
 #   helenus_program(NAME helenus-sim SOURCES ... DEPENDS sim)
 #   helenus_fuzzer(NAME codec SOURCES ... COVERS base/codec.cc DEPENDS base)   fuzz-codec, in asan
@@ -19,9 +20,10 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 set(HELENUS_SANITIZE "" CACHE STRING "Value of -fsanitize=, empty for none")
 set(HELENUS_MARCH "x86-64-v3" CACHE STRING "Value of -march=, empty for the compiler's default")
-# The sanitizer presets leave test sources unoptimised: instrumenting what the test libraries inline
-# takes more than half of their compile time and finds nothing.
-set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for the sources of test programs")
+# The sanitizer presets leave tests and mains unoptimised: instrumenting what the test and option
+# libraries inline takes more than half of their compile time and finds nothing.
+set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests and mains")
+separate_arguments(HELENUS_TEST_FLAGS UNIX_COMMAND "${HELENUS_TEST_FLAGS}")
 option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
 
 find_program(HELENUS_CCACHE ccache)
@@ -86,6 +88,7 @@ function(helenus_program)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE helenus_flags ${ARG_DEPENDS})
+  target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
 endfunction()
 
 function(helenus_benchmark)
@@ -99,17 +102,25 @@ function(helenus_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
   helenus_program(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
                   DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
-  separate_arguments(flags UNIX_COMMAND "${HELENUS_TEST_FLAGS}")
-  target_compile_options(${ARG_NAME} PRIVATE ${flags})
-  # gtest_discover_tests takes a list apart unless its separators are escaped.
-  list(JOIN ARG_LABELS "\\;" labels)
-  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60
+  # gtest_discover_tests keeps only the first of a list of labels, so they become one word; the
+  # presets' filters are regular expressions and find each label within it.
+  list(JOIN ARG_LABELS "-" labels)
+  # A parameter's name comes from its INSTANTIATE_TEST_SUITE_P: as a value it may print as bytes.
+  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
                        PROPERTIES TIMEOUT 300 LABELS "${labels}")
   foreach(label IN LISTS ARG_LABELS)
     if(TARGET tests-${label})
       add_dependencies(tests-${label} ${ARG_NAME})
     endif()
   endforeach()
+endfunction()
+
+# Objects, not an archive: from one the linker would drop every TEST_P that nothing refers to.
+function(helenus_test_support)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${ARG_NAME} OBJECT ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS} GTest::gmock)
+  target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
 endfunction()
 
 # A libFuzzer program, where there is a sanitizer to tell it of faults. COVERS names the sources
@@ -123,7 +134,8 @@ function(helenus_fuzzer)
   endif()
   set(program fuzz-${ARG_NAME})
   list(TRANSFORM ARG_COVERS PREPEND "${CMAKE_SOURCE_DIR}/src/")
-  helenus_program(NAME ${program} SOURCES ${ARG_SOURCES} ${ARG_COVERS} DEPENDS ${ARG_DEPENDS})
+  add_executable(${program} ${ARG_SOURCES} ${ARG_COVERS})
+  target_link_libraries(${program} PRIVATE helenus_flags ${ARG_DEPENDS})
   target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
   target_link_options(${program} PRIVATE -fsanitize=fuzzer)
 

@@ -144,6 +144,16 @@ class Test(Commands):
         (call,) = self.calls("ctest")
         self.assertTrue(call.startswith("--preset asan ") and call.endswith(" -R a b -V"), call)
 
+    def test_a_preset_that_runs_no_test_is_a_failure(self):
+        none = CTEST.replace('<testcase name="A" status="run"/>', "")
+        self.stand_in("ctest", f'[[ $* == *tsan* ]] || {{ {CTEST}\nexit 0; }}\n{none}')
+        done = self.command("./test")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        last = ["preset tsan ran no test", "2 passed, 0 failed"]
+        self.assertEqual(done.stdout.splitlines()[-2:], last)
+        self.assertEqual(self.command("./test", "-R", "A").returncode, 0)
+        self.assertEqual(self.command("./test", "--preset", "tsan", "-R", "A").returncode, 1)
+
     def test_a_failing_test(self):
         self.stand_in("ctest", CTEST.replace("run", "fail") + "exit 8")
         done = self.command("./test", "--preset", "dev")

@@ -22,10 +22,10 @@ MISSING = (
 DISABLED = '<testcase name="E.Disabled" status="disabled"/>'
 
 
-def summary(*reports):
+def summary(*reports, options=()):
     """The exit code and the lines for reports made of these cases."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = []
+        arguments = list(options)
         for number, cases in enumerate(reports):
             path = Path(folder, f"{number}.xml")
             path.write_text(f"<testsuite>{''.join(cases)}</testsuite>", encoding="utf-8")
@@ -54,8 +54,14 @@ class Summary(unittest.TestCase):
         self.assertEqual((code, lines[-1]), (1, "1 passed, 1 failed"))
 
     def test_nothing_run_is_a_failure(self):
-        self.assertEqual(summary([]), (1, ["0 passed, 0 failed"]))
+        self.assertEqual(summary([]), (1, ["preset preset0 ran no test", "0 passed, 0 failed"]))
         self.assertEqual(summary([SKIPPED])[0], 1)
+        self.assertEqual(summary([], options=["--selected"])[0], 1)
+
+    def test_a_preset_without_a_test_is_a_failure_unless_tests_were_selected(self):
+        lines = ["preset preset1 ran no test", "1 passed, 0 failed"]
+        self.assertEqual(summary([PASSED], []), (1, lines))
+        self.assertEqual(summary([PASSED], [], options=["--selected"]), (0, lines))
 
 
 if __name__ == "__main__":

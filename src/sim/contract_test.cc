@@ -8,12 +8,8 @@ namespace helenus::runtime::contract {
 
 namespace {
 
-const auto kWorlds = testing::Values(sim::make_sim_world, sim::sim_world_factory(2),
+const auto kWorlds = testing::Values(sim::sim_world_factory(1), sim::sim_world_factory(2),
                                      sim::sim_world_factory(3), sim::sim_world_factory(4));
-
-std::string world_name(const testing::TestParamInfo<WorldFactory>& info) {
-  return fmt::format("seed{}", info.index + 1);
-}
 
 }  // namespace
 

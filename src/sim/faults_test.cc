@@ -18,6 +18,11 @@
 #include "sim/world.h"
 
 namespace helenus::sim {
+
+void PrintTo(Fault fault, std::ostream* out) {
+  *out << name_of(fault);
+}
+
 namespace {
 
 using runtime::Runtime;

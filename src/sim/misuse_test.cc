@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 using Story = Task<void> (*)(Runtime&);
 
 void tell(Story story) {
-  make_sim_world(1)->run(story);
+  sim_world_factory(1).make(1)->run(story);
 }
 
 Task<void> wait_an_hour(Runtime& rt) {

@@ -2,14 +2,14 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "sim/function_process.h"
 #include "sim/world.h"
 
 namespace helenus::sim {
 
 namespace {
-
-constexpr std::uint64_t kSeed = 1;
 
 using Body = std::function<runtime::Task<void>(runtime::Runtime&)>;
 
@@ -43,12 +43,9 @@ class SimWorld final : public runtime::contract::World {
 
 }  // namespace
 
-std::unique_ptr<runtime::contract::World> make_sim_world(std::uint32_t cores) {
-  return std::make_unique<SimWorld>(cores, kSeed);
-}
-
 runtime::contract::WorldFactory sim_world_factory(std::uint64_t seed) {
-  return [seed](std::uint32_t cores) { return std::make_unique<SimWorld>(cores, seed); };
+  return {fmt::format("seed{}", seed),
+          [seed](std::uint32_t cores) { return std::make_unique<SimWorld>(cores, seed); }};
 }
 
 }  // namespace helenus::sim

@@ -1,6 +1,6 @@
 // The contract suites, by name, for a world to instantiate:
 //   using namespace helenus::runtime::contract;
-//   INSTANTIATE_TEST_SUITE_P(Native, TimersContract, testing::Values(make_native_world));
+//   INSTANTIATE_TEST_SUITE_P(Native, TimersContract, testing::Values(kNative), world_name);
 #pragma once
 
 #include <string>

@@ -2,12 +2,13 @@
 // runtime and for the simulator, so that what holds in one holds in the other.
 //
 // A suite is a set of TEST_P over WorldFactory; each world instantiates all of them:
-//   INSTANTIATE_TEST_SUITE_P(Native, FileSystemContract, testing::Values(make_native_world));
+//   INSTANTIATE_TEST_SUITE_P(Native, FileSystemContract, testing::Values(kNative), world_name);
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -31,8 +32,16 @@ class World {
   virtual std::uint32_t core_count() const = 0;
 };
 
-// Makes a world with that many cores.
-using WorldFactory = std::function<std::unique_ptr<World>(std::uint32_t cores)>;
+struct WorldFactory {
+  std::string name;  // within the names of tests: letters, digits and underscores
+  std::function<std::unique_ptr<World>(std::uint32_t cores)> make;
+
+  friend void PrintTo(const WorldFactory& factory, std::ostream* out) { *out << factory.name; }
+};
+
+inline std::string world_name(const testing::TestParamInfo<WorldFactory>& info) {
+  return info.param.name;
+}
 
 class WorldTest : public testing::TestWithParam<WorldFactory> {
  protected:
@@ -40,7 +49,7 @@ class WorldTest : public testing::TestWithParam<WorldFactory> {
   // it was called on.
   void run(std::function<Task<void>(Runtime&)> body) { world().run(std::move(body)); }
   World& world(std::uint32_t cores = 1) {
-    if (world_ == nullptr) world_ = GetParam()(cores);
+    if (world_ == nullptr) world_ = GetParam().make(cores);
     return *world_;
   }
 

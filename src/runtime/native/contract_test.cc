@@ -13,6 +13,7 @@ namespace helenus::runtime::native {
 namespace {
 
 using contract::World;
+using contract::WorldFactory;
 
 class NativeWorld final : public World {
  public:
@@ -46,14 +47,9 @@ class NativeWorld final : public World {
   int directories_ = 0;
 };
 
-std::unique_ptr<World> make_native_world(std::uint32_t cores) {
-  return std::make_unique<NativeWorld>(cores, FileBackend::automatic);
-}
-std::unique_ptr<World> make_io_uring_world(std::uint32_t cores) {
-  return std::make_unique<NativeWorld>(cores, FileBackend::io_uring);
-}
-std::unique_ptr<World> make_threads_world(std::uint32_t cores) {
-  return std::make_unique<NativeWorld>(cores, FileBackend::threads);
+WorldFactory native_world(const char* name, FileBackend backend) {
+  return {name,
+          [backend](std::uint32_t cores) { return std::make_unique<NativeWorld>(cores, backend); }};
 }
 
 }  // namespace
@@ -61,15 +57,15 @@ std::unique_ptr<World> make_threads_world(std::uint32_t cores) {
 
 namespace helenus::runtime::contract {
 
-using native::make_io_uring_world;
-using native::make_native_world;
-using native::make_threads_world;
+const WorldFactory kNative = native::native_world("automatic", native::FileBackend::automatic);
+const WorldFactory kIoUring = native::native_world("io_uring", native::FileBackend::io_uring);
+const WorldFactory kThreads = native::native_world("threads", native::FileBackend::threads);
 
-INSTANTIATE_TEST_SUITE_P(Native, TimersContract, testing::Values(make_native_world));
-INSTANTIATE_TEST_SUITE_P(Native, PrimitivesContract, testing::Values(make_native_world));
-INSTANTIATE_TEST_SUITE_P(Native, CoresContract, testing::Values(make_native_world));
-INSTANTIATE_TEST_SUITE_P(Native, TransportContract, testing::Values(make_native_world));
-INSTANTIATE_TEST_SUITE_P(IoUring, FileSystemContract, testing::Values(make_io_uring_world));
-INSTANTIATE_TEST_SUITE_P(Threads, FileSystemContract, testing::Values(make_threads_world));
+INSTANTIATE_TEST_SUITE_P(Native, TimersContract, testing::Values(kNative), world_name);
+INSTANTIATE_TEST_SUITE_P(Native, PrimitivesContract, testing::Values(kNative), world_name);
+INSTANTIATE_TEST_SUITE_P(Native, CoresContract, testing::Values(kNative), world_name);
+INSTANTIATE_TEST_SUITE_P(Native, TransportContract, testing::Values(kNative), world_name);
+INSTANTIATE_TEST_SUITE_P(Native, FileSystemContract, testing::Values(kIoUring, kThreads),
+                         world_name);
 
 }  // namespace helenus::runtime::contract

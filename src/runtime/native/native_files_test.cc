@@ -298,10 +298,13 @@ TEST_P(NativeFiles, ManyMoreReadsThanTheKernelTakesWaitTheirTurn) {
   tell(read_all_at_once);
 }
 
-INSTANTIATE_TEST_SUITE_P(IoUring, NativeFiles, testing::Values(FileBackend::io_uring));
-INSTANTIATE_TEST_SUITE_P(Threads, NativeFiles, testing::Values(FileBackend::threads));
-INSTANTIATE_TEST_SUITE_P(IoUring, NativeFilesDeathTest, testing::Values(FileBackend::io_uring));
-INSTANTIATE_TEST_SUITE_P(Threads, NativeFilesDeathTest, testing::Values(FileBackend::threads));
+std::string backend_name(const testing::TestParamInfo<FileBackend>& info) {
+  return info.param == FileBackend::io_uring ? "io_uring" : "threads";
+}
+
+const auto kBackends = testing::Values(FileBackend::io_uring, FileBackend::threads);
+INSTANTIATE_TEST_SUITE_P(Backend, NativeFiles, kBackends, backend_name);
+INSTANTIATE_TEST_SUITE_P(Backend, NativeFilesDeathTest, kBackends, backend_name);
 
 }  // namespace
 }  // namespace helenus::runtime::native

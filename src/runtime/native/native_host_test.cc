@@ -3,8 +3,10 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <filesystem>
 #include <fstream>
 #include <latch>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -22,8 +24,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log_spdlog.h"
 #include "runtime/call_on.h"
 #include "runtime/event.h"
+#include "runtime/native/loop.h"
+#include "runtime/native/temporary_directory.h"
 #include "runtime/native/test_support.h"
 #include "runtime/sleep.h"
 
@@ -229,6 +234,68 @@ Task<int> flood(Runtime& rt, std::latch& flooded) {
 TEST(NativeHost, ACoreThatDoesNotListenIsNotFloodedForEver) {
   std::latch flooded(1);
   run_host(quiet(2), [&](Runtime& rt, StopToken) { return flood(rt, flooded); });
+}
+
+// Logging
+
+constexpr int kLinesPerCore = 2000;
+
+Task<Result<void>> write_lines(Runtime& there) {
+  const base::Logger log = there.logger("test");
+  for (int line = 0; line < kLinesPerCore / 2; ++line) {
+    log.debug("waits in a buffer that the cores share", base::kv("core", there.cores.here()));
+    log.info("goes out at once", base::kv("core", there.cores.here()));
+  }
+  co_return {};
+}
+
+Task<void> expect_lines_written(Runtime& rt, CoreId core) {
+  const auto written = co_await call_on<void>(rt, core, write_lines, kForever);
+  EXPECT_TRUE(written.has_value());
+}
+
+Task<int> write_lines_everywhere(Runtime& rt, StopToken) {
+  TaskGroup group(rt);
+  // Its own last: the others have begun when it does.
+  for (std::uint32_t core = rt.cores.count(); core > 0; --core) {
+    group.spawn(expect_lines_written(rt, CoreId(core - 1)));
+  }
+  co_await group.join();
+  co_return 0;
+}
+
+TEST(NativeHost, CoresShareALogFileThatKeepsTheirLinesWhole) {
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/helenus.log";
+  auto sink = base::SpdlogSink::open({
+      .levels = base::LogLevels(base::LogLevel::debug),
+      .time_text = [] { return to_string(NativeClock().wall_now()); },
+      // Small: the file is changed for a new one while both cores write.
+      .file = base::SpdlogSink::File{.path = path, .bytes_max = 64 << 10, .old_files_max = 100},
+  });
+  ASSERT_TRUE(sink.has_value());
+  NativeOptions options = quiet(2);
+  options.log_sink = sink->get();
+  run_host(options, write_lines_everywhere);
+  (*sink)->flush();
+  EXPECT_EQ((*sink)->lines_refused_count(), 0U);
+
+  std::size_t files = 0;
+  std::map<std::string, int> lines;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    ++files;
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) {
+      if (line.contains(" test ")) ++lines[line.substr(line.find(" test "))];
+    }
+  }
+  EXPECT_GT(files, 1U);
+  for (const std::string core : {"0", "1"}) {
+    EXPECT_EQ(lines[" test  goes out at once core=" + core], kLinesPerCore / 2);
+    EXPECT_EQ(lines[" test  waits in a buffer that the cores share core=" + core],
+              kLinesPerCore / 2);
+  }
+  EXPECT_EQ(lines.size(), 4U) << "every line is whole";
 }
 
 // Stopping

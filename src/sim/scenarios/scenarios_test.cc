@@ -16,6 +16,11 @@
 #include "sim/scenarios/registry.h"
 
 namespace helenus::sim {
+
+void PrintTo(const ScenarioInfo& scenario, std::ostream* out) {
+  *out << scenario.name;
+}
+
 namespace {
 
 using runtime::Runtime;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -40,6 +41,11 @@ class CursorSubject {
 };
 
 using CursorSubjectFactory = std::function<std::unique_ptr<CursorSubject>()>;
+
+// For gtest, which would print its bytes.
+inline void PrintTo(const CursorSubjectFactory&, std::ostream* out) {
+  *out << "the subject that the suite's instance is named after";
+}
 
 class CursorContract : public testing::TestWithParam<CursorSubjectFactory> {
  protected:
