@@ -26,6 +26,7 @@ CommitLog::CommitLog(Private, runtime::Runtime& runtime, const LogSeat& seat,
                      const CommitLogOptions& options, std::unique_ptr<runtime::File> file)
     : runtime_(runtime),
       options_(options),
+      directory_(seat.directory),
       core_(seat.first.core),
       log_id_(seat.first.log_id),
       log_(runtime.logger("storage.commit_log")),
@@ -76,8 +77,7 @@ Task<Result<void>> CommitLog::stop() {
   co_return closed;
 }
 
-// ---- Staging
-// -------------------------------------------------------------------------------------
+// ---- Staging ----
 
 std::uint64_t CommitLog::note_footprint() const {
   return batch_footprint(4 * segments_.size(), staging().header.alignment);
@@ -151,9 +151,17 @@ void CommitLog::roll() {
   staging_offset_ = kSegmentHeaderSize;
 }
 
+// Whether a note fits in front of the end or the seal.
+bool CommitLog::note_fits() const {
+  const SegmentHeader& header = staging().header;
+  return staging_offset_ + note_footprint() + batch_footprint(0, header.alignment) <=
+         header.segment_size;
+}
+
+// A segment begins with a note, and one that is due goes in front of whatever comes.
 void CommitLog::open_piece() {
   filling_.open_piece(staging().header, staging_offset_);
-  if (note_due_ || staging_offset_ == kSegmentHeaderSize) add_note();
+  if (staging_offset_ == kSegmentHeaderSize || (note_due_ && note_fits())) add_note();
 }
 
 void CommitLog::add_note() {
@@ -174,10 +182,7 @@ void CommitLog::add_note() {
 // if it was used, the space it brought back has made a next segment possible.
 void CommitLog::stage_due_note() {
   if (!note_due_ || filling_.piece_open()) return;
-  const SegmentHeader& header = staging().header;
-  const std::uint64_t end =
-      staging_offset_ + note_footprint() + batch_footprint(0, header.alignment);
-  if (end <= header.segment_size && filling_.pieces().size() < LogWriteBuffer::kPiecesMax) {
+  if (note_fits() && filling_.pieces().size() < LogWriteBuffer::kPiecesMax) {
     open_piece();
   } else if (roll_possible()) {
     roll();
@@ -214,8 +219,7 @@ LogPosition CommitLog::tail() const {
   return {staging().header.id, filling_.piece_open() ? filling_.next_offset() : staging_offset_};
 }
 
-// ---- Waiting
-// -------------------------------------------------------------------------------------
+// ---- Waiting ----
 
 void CommitLog::Durable::start() {
   if (auto result = log_.enter(*this, position_)) complete(*std::move(result));
@@ -304,7 +308,8 @@ bool CommitLog::unsynced() const {
 
 Task<Result<void>> CommitLog::sync_to(LogPosition position, Until until) {
   ASSERT(position <= tail());
-  while (synced_ <= position && unsynced()) {
+  // What is synced ends between writes, and no record begins there.
+  while (synced_ < position && unsynced()) {
     if (failure_) co_return *failure_;
     sync_wanted_ = true;
     sync_work_.wake_all();
@@ -313,8 +318,7 @@ Task<Result<void>> CommitLog::sync_to(LogPosition position, Until until) {
   co_return {};
 }
 
-// ---- Letting segments go
-// -------------------------------------------------------------------------
+// ---- Letting segments go ----
 
 void CommitLog::needed_from(TableId table, LogPosition position) {
   needs_.needed_from(table, position);

@@ -22,7 +22,9 @@
 // segments that must exist.
 //
 // Errors. A write or a sync that fails is final: every waiter gets the error, and so does everybody
-// who comes later. Nothing is retried: after a failed sync a later success proves nothing.
+// who comes later. Nothing is retried: after a failed sync a later success proves nothing. In
+// periodic mode what was acknowledged since the last sync is then in doubt, and the next start says
+// so.
 //
 // Core affinity: the core whose Runtime opened it.
 #pragma once
@@ -159,8 +161,9 @@ class CommitLog final : private LogSegmentSupply::Listener {
   // Waits until a record of that size would be accepted, if only memory or a file being made is in
   // its way. Errors: timeout, cancelled; what stage() would say, if that is not about to change.
   runtime::Task<base::Result<void>> room(std::size_t record_size, runtime::Until until);
-  // Waits until everything up to `position` is synced, whatever the mode; asks for a sync.
-  // Errors: the log's failure, closed, timeout, cancelled.
+  // Waits until the record at `position`, and everything before, is synced, whatever the mode; asks
+  // for a sync if need be. sync_to(tail()) is everything staged so far.
+  // Errors: the log's failure, timeout, cancelled.
   runtime::Task<base::Result<void>> sync_to(LogPosition position, runtime::Until until);
 
   // Every record staged so far lies before it, every later one does not.
@@ -203,6 +206,7 @@ class CommitLog final : private LogSegmentSupply::Listener {
   Segment& staging() { return segments_.back(); }
   const Segment& staging() const { return segments_.back(); }
   std::uint64_t note_footprint() const;
+  bool note_fits() const;
   bool record_fits(std::size_t frame_size) const;
   bool memory_full(std::size_t frame_size) const;
   std::optional<base::Error> refusal(std::size_t record_size, std::size_t frame_size) const;
@@ -223,12 +227,15 @@ class CommitLog final : private LogSegmentSupply::Listener {
 
   // Writing.
   runtime::Task<void> write_loop();
+  runtime::Task<void> leave_a_doubt();
   runtime::Task<bool> wait_for_work();
   bool may_write_now() const;
   runtime::MonotonicTime next_work_at() const;
   bool claims_owed() const;
   void start_flight();
   runtime::Task<base::Result<void>> write_flight();
+  runtime::Task<base::Result<void>> carry_out(runtime::File& file, runtime::File::Write::Kind kind,
+                                              std::uint64_t offset, base::ByteView bytes);
   runtime::Task<base::Result<void>> write_piece(LogWriteBuffer::Piece piece);
   void finish_flight();
   runtime::Task<base::Result<void>> write_seal();
@@ -248,6 +255,7 @@ class CommitLog final : private LogSegmentSupply::Listener {
 
   runtime::Runtime& runtime_;
   const CommitLogOptions options_;
+  const std::string directory_;
   const std::uint32_t core_;
   const std::uint64_t log_id_;
   base::Logger log_;

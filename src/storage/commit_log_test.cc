@@ -503,6 +503,12 @@ TEST(CommitLog, AFailedSyncOfThePeriodicLoopStopsTheLog) {
         world.faults().sync_error = 0;
       },
       small_log(LogSyncMode::periodic));
+  // The machine did not crash, and yet what was acknowledged may be missing.
+  const Recovery found = recover(world);
+  EXPECT_EQ(found.report.last_stop, LastStop::killed);
+  EXPECT_TRUE(found.report.tail_may_be_lost);
+  with_log(world, [](Runtime&, CommitLog&) -> Task<void> { co_return; });
+  EXPECT_TRUE(recover(world).report.tail_may_be_lost) << "nobody has settled it";
 }
 
 TEST(CommitLog, AFailedSyncOfTheNextSegmentsFileStopsTheLog) {

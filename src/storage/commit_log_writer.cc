@@ -5,11 +5,15 @@
 
 #include "base/assert.h"
 #include "runtime/clock.h"
+#include "runtime/sleep.h"
 #include "storage/commit_log.h"
+#include "storage/log_segment_file.h"
 
 namespace helenus::storage {
 
+using Kind = runtime::File::Write::Kind;
 using base::Error;
+using base::kv;
 using base::Result;
 using runtime::MonotonicTime;
 using runtime::Task;
@@ -28,8 +32,19 @@ Task<void> CommitLog::write_loop() {
     }
     finish_flight();
   }
+  if (failure_ && !options_.syncs_every_write()) co_await leave_a_doubt();
   writer_done_ = true;
   sync_work_.wake_all();
+}
+
+// What was acknowledged and not synced may be lost, though neither process nor machine crashed: the
+// next start must know. This is the best that can be done: the disk may refuse it too.
+Task<void> CommitLog::leave_a_doubt() {
+  const std::string path = directory_ + "/" + doubt_file_name(core_);
+  auto file = co_await runtime_.files.open(path, {.write = true, .create = true});
+  Result<void> left = file ? co_await (*file)->close() : Result<void>(file.error());
+  if (left) left = co_await runtime_.files.sync_directory(directory_);
+  if (!left) log_.error("cannot leave a note of the failure", kv("error", left.error()));
 }
 
 // Returns when there is something to write and the mode allows to; false when nothing will come.
@@ -102,21 +117,28 @@ CommitLog::Segment& CommitLog::segment_of(std::uint32_t sequence) {
   return *found;
 }
 
+// Refused for want of a free slot, an operation has not begun: nothing is in doubt, and it is tried
+// again. Any other error is final.
+Task<Result<void>> CommitLog::carry_out(runtime::File& file, runtime::File::Write::Kind kind,
+                                        std::uint64_t offset, base::ByteView bytes) {
+  while (true) {
+    auto done = co_await runtime::File::Write(file, kind, offset, bytes, Until::forever());
+    if (!done.failed_with(base::Errc::overloaded)) co_return done;
+    CO_TRY_VOID(co_await runtime::sleep_for(runtime_, std::chrono::milliseconds(1), {}));
+  }
+}
+
 Task<Result<void>> CommitLog::write_piece(LogWriteBuffer::Piece piece) {
   // A segment is synced to its end before the next one is written to, in every mode; and claims
   // are worth something only when they outlive what they are a witness for.
   const bool sync = options_.syncs_every_write() || piece.ends_segment || !piece.holds_content;
   const base::ByteView bytes = flight_.bytes_of(piece);
   runtime::File& file = *segment_of(piece.segment.id.sequence).file;
-  file.set_append_position(piece.file_offset);
   const MonotonicTime began = runtime_.clock.now();
-  if (sync) {
-    last_sync_began_ = began;
-    CO_TRY_VOID(co_await file.append_and_sync(bytes, Until::forever()));
-    ++statistics_.syncs;
-  } else {
-    CO_TRY_VOID(co_await file.append(bytes, Until::forever()));
-  }
+  if (sync) last_sync_began_ = began;
+  CO_TRY_VOID(co_await carry_out(file, sync ? Kind::write_and_sync : Kind::write, piece.file_offset,
+                                 bytes));
+  statistics_.syncs += sync ? 1 : 0;
   last_write_at_ = runtime_.clock.now();
   ++statistics_.writes;
   statistics_.written_bytes += bytes.size();
@@ -183,7 +205,7 @@ Task<Result<void>> CommitLog::sync_once() {
   syncing_ = &file;
   syncing_since_ = std::exchange(unsynced_since_, MonotonicTime::never());
   sync_wanted_ = false;
-  auto result = co_await file.sync(Until::forever());
+  auto result = co_await carry_out(file, Kind::sync, 0, {});
   syncing_ = nullptr;
   syncing_since_ = MonotonicTime::never();
   if (!result) co_return std::move(result).error();

@@ -90,7 +90,8 @@ Task<Result<void>> LogDirectory::load() {
   const bool fresh = !loaded.has_value();
   const bool original = !fresh && loaded->original;
   if (!fresh) catalog_ = std::move(loaded->catalog);
-  same_boot_ = original && catalog_.boot_id == runtime_.boot_id;
+  // A boot without a name could be any.
+  same_boot_ = original && !runtime_.boot_id.empty() && catalog_.boot_id == runtime_.boot_id;
 
   CO_TRY_VOID(check_listing());
   CO_TRY_VOID(co_await check_unlisted());
@@ -169,6 +170,12 @@ Task<Result<std::unique_ptr<LogSegmentReader>>> LogDirectory::open_segment(const
       header.log_id != log.log_id) {
     co_return damage(path, 0, "the header is another segment's");
   }
+  // The whole size was durable before the file got its name; only the end of an old log is trimmed.
+  const bool trimmed = !log.current && sequence == log.end_sequence;
+  const std::uint64_t size = trimmed ? log.end_offset : header.segment_size;
+  if (reader->file_size() < size) {
+    co_return damage(path, reader->file_size(), "the file is shorter than it was");
+  }
   co_return std::move(reader);
 }
 
@@ -185,6 +192,7 @@ Task<Result<LogDirectory::Scan>> LogDirectory::scan(const OldLog& log, std::uint
     const std::uint64_t offset = reader->offset();
     CO_TRY(const auto batch, co_await reader->next());
     if (!batch) break;
+    if (batch->header.synced_sequence == sequence) scan.synced_offset = batch->header.synced_offset;
     const BatchKind kind = batch->header.kind;
     if (kind == BatchKind::live) {
       auto live = decode_live(batch->body, sequence);
@@ -245,6 +253,7 @@ Task<Result<void>> LogDirectory::judge_current(std::uint32_t core) {
     log.sync_mode = found.header.sync_mode;
     log.end_sequence = sequence;
     log.end_offset = found.end;
+    log.synced_offset = found.synced_offset;
     if (!found.used()) continue;
     log.sealed = found.finished == BatchKind::seal;
     for (const std::uint32_t live : found.live)
@@ -279,7 +288,8 @@ void LogDirectory::judge_last_stop() {
   if (report_.last_stop == LastStop::clean && !sealed) {
     report_.last_stop = same_boot_ ? LastStop::killed : LastStop::power_lost;
   }
-  report_.tail_may_be_lost = catalog_.in_doubt || report_.last_stop == LastStop::copied ||
+  const bool failed = std::ranges::any_of(names_, is_doubt_file_name);
+  report_.tail_may_be_lost = catalog_.in_doubt || failed || report_.last_stop == LastStop::copied ||
                              (report_.last_stop == LastStop::power_lost && periodic);
 }
 
@@ -345,16 +355,38 @@ Task<Result<std::optional<ReplayedBatch>>> LogDirectory::next_batch() {
   }
 }
 
-// After a kill, what was replayed may still be only in the page cache.
-Task<Result<void>> LogDirectory::sync_ends() {
+// Makes durable what was replayed, wherever it may still be in the page cache only: at the end of a
+// log whose process was killed, and anywhere in a copied folder.
+Task<Result<void>> LogDirectory::make_replayed_durable() {
+  const bool copied = report_.last_stop == LastStop::copied;
   for (const OldLog& log : logs_) {
-    if (!log.current || log.segments.empty()) continue;
-    CO_TRY(auto file,
-           co_await runtime_.files.open(path_of(log, log.end_sequence), {.write = true}));
-    CO_TRY_VOID(co_await file->sync(Until::forever()));
-    CO_TRY_VOID(co_await file->close());
+    for (const Segment& segment : log.segments) {
+      const bool is_end = log.current && !log.sealed && segment.sequence == log.end_sequence;
+      if (!copied && !is_end) continue;
+      const std::uint64_t from = is_end ? log.synced_offset : log.end_offset;
+      CO_TRY_VOID(co_await write_again(path_of(log, segment.sequence), from, log.end_offset));
+    }
   }
   co_return {};
+}
+
+// Writes what the file holds between the two offsets once more, and syncs. A sync alone would not
+// do: after one that failed, the page cache may show as clean what never reached the disk.
+Task<Result<void>> LogDirectory::write_again(std::string path, std::uint64_t from,
+                                             std::uint64_t to) {
+  constexpr std::uint64_t kChunk = std::uint64_t{256} << 10;
+  CO_TRY(auto file, co_await runtime_.files.open(path, {.write = true}));
+  base::Buffer chunk(kChunk);
+  while (from < to) {
+    chunk.clear();
+    const auto into = chunk.extend(std::min(kChunk, to - from));
+    CO_TRY(const auto got, co_await file->read_at(from, into, Until::forever()));
+    if (got < into.size()) co_return damage(path, from + got, "the file is shorter than it was");
+    CO_TRY_VOID(co_await file->write_at(from, chunk.view(), Until::forever()));
+    from += got;
+  }
+  CO_TRY_VOID(co_await file->sync(Until::forever()));
+  co_return co_await file->close();
 }
 
 Task<Result<LogSeat>> LogDirectory::make_seat(std::uint32_t core, const CommitLogOptions& options,
@@ -381,7 +413,7 @@ Task<Result<std::vector<LogSeat>>> LogDirectory::begin(std::uint32_t cores,
   if (cores == 0 || cores > kCoresMax) {
     co_return Error(Errc::invalid_argument, "{} cores: not between 1 and {}", cores, kCoresMax);
   }
-  CO_TRY_VOID(co_await sync_ends());
+  CO_TRY_VOID(co_await make_replayed_durable());
   std::uint32_t incarnation = catalog_.incarnation;
   for (const std::string& name : names_) {
     const auto segment = parse_segment_file_name(name);
@@ -445,7 +477,7 @@ Task<void> LogDirectory::remove_leftovers() {
     const auto segment = parse_segment_file_name(name);
     const bool leftover = segment
                               ? segment->id.incarnation < catalog_.incarnation && !listed(*segment)
-                              : is_scratch_file_name(name);
+                              : is_scratch_file_name(name) || is_doubt_file_name(name);
     if (!leftover) continue;
     const auto removed = co_await runtime_.files.remove(directory_ + "/" + name);
     if (!removed && !removed.failed_with(Errc::not_found)) {

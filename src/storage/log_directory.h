@@ -17,7 +17,7 @@
 // How a log is judged. Segments are written one after the other, and a segment is synced to its
 // `end` batch before the next one takes its first write; one write is under way at a time. So:
 //   - A file with a segment's name has a durable header (log_segment_file.h). A header that cannot
-//     be read, or is another segment's, is damage.
+//     be read, or is another segment's, is damage; so is a file that is shorter than it was made.
 //   - Segments are looked at from the newest down. One without a whole batch at its start was
 //     prepared and not used, or its first write was torn. The first used one is the last of the
 //     log, L; its newest note names the segments that must exist. One that is missing is an error.
@@ -36,10 +36,10 @@
 //     last `claim_delay` before a crash may be damaged without being told from torn.
 //   - Zeros, bytes of an earlier life of a recycled file, and batches that lie where they were not
 //     written fail the seeded checksums (log_format.h): all are "no whole batch".
-//   - What was judged stays judged: begin() syncs L, since a killed process may leave it in the
-//   page
-//     cache only, and writes the end into the catalog. From then on any byte missing before it is
-//     damage.
+//   - What was judged stays judged: begin() makes L durable, since a killed process may leave its
+//     end in the page cache only (and a failed sync may leave it there looking clean, so the end is
+//     written again), and enters the end into the catalog. From then on any byte missing before it
+//     is damage.
 // Damage is an error (Errc::corrupt) that names file and offset; the folder then does not open, and
 // nothing is changed in it.
 //
@@ -50,6 +50,7 @@
 //   clean       every log ends in a seal
 //   killed      no seal, the same boot: what was written is there, in every sync mode
 //   power_lost  no seal, another boot: in periodic mode acknowledged records may be missing
+// A log that failed in periodic mode leaves a file that has the same effect as a power loss.
 // A doubt outlives the start that found it: until settle() every start reports it again, so that
 // a crash before the engine took new actor ids does not make it forget to.
 //
@@ -168,16 +169,18 @@ class LogDirectory {
     std::uint32_t end_sequence = 0;
     std::uint64_t end_offset = 0;
     bool current = false;  // of the last incarnation: judged at this start
+    std::uint64_t synced_offset = kSegmentHeaderSize;  // of the end's segment, as far as known
     bool sealed = false;
     LogSyncMode sync_mode = LogSyncMode::batch;
   };
   // What scanning a segment from its start gave.
   struct Scan {
     SegmentHeader header;
-    std::uint64_t end = 0;              // where the last whole batch ends
-    std::vector<std::uint32_t> live;    // the newest note
-    std::optional<BatchKind> finished;  // end or seal
-    LogClaims claims;                   // of what lies behind, if not finished
+    std::uint64_t end = 0;                             // where the last whole batch ends
+    std::uint64_t synced_offset = kSegmentHeaderSize;  // what whole batches say
+    std::vector<std::uint32_t> live;                   // the newest note
+    std::optional<BatchKind> finished;                 // end or seal
+    LogClaims claims;                                  // of what lies behind, if not finished
     bool used() const { return end > kSegmentHeaderSize; }
   };
 
@@ -199,7 +202,9 @@ class LogDirectory {
   runtime::Task<base::Result<std::optional<LogSegmentReader::Batch>>> next_raw_batch();
   base::Result<ReplayedBatch> take(const LogSegmentReader::Batch& batch);
 
-  runtime::Task<base::Result<void>> sync_ends();
+  runtime::Task<base::Result<void>> make_replayed_durable();
+  runtime::Task<base::Result<void>> write_again(std::string path, std::uint64_t from,
+                                                std::uint64_t to);
   runtime::Task<base::Result<LogSeat>> make_seat(std::uint32_t core,
                                                  const CommitLogOptions& options,
                                                  std::uint32_t incarnation);

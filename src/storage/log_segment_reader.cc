@@ -21,6 +21,7 @@ Task<Result<std::unique_ptr<LogSegmentReader>>> LogSegmentReader::open(runtime::
                                                                        std::string path) {
   CO_TRY(auto file, co_await runtime.files.open(path, runtime::OpenOptions::read_only()));
   auto reader = std::make_unique<LogSegmentReader>(Private{}, std::move(file), path);
+  CO_TRY(reader->file_size_, co_await reader->file_->size());
   // Until the header is known, it is all that may be read.
   reader->header_.segment_size = kSegmentHeaderSize;
   CO_TRY(const auto bytes, co_await reader->bytes_at(0, kSegmentHeaderSize));
@@ -31,7 +32,8 @@ Task<Result<std::unique_ptr<LogSegmentReader>>> LogSegmentReader::open(runtime::
 }
 
 Task<Result<ByteView>> LogSegmentReader::bytes_at(std::uint64_t offset, std::size_t size) {
-  const std::uint64_t left = header_.segment_size - std::min(offset, header_.segment_size);
+  const std::uint64_t end = std::min(header_.segment_size, file_size_);
+  const std::uint64_t left = end - std::min(offset, end);
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(size, left));
   if (offset < window_offset_ || offset + wanted > window_offset_ + window_.size()) {
     const auto ahead =

@@ -44,6 +44,7 @@ class LogSegmentReader {
 
   const SegmentHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
+  std::uint64_t file_size() const { return file_size_; }
   // Where the next batch would begin.
   std::uint64_t offset() const { return offset_; }
 
@@ -55,11 +56,12 @@ class LogSegmentReader {
   runtime::Task<base::Result<void>> close();
 
  private:
-  // The bytes of the file in [offset, offset + size), fewer only at the end of the segment.
+  // The bytes of the file in [offset, offset + size), fewer only at its end or the segment's.
   runtime::Task<base::Result<base::ByteView>> bytes_at(std::uint64_t offset, std::size_t size);
 
   std::unique_ptr<runtime::File> file_;
   std::string path_;
+  std::uint64_t file_size_ = 0;
   SegmentHeader header_;
   std::uint64_t offset_ = kSegmentHeaderSize;
   // window_ holds the file's bytes from window_offset_ on.

@@ -81,7 +81,11 @@ Error LogSegmentSupply::why_not_ready() const {
     return Error(Errc::overloaded, "{}: the commit log of core {} holds {} bytes, its limit is {}",
                  directory_, first_.core, disk_bytes(), options_.disk_bytes_max);
   }
-  if (problem_) return *problem_;
+  if (problem_ && problem_->code() == Errc::no_space) return *problem_;
+  // Not the log's failure, and not for ever.
+  if (problem_) {
+    return Error(Errc::overloaded, "the next segment cannot be made: {}", problem_->to_string());
+  }
   return Error(Errc::overloaded, "{}: the next segment of core {} is being made", directory_,
                first_.core);
 }
