@@ -18,9 +18,14 @@ HttpResponse refusal(const base::Error& error) {
   return {.status = status, .body = error.to_string() + "\n"};
 }
 
+HttpResponse method_not_allowed() {
+  return {.status = 405, .body = "GET or HEAD\n", .allow = "GET, HEAD"};
+}
+
 }  // namespace
 
 base::Result<void> AdminServer::start(const runtime::Address& address) {
+  ASSERT(listener_ == nullptr && !stopping_.stop_requested());
   TRY(listener_, runtime_.transport.listen(address));
   tasks_.spawn(accept_connections());
   return {};
@@ -66,7 +71,7 @@ runtime::Task<void> AdminServer::serve(std::unique_ptr<runtime::Stream> stream,
     const bool known = request && ((*request)->method == "GET" || (*request)->method == "HEAD");
     const bool keep_alive = known && (*request)->keep_alive;
     HttpResponse response = !request ? refusal(request.error())
-                            : !known ? HttpResponse{.status = 405, .body = "GET or HEAD\n"}
+                            : !known ? method_not_allowed()
                                      : handler_(**request);
     const std::string answer = encode(response, keep_alive, !known || (*request)->method == "GET");
     const auto sent = co_await stream->write(base::as_bytes(answer), until);
@@ -76,8 +81,23 @@ runtime::Task<void> AdminServer::serve(std::unique_ptr<runtime::Stream> stream,
     rest.append(input.view().subspan((*request)->size));
     input = std::move(rest);
   }
-  stream->shutdown_write();
+  co_await linger(*stream);
   permit.release();
+}
+
+// A stream that is closed with bytes unread breaks, and the client may lose the answer it has not
+// yet read. So what it still sends (a body we refused, requests after the last) is read and
+// dropped.
+runtime::Task<void> AdminServer::linger(runtime::Stream& stream) {
+  stream.shutdown_write();
+  const auto until = Until::after(runtime_, kLingerTimeout, stopping_.token());
+  base::Buffer dropped;
+  const auto room = dropped.extend(kHttpRequestSizeMax);
+  for (std::size_t size = 0; size < kLingerSizeMax;) {
+    const auto got = co_await stream.read(room, until);
+    if (!got || *got == 0) co_return;
+    size += *got;
+  }
 }
 
 }  // namespace helenus::node

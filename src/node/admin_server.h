@@ -1,7 +1,8 @@
 // AdminServer: HTTP for operators on a port of its own. It answers GET and HEAD through a handler.
 //
 // Bounded: so many connections at once (the next ones wait to be accepted), a request of limited
-// size, a limited time to send one. A slow or hostile client costs its own connection only.
+// size, a limited time to send one and to take its answer. A slow or hostile client costs a
+// connection, and that for a limited time.
 #pragma once
 
 #include <functional>
@@ -22,6 +23,9 @@ class AdminServer {
  public:
   static constexpr std::size_t kConnectionsMax = 256;
   static constexpr runtime::Duration kRequestTimeout = std::chrono::seconds(30);
+  // How long, and for how many bytes, a connection that was answered for the last time is read on.
+  static constexpr runtime::Duration kLingerTimeout = std::chrono::seconds(5);
+  static constexpr std::size_t kLingerSizeMax = std::size_t{1} << 20;
 
   // What to answer; plain, quick and never waiting.
   using Handler = std::function<HttpResponse(const HttpRequest&)>;
@@ -33,10 +37,10 @@ class AdminServer {
         connections_(runtime, kConnectionsMax, 1),
         tasks_(runtime) {}
 
-  // Errors: those of listening.
+  // Errors: those of listening. Requires: not started, and not stopped.
   base::Result<void> start(const runtime::Address& address);
-  // Ends every connection and returns when all is quiet. Requires: start was called and succeeded,
-  // or was never called.
+  // Ends every connection and returns when all is quiet. Also right without a start that succeeded,
+  // and a second time. For good: there is no second start.
   runtime::Task<void> stop();
 
   // The address in force. Requires: started.
@@ -45,6 +49,7 @@ class AdminServer {
  private:
   runtime::Task<void> accept_connections();
   runtime::Task<void> serve(std::unique_ptr<runtime::Stream> stream, runtime::Permit permit);
+  runtime::Task<void> linger(runtime::Stream& stream);
 
   runtime::Runtime& runtime_;
   Handler handler_;

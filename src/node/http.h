@@ -25,13 +25,15 @@ struct HttpRequest {
 
 // The first request in `input`; nothing if it is not complete yet. Errors: invalid_argument for
 // what is not a request, or is longer than kHttpRequestSizeMax; unsupported for a body or another
-// version.
+// version. Strict where a proxy in front may read the same bytes otherwise, and take part of one
+// request for the next: lines end in CRLF, no header is folded, no space follows its name.
 base::Result<std::optional<HttpRequest>> parse_http_request(base::ByteView input);
 
 struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::string allow = {};  // the methods there are; for status 405
 };
 
 // `with_body` is false for the answer to HEAD.

@@ -5,6 +5,7 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "runtime/clock.h"
+#include "runtime/file_system.h"
 #include "runtime/files.h"
 #include "runtime/random.h"
 
@@ -64,6 +65,8 @@ runtime::Task<Result<Identity>> load_or_create_identity(runtime::Runtime& runtim
   if (content) {
     auto identity = decode_identity(*content);
     if (!identity) co_return std::move(identity).error().within(path);
+    // Whoever made it may have been killed before its name was durable; telling it would be early.
+    CO_TRY_VOID(co_await runtime.files.sync_directory(data_directory));
     co_return std::move(identity);
   }
   if (!content.failed_with(Errc::not_found)) co_return std::move(content).error();

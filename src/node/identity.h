@@ -26,7 +26,8 @@ base::Bytes encode(const Identity& identity);
 // Errors: corrupt; unsupported (a newer version).
 base::Result<Identity> decode_identity(base::ByteView bytes);
 
-// Reads the identity of a data folder, or makes one and returns when it is durable.
+// Reads the identity of a data folder, or makes one; returns when it is durable, so that it may be
+// told to others. Requires: the folder itself is durable.
 runtime::Task<base::Result<Identity>> load_or_create_identity(runtime::Runtime& runtime,
                                                               std::string data_directory);
 

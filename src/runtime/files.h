@@ -13,10 +13,13 @@
 namespace helenus::runtime {
 
 // Errors: those of the file system; corrupt if the file is longer than `size_max`.
+// What is read need not be durable: a process that replaced the file may have been killed before it
+// synced the directory. Whoever tells others of it syncs the directory first.
 Task<base::Result<base::Bytes>> read_file(Runtime& runtime, std::string path, std::size_t size_max);
 
 // Writes `path`.new, syncs it, renames it to `path` and syncs the directory. When it returns
 // success the new content is durable; after an error or a crash, the old one may be there still.
+// Requires: nobody else replaces this path meanwhile.
 Task<base::Result<void>> replace_file(Runtime& runtime, std::string path, base::Bytes content);
 
 // Makes the directory and its parents, and returns when they are durable: every directory above it

@@ -1,0 +1,288 @@
+// Nodes on a simulated machine, through starts, stops and crashes.
+#include "node/node.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/contract/world.h"
+#include "runtime/event.h"
+#include "runtime/files.h"
+#include "sim/function_process.h"
+#include "sim/world.h"
+
+namespace helenus::node {
+namespace {
+
+using base::Errc;
+using base::Result;
+using runtime::Address;
+using runtime::Runtime;
+using runtime::StopToken;
+using runtime::Task;
+using runtime::Until;
+using namespace std::chrono_literals;
+
+const std::string kFolder = "/var/helenus/data";
+const std::string kIdentityPath = kFolder + "/identity";
+
+Config config(std::uint16_t port = 7070) {
+  return {.data_directory = kFolder, .admin_address = Address::v4({127, 0, 0, 1}, port)};
+}
+
+class NodeTest : public testing::Test {
+ protected:
+  using Story = std::function<Task<void>(Runtime&)>;
+
+  explicit NodeTest(std::uint64_t seed = 1)
+      : world_(seed), machine_(world_.add_machine({.name = "node"}, {})) {}
+
+  // Runs the story on the machine to its end.
+  void tell(Story story) {
+    machine_.set_process(sim::FunctionProcess::factory(
+        [story = std::move(story)](Runtime& rt, StopToken) { return story(rt); }));
+    machine_.start();
+    EXPECT_TRUE(world_.run_until([&] { return !machine_.is_up(); }, 1h)) << "waits for ever";
+  }
+  // Starts a node, asks for its identity and stops it.
+  std::optional<Identity> identity() {
+    std::optional<Identity> told;
+    tell([&told](Runtime& rt) -> Task<void> {
+      Node node(rt, config());
+      const auto started = co_await node.start();
+      EXPECT_TRUE(started.has_value()) << started.error().to_string();
+      if (started) told = node.identity();
+      co_await node.stop();
+    });
+    return told;
+  }
+  void put(std::string path, std::string content) {
+    tell([path, content](Runtime& rt) -> Task<void> {
+      const auto directory = runtime::directory_of(path);
+      CO_ASSERT_OK(co_await runtime::make_directories_durably(rt, directory));
+      CO_ASSERT_OK(co_await runtime::replace_file(rt, path, base::Bytes::copy_of(content)));
+    });
+  }
+  std::string content_of(std::string path) {
+    std::string content;
+    tell([path, &content](Runtime& rt) -> Task<void> {
+      const auto read = co_await runtime::read_file(rt, path, 1 << 20);
+      CO_ASSERT_OK(read);
+      content = read->text();
+    });
+    return content;
+  }
+
+  sim::World world_;
+  sim::Machine& machine_;
+};
+
+Task<std::string> healthz(Runtime& rt, Address address) {
+  const auto until = Until::after(rt, 1s);
+  const auto stream = co_await rt.transport.connect(address, until);
+  if (!stream) co_return stream.error().to_string();
+  constexpr std::string_view kRequest = "GET /healthz HTTP/1.0\r\n\r\n";
+  const auto sent = co_await (*stream)->write(base::as_bytes(kRequest), until);
+  EXPECT_TRUE(sent.has_value());
+  std::string text;
+  std::vector<std::byte> chunk(1024);
+  for (;;) {
+    const auto got = co_await (*stream)->read(chunk, until);
+    if (!got || *got == 0) break;
+    text += base::as_text(std::span(chunk).first(*got));
+  }
+  co_return text;
+}
+
+TEST_F(NodeTest, TellsItsHealthAndItsNameWhileItRuns) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, config(0));
+    CO_ASSERT_OK(co_await node.start());
+    const Address address = node.admin_address();
+    EXPECT_NE(address.port(), 0);
+    const auto up = co_await healthz(rt, address);
+    EXPECT_TRUE(up.starts_with("HTTP/1.1 200 OK\r\n")) << up;
+    EXPECT_TRUE(up.contains("\"status\":\"ok\"")) << up;
+    EXPECT_TRUE(up.contains(node.identity().node.value().to_string())) << up;
+    co_await node.stop();
+    EXPECT_EQ(co_await healthz(rt, address), fmt::format("refused: connecting to {}", address));
+  });
+}
+
+TEST_F(NodeTest, KeepsItsIdentity) {
+  const auto first = identity();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->node.value().version(), 4U);
+  EXPECT_EQ(identity(), first) << "after an orderly stop";
+  machine_.start();
+  world_.run_for(1ms);
+  machine_.kill();
+  EXPECT_EQ(identity(), first) << "after a crash";
+  machine_.power_loss();
+  EXPECT_EQ(identity(), first) << "after a power loss";
+}
+
+TEST_F(NodeTest, FoldersHaveIdentitiesOfTheirOwn) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node one(rt, {.data_directory = "/one", .admin_address = config(1).admin_address});
+    Node two(rt, {.data_directory = "/two", .admin_address = config(2).admin_address});
+    CO_ASSERT_OK(co_await one.start());
+    CO_ASSERT_OK(co_await two.start());
+    EXPECT_NE(one.identity().node, two.identity().node);
+    co_await two.stop();
+    co_await one.stop();
+  });
+}
+
+TEST_F(NodeTest, ASecondNodeOnTheFolderIsRefusedAndTheFirstGoesOn) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node first(rt, config(1));
+    Node second(rt, config(2));
+    CO_ASSERT_OK(co_await first.start());
+    const auto refused = co_await second.start();
+    EXPECT_TRUE(refused.failed_with(Errc::locked));
+    EXPECT_TRUE(refused.error().to_string().contains(kFolder)) << refused.error().to_string();
+    co_await second.stop();
+    const auto answer = co_await healthz(rt, first.admin_address());
+    EXPECT_TRUE(answer.contains("200 OK")) << answer;
+    co_await first.stop();
+
+    Node third(rt, config(3));
+    CO_ASSERT_OK(co_await third.start());
+    EXPECT_EQ(third.identity(), first.identity());
+    co_await third.stop();
+  });
+}
+
+TEST_F(NodeTest, ABusyPortIsRefusedByNameAndTheFolderLetGo) {
+  tell([](Runtime& rt) -> Task<void> {
+    const auto busy = rt.transport.listen(config(1).admin_address);
+    CO_ASSERT_OK(busy);
+    Node refused(rt, config(1));
+    const auto started = co_await refused.start();
+    EXPECT_TRUE(started.failed_with(Errc::address_in_use));
+    EXPECT_TRUE(started.error().to_string().contains("127.0.0.1:1")) << started.error().to_string();
+    co_await refused.stop();
+
+    Node next(rt, config(2));
+    CO_ASSERT_OK(co_await next.start());
+    co_await next.stop();
+  });
+}
+
+TEST_F(NodeTest, MayBeStoppedWithoutAStartAndTwice) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, config());
+    co_await node.stop();
+    co_await node.stop();
+  });
+}
+
+TEST_F(NodeTest, ADamagedIdentityIsRefusedAndLeftAsItIs) {
+  ASSERT_TRUE(identity().has_value());
+  const std::string whole = content_of(kIdentityPath);
+  std::string flipped = whole;
+  flipped[20] ^= 1;
+  std::string newer = whole;
+  newer[8] = 2;
+  struct Row {
+    std::string content;
+    Errc expected;
+  };
+  for (const Row& row :
+       {Row{"", Errc::corrupt}, Row{whole.substr(0, 36), Errc::corrupt},
+        Row{flipped, Errc::corrupt}, Row{whole + "x", Errc::corrupt},
+        Row{std::string(37, '\0'), Errc::corrupt}, Row{std::string(100'000, 'x'), Errc::corrupt},
+        Row{newer, Errc::unsupported}}) {
+    put(kIdentityPath, row.content);
+    tell([&row](Runtime& rt) -> Task<void> {
+      Node node(rt, config());
+      const auto started = co_await node.start();
+      EXPECT_TRUE(started.failed_with(row.expected));
+      EXPECT_TRUE(started.error().to_string().contains(kIdentityPath))
+          << started.error().to_string();
+      co_await node.stop();
+    });
+    EXPECT_EQ(content_of(kIdentityPath), row.content);
+  }
+  put(kIdentityPath, whole);
+  EXPECT_TRUE(identity().has_value());
+}
+
+TEST_F(NodeTest, AnIdentityThatCannotBeReadIsNoReasonToMakeOne) {
+  tell([](Runtime& rt) -> Task<void> {
+    CO_ASSERT_OK(co_await rt.files.make_directories(kIdentityPath));
+    Node node(rt, config());
+    const auto started = co_await node.start();
+    EXPECT_FALSE(started.has_value());
+    co_await node.stop();
+    const auto info = co_await rt.files.info(kIdentityPath);
+    CO_ASSERT_OK(info);
+    EXPECT_TRUE(info->is_directory);
+  });
+}
+
+TEST_F(NodeTest, WhatACrashLeftBesideTheIdentityDoesNotMatter) {
+  put(kIdentityPath + ".new", "half an ident");
+  const auto first = identity();
+  ASSERT_TRUE(first.has_value());
+  put(kIdentityPath + ".new", "half an ident");
+  EXPECT_EQ(identity(), first);
+}
+
+TEST_F(NodeTest, AFolderThatIsAFileIsRefused) {
+  put(kFolder, "a file");
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, config());
+    const auto started = co_await node.start();
+    EXPECT_FALSE(started.has_value());
+    co_await node.stop();
+  });
+  EXPECT_EQ(content_of(kFolder), "a file");
+}
+
+// Starts the node and kills it (the power stays) when so many events have happened. Whatever was
+// or was not on the disk by then, the identity that the next start tells survives a power loss.
+// Returns whether the node was still starting when it was killed.
+bool identity_survives(std::uint64_t seed, std::uint64_t events_before_kill) {
+  struct Run final : NodeTest {
+    explicit Run(std::uint64_t seed) : NodeTest(seed) {}
+    void TestBody() override {}
+    bool go(std::uint64_t events) {
+      bool started = false;
+      machine_.set_process(
+          sim::FunctionProcess::factory([&started](Runtime& rt, StopToken) -> Task<void> {
+            Node node(rt, config());
+            CO_ASSERT_OK(co_await node.start());
+            started = true;
+            runtime::Event never(rt);
+            const auto waited = co_await never.wait(Until::forever());
+            EXPECT_TRUE(waited.has_value());
+          }));
+      machine_.start();
+      for (; events > 0 && !started; --events) world_.step();
+      machine_.kill();
+      const auto told = identity();
+      machine_.power_loss();
+      EXPECT_EQ(identity(), told);
+      return !started;
+    }
+  };
+  return Run(seed).go(events_before_kill);
+}
+
+TEST(NodeCrash, AnIdentityThatWasToldIsNeverTakenBack) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    for (std::uint64_t events = 1; identity_survives(seed, events); ++events) {
+      if (testing::Test::HasFailure()) FAIL() << "seed " << seed << ", " << events << " events";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace helenus::node
