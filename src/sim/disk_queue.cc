@@ -16,7 +16,7 @@ void DiskPause::start() {
   queue_.start(*this);
 }
 
-void DiskQueue::launch(Slot slot, std::uint64_t base_ns) {
+void DiskQueue::launch(Slot slot, std::uint64_t base_ns, std::uint32_t slowness) {
   slot.serial = ++serials_;
   std::size_t index = slots_.size();
   if (free_.empty()) {
@@ -26,11 +26,15 @@ void DiskQueue::launch(Slot slot, std::uint64_t base_ns) {
     free_.pop_back();
     slots_[index] = slot;
   }
-  const std::uint64_t latency = draw_latency_ns(disk_.stream(), base_ns * faults.slowness);
+  const std::uint64_t latency = draw_latency_ns(disk_.stream(), base_ns * slowness);
   world_.schedule({.at = world_.now() + Duration(latency),
                    .kind = EventKind::disk,
                    .machine = machine_,
                    .argument = (std::uint64_t{slot.serial} << 32) | index});
+}
+
+void DiskQueue::launch_sync(Slot slot) {
+  launch(slot, kSyncNs, std::max(faults.slowness, faults.sync_slowness));
 }
 
 DiskQueue::Slot DiskQueue::take(std::size_t index) {
@@ -42,25 +46,25 @@ DiskQueue::Slot DiskQueue::take(std::size_t index) {
 
 void DiskQueue::start(SimFile& file, runtime::File::ReadAt& read) {
   file.on_operation_begun();
-  launch({.kind = Kind::read, .file = &file, .read = &read}, kReadNs);
+  launch({.kind = Kind::read, .file = &file, .read = &read}, kReadNs, faults.slowness);
 }
 
 void DiskQueue::start(SimFile& file, runtime::File::Write& write) {
   if (write.kind == runtime::File::Write::Kind::sync) return start_sync(file, write);
   file.on_operation_begun();
-  launch({.kind = Kind::write, .file = &file, .write = &write}, kWriteNs);
+  launch({.kind = Kind::write, .file = &file, .write = &write}, kWriteNs, faults.slowness);
 }
 
 void DiskQueue::start_sync(SimFile& file, runtime::File::Write& write) {
   file.on_operation_begun();
-  launch(
-      {.kind = Kind::sync, .file = &file, .write = &write, .mark = disk_.sync_mark(file.inode())},
-      kSyncNs);
+  launch_sync(
+      {.kind = Kind::sync, .file = &file, .write = &write, .mark = disk_.sync_mark(file.inode())});
 }
 
 void DiskQueue::start(DiskPause& pause) {
-  const bool is_sync = pause.kind == DiskPause::Kind::names_sync;
-  launch({.kind = Kind::pause, .pause = &pause}, is_sync ? kSyncNs : kNamesNs);
+  const Slot slot{.kind = Kind::pause, .pause = &pause};
+  if (pause.kind == DiskPause::Kind::names_sync) return launch_sync(slot);
+  launch(slot, kNamesNs, faults.slowness);
 }
 
 void DiskQueue::on_event(std::uint64_t argument) {

@@ -27,6 +27,7 @@ struct DiskFaults {
   double sync_error = 0;
   double misdirection = 0;  // that a synced write lands elsewhere
   std::uint32_t slowness = 1;
+  std::uint32_t sync_slowness = 1;  // of syncs; they are as slow as the slower of the two says
 };
 
 struct DiskFaultCounts {
@@ -93,7 +94,8 @@ class DiskQueue {
     std::uint64_t mark = 0;  // of a sync: what it covers
   };
 
-  void launch(Slot slot, std::uint64_t base_ns);
+  void launch(Slot slot, std::uint64_t base_ns, std::uint32_t slowness);
+  void launch_sync(Slot slot);
   Slot take(std::size_t index);
   void finish_read(const Slot& slot);
   void finish_write(const Slot& slot);

@@ -202,6 +202,24 @@ TEST_F(DiskQueueTest, ASlowDiskIsSlow) {
   EXPECT_GT(time_of_a_sync(100), 50 * time_of_a_sync(1));
 }
 
+TEST_F(DiskQueueTest, ASlowSyncLeavesWritesAsFastAsEver) {
+  build(1);
+  tell([&](Runtime& rt, StopToken) -> Task<void> {
+    const auto file = co_await rt.files.open("/file", OpenOptions::create_new());
+    EXPECT_TRUE(file.has_value());
+    faults().sync_slowness = 1000;
+    const auto begun = rt.clock.now();
+    EXPECT_TRUE((co_await (*file)->append(base::as_bytes("x"), Until::forever())).has_value());
+    const auto written = rt.clock.now();
+    EXPECT_TRUE((co_await (*file)->sync(Until::forever())).has_value());
+    const auto synced = rt.clock.now();
+    EXPECT_TRUE((co_await rt.files.sync_directory("/")).has_value());
+    EXPECT_LT(written - begun, 10ms);
+    EXPECT_GE(synced - written, 500ms);
+    EXPECT_GE(rt.clock.now() - synced, 500ms);
+  });
+}
+
 TEST_F(DiskQueueTest, ALockDiesWithItsProcess) {
   for (const bool power : {false, true}) {
     build(1);

@@ -39,6 +39,7 @@ enum class Fault : std::uint8_t {
   clock_jump,
   // Disks that say so.
   slow_disk,
+  slow_sync,  // writes are as fast as ever
   disk_full,
   read_error,
   write_error,
@@ -86,7 +87,8 @@ inline constexpr FaultSet kNetworkFaults{Fault::packet_loss,         Fault::pack
                                          Fault::bridge_partition,    Fault::connection_reset};
 inline constexpr FaultSet kProcessFaults{Fault::kill, Fault::power_loss, Fault::pause};
 inline constexpr FaultSet kClockFaults{Fault::clock_offset, Fault::clock_drift, Fault::clock_jump};
-inline constexpr FaultSet kHonestDiskFaults{Fault::slow_disk, Fault::disk_full, Fault::read_error,
+inline constexpr FaultSet kHonestDiskFaults{Fault::slow_disk,   Fault::slow_sync,
+                                            Fault::disk_full,   Fault::read_error,
                                             Fault::write_error, Fault::sync_error};
 inline constexpr FaultSet kLyingDiskFaults{Fault::bit_rot, Fault::misdirected_write,
                                            Fault::older_image};

@@ -290,6 +290,7 @@ TEST_P(EachFault, LeavesNothingBehindThatCanBeHealed) {
       starts -= world.machine(id).starts();
       EXPECT_EQ(world.machine(id).state(), Machine::State::running);
       EXPECT_EQ(world.machine(id).disk_queue().faults.slowness, 1);
+      EXPECT_EQ(world.machine(id).disk_queue().faults.sync_slowness, 1);
     }
     EXPECT_EQ(starts, 0);
   });

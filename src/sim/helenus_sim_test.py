@@ -5,12 +5,13 @@
 """
 
 import re
+import signal
 import subprocess
 import sys
 import unittest
 
 PROGRAM = ""
-TOYS = ("toy-ack-before-sync", "toy-trusts-order", "toy-error-is-absence")
+TOYS = ("toy-ack-before-sync", "toy-trusts-order", "toy-error-is-absence", "toy-trusts-image")
 SEEDS_MAX = 1000
 CHUNK = 50
 LAST_LINE = re.compile(r"(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})")
@@ -46,7 +47,7 @@ class ArgumentsTest(unittest.TestCase):
         self.assertIn("--scenario", run("--help").stdout)
         listed = run("--list")
         self.assertEqual(listed.returncode, 0)
-        for name in ("echo", "append-log", "register", *TOYS):
+        for name in ("echo", "append-log", "mint", "register", *TOYS):
             self.assertIn(name, listed.stdout)
 
     def test_bad_arguments_are_told_in_one_line(self):
@@ -69,7 +70,7 @@ class ArgumentsTest(unittest.TestCase):
     def test_the_default_runs_every_right_scenario_and_no_wrong_one(self):
         done = run("--seed", 3)
         self.assertEqual(done.returncode, 0)
-        for name in ("echo", "append-log", "register"):
+        for name in ("echo", "append-log", "mint", "register"):
             self.assertIn(f"{name}, seed 3:", done.stdout)
         self.assertNotIn("toy", done.stdout)
         self.assertEqual(last_line(done).group(1, 2), ("1", "0"))
@@ -86,9 +87,36 @@ class ArgumentsTest(unittest.TestCase):
         self.assertIn("replica0", done.stderr)
 
 
+class DeathTest(unittest.TestCase):
+    """A run that takes the process with it is told, too: a crash, or one that never ends."""
+
+    def stderr_of_killed(self, number):
+        command = [PROGRAM, "--scenario", "register", "--seeds", "20"]
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as running:
+            # One run is over, the next has begun or is about to.
+            first = running.stderr.readline()
+            self.assertIn("1 of 20 runs", first)
+            running.send_signal(number)
+            _, rest = running.communicate()
+            self.assertNotEqual(running.returncode, 0)
+        return rest
+
+    def test_the_replay_line_survives_the_process(self):
+        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM):
+            with self.subTest(signal=number.name):
+                # Between two runs there is nothing to tell; that is rare, and not five times.
+                told = [self.stderr_of_killed(number) for _ in range(5)]
+                replay = re.compile(r"^replay: helenus-sim --scenario register --seed \d+$", re.M)
+                found = [text for text in told if replay.search(text)]
+                self.assertTrue(found, told)
+                self.assertEqual(len(replay.findall(found[0])), 1)
+
+
 class HashTest(unittest.TestCase):
     def test_a_seed_gives_the_same_hash_whenever_it_is_run(self):
-        for name in ("echo", "append-log", "register", *TOYS):
+        for name in ("echo", "append-log", "mint", "register", *TOYS):
             with self.subTest(scenario=name):
                 hashes = {
                     last_line(run("--scenario", name, "--from", 5, "--seeds", 3)).group(3)
@@ -129,6 +157,9 @@ class ToysTest(unittest.TestCase):
 
     def test_taking_an_error_for_absence_is_caught(self):
         self.check("toy-error-is-absence")
+
+    def test_trusting_an_older_image_is_caught(self):
+        self.check("toy-trusts-image")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@
 //             1   a run had violations
 //             2   bad arguments
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -17,6 +19,11 @@
 #include "base/hash.h"
 #include "sim/scenario.h"
 #include "sim/scenarios/registry.h"
+
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#include <sanitizer/common_interface_defs.h>
+#define HELENUS_SIM_SANITIZED
+#endif
 
 namespace helenus::sim {
 namespace {
@@ -32,6 +39,7 @@ struct Arguments {
   std::uint64_t seeds = 1;
   std::uint64_t from = 0;
   bool list = false;
+  bool faults = false;
   bool verbose = false;
 };
 
@@ -40,7 +48,51 @@ struct Tally {
   std::uint64_t violations = 0;
   std::uint64_t events = 0;
   base::Digest digest;
+  std::vector<FaultCount> faults;
+
+  void add(const std::vector<FaultCount>& of_run) {
+    faults.resize(of_run.size());
+    for (std::size_t index = 0; index < of_run.size(); ++index) {
+      faults[index].name = of_run[index].name;
+      faults[index].count += of_run[index].count;
+    }
+  }
 };
+
+// ---- A run that takes the process with it ----
+
+void tell_replay() {
+  if (const char* command = take_replay_of_dying_run()) {
+    // Unbuffered, and without memory that would have to be found first.
+    std::fputs("replay: ", stderr);
+    std::fputs(command, stderr);
+    std::fputs("\n", stderr);
+  }
+}
+
+void tell_replay_and_die(int signal) {
+  tell_replay();
+  // The default again, as soon as this returns.
+  std::raise(signal);
+}
+
+// A wild pointer, a stack without end, an exception nobody caught, or an endless loop that somebody
+// puts an end to: which run it was is told all the same.
+void tell_replay_when_killed() {
+  static std::array<char, 65536> stack;
+  const stack_t alternative{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  ::sigaltstack(&alternative, nullptr);
+  struct sigaction action{};
+  action.sa_handler = tell_replay_and_die;
+  action.sa_flags = static_cast<int>(SA_ONSTACK | SA_RESETHAND);
+  std::vector<int> signals{SIGABRT, SIGINT, SIGTERM};
+#ifdef HELENUS_SIM_SANITIZED
+  __sanitizer_set_death_callback(tell_replay);
+#else
+  signals.insert(signals.end(), {SIGSEGV, SIGBUS, SIGFPE, SIGILL});
+#endif
+  for (const int signal : signals) ::sigaction(signal, &action, nullptr);
+}
 
 void print_list() {
   for (const ScenarioInfo& info : all_scenarios()) {
@@ -77,6 +129,7 @@ void run_one(const ScenarioInfo& info, std::uint64_t seed, const Arguments& argu
   tally.violations += outcome.violations.count();
   tally.events += outcome.events;
   tally.digest.add(outcome.state_hash);
+  tally.add(outcome.faults);
   if (arguments.verbose) {
     for (const std::string& site : outcome.buggify_sites) fmt::print("buggify: {}\n", site);
   }
@@ -105,6 +158,11 @@ int run_all(const std::vector<const ScenarioInfo*>& chosen, const Arguments& arg
       print_progress(tally.runs, count * chosen.size(), tally);
     }
   }
+  if (arguments.faults) {
+    for (const FaultCount& fault : tally.faults) {
+      fmt::print("fault: {} {}\n", fault.name, fault.count);
+    }
+  }
   fmt::print("{} seeds, {} violations, state hash {:016x}\n", count, tally.violations,
              tally.digest.value());
   return tally.violations == 0 ? 0 : kExitViolations;
@@ -123,6 +181,7 @@ int run_main(int argc, char** argv) {
   auto* seeds = app.add_option("--seeds", arguments.seeds, "run this many seeds");
   auto* from = app.add_option("--from", arguments.from, "the first of them");
   app.add_flag("--list", arguments.list, "list the scenarios");
+  app.add_flag("--faults", arguments.faults, "tell how often each fault happened");
   app.add_flag("-v,--verbose", arguments.verbose, "show logs, plans and buggify sites");
   seed->excludes(seeds)->excludes(from);
   for (CLI::Option* number : {seed, seeds, from}) number->check(CLI::NonNegativeNumber);
@@ -149,6 +208,7 @@ int run_main(int argc, char** argv) {
   for (const ScenarioInfo& info : all_scenarios()) {
     if (arguments.scenarios.empty() && !info.expected_to_fail) chosen.push_back(&info);
   }
+  tell_replay_when_killed();
   return run_all(chosen, arguments);
 }
 

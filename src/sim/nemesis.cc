@@ -46,7 +46,9 @@ void Nemesis::start() {
   }
   for (const MachineId id : targets_) {
     const Duration offset = either_way(dice, kOffsetNsMax);
-    if (plan_.has(Fault::clock_offset)) world_.machine(id).clock().set_wall(world_.now(), offset);
+    if (!plan_.has(Fault::clock_offset)) continue;
+    world_.machine(id).clock().set_wall(world_.now(), offset);
+    ++strikes_[static_cast<std::size_t>(Fault::clock_offset)];
   }
   for (std::size_t index = 0; index < kFaultCount; ++index) {
     const auto fault = static_cast<Fault>(index);
@@ -248,6 +250,10 @@ void Nemesis::disturb_disk(Fault fault, Machine& machine) {
       faults.slowness = static_cast<std::uint32_t>(dice.between(5, 500));
       undo_later(fault, [&faults] { faults.slowness = 1; });
       return;
+    case Fault::slow_sync:
+      faults.sync_slowness = static_cast<std::uint32_t>(dice.between(20, 1000));
+      undo_later(fault, [&faults] { faults.sync_slowness = 1; });
+      return;
     case Fault::disk_full: {
       SimDisk& disk = machine.disk();
       disk.set_capacity(disk.used_bytes() + dice.below(kFullDiskPagesMax) * FileImage::kPageSize);
@@ -268,6 +274,40 @@ void Nemesis::disturb_disk(Fault fault, Machine& machine) {
       return;
     default:
       UNREACHABLE("{} is no fault of a disk", name_of(fault));
+  }
+}
+
+// ---- What happened ----
+
+std::uint64_t Nemesis::happened(Fault fault) const {
+  const NetworkCounts& network = world_.network().counts();
+  std::uint64_t sum = 0;
+  const auto over_targets = [&](auto count_of) {
+    for (const MachineId id : targets_) sum += count_of(world_.machine(id));
+    return sum;
+  };
+  switch (fault) {
+    case Fault::packet_loss:
+      return network.lost;
+    case Fault::packet_duplication:
+      return network.duplicated;
+    case Fault::packet_reordering:
+      return network.reordered;
+    case Fault::disk_full:
+      return over_targets([](Machine& m) { return m.disk_queue().counts().no_space; });
+    case Fault::read_error:
+      return over_targets([](Machine& m) { return m.disk_queue().counts().read_errors; });
+    case Fault::write_error:
+      return over_targets([](Machine& m) { return m.disk_queue().counts().write_errors; });
+    case Fault::sync_error:
+      return over_targets([](Machine& m) { return m.disk_queue().counts().sync_errors; });
+    case Fault::misdirected_write:
+      return over_targets([](Machine& m) { return m.disk().counts().writes_misdirected; });
+    case Fault::buggify:
+      for (const auto& [name, site] : world_.buggify().sites()) sum += site.fired;
+      return sum;
+    default:
+      return strikes(fault);
   }
 }
 

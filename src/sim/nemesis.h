@@ -33,8 +33,10 @@ class Nemesis {
   void start();
   void stop();
 
-  // How often a kind struck; for those that strike single packets or operations, see the counts
-  // of the network and the disks.
+  // How often a kind was seen to happen: packets, operations and branches that it hit, or else how
+  // often it struck.
+  std::uint64_t happened(Fault fault) const;
+  // How often a kind struck; those that hit single packets or operations do not strike.
   std::uint64_t strikes(Fault fault) const { return strikes_[static_cast<std::size_t>(fault)]; }
 
  private:

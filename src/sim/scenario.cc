@@ -19,8 +19,8 @@ constexpr Duration kStopLimit = 2min;
 const std::string* replay_of_running_scenario = nullptr;
 
 void print_replay(std::string_view) {
-  if (replay_of_running_scenario != nullptr) {
-    fmt::print(stderr, "replay: {}\n", *replay_of_running_scenario);
+  if (const char* command = take_replay_of_dying_run()) {
+    fmt::print(stderr, "replay: {}\n", command);
   }
 }
 
@@ -86,7 +86,31 @@ void stop_all(World& world, Violations& violations) {
   }
 }
 
+std::vector<FaultCount> count_faults(World& world, const Nemesis& nemesis) {
+  std::vector<FaultCount> counts;
+  for (std::size_t index = 0; index < kFaultCount; ++index) {
+    const auto fault = static_cast<Fault>(index);
+    counts.push_back({.name = name_of(fault), .count = nemesis.happened(fault)});
+  }
+  DiskCounts sum;
+  for (MachineId id = 0; id < world.machine_count(); ++id) {
+    const DiskCounts& disk = world.machine(id).disk().counts();
+    sum.writes_lost += disk.writes_lost;
+    sum.writes_torn += disk.writes_torn;
+    sum.names_lost += disk.names_lost;
+  }
+  counts.push_back({.name = "writes_lost", .count = sum.writes_lost});
+  counts.push_back({.name = "writes_torn", .count = sum.writes_torn});
+  counts.push_back({.name = "names_lost", .count = sum.names_lost});
+  return counts;
+}
+
 }  // namespace
+
+const char* take_replay_of_dying_run() {
+  const std::string* const command = std::exchange(replay_of_running_scenario, nullptr);
+  return command != nullptr ? command->c_str() : nullptr;
+}
 
 std::string replay_command(const ScenarioInfo& info, std::uint64_t seed) {
   return fmt::format("helenus-sim --scenario {} --seed {}", info.name, seed);
@@ -132,6 +156,7 @@ RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options) {
     outcome.buggify_sites.push_back(
         fmt::format("{}: {} visits, {} fired", name, site.visits, site.fired));
   }
+  outcome.faults = count_faults(world, nemesis);
   outcome.events = world.event_count();
   outcome.virtual_time = world.now().since_origin();
   return outcome;

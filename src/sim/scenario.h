@@ -77,6 +77,12 @@ struct RunOptions {
   LogRing::Options log = {};
 };
 
+// How often something went wrong in a run: a kind of fault, or what a power loss did.
+struct FaultCount {
+  std::string_view name;
+  std::uint64_t count = 0;
+};
+
 struct RunOutcome {
   std::uint64_t seed = 0;
   Violations violations;
@@ -84,6 +90,7 @@ struct RunOutcome {
   std::string plan;
   std::vector<std::string> log;            // the last lines
   std::vector<std::string> buggify_sites;  // "name: n visits, n fired"
+  std::vector<FaultCount> faults;          // all that can be counted, in a fixed order
   std::uint64_t events = 0;
   Duration virtual_time{0};
 };
@@ -92,5 +99,9 @@ RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options);
 
 // The command that runs it again: "helenus-sim --scenario S --seed N".
 std::string replay_command(const ScenarioInfo& info, std::uint64_t seed);
+
+// The command of the run under way, for a process that is about to die; null if there is none, or
+// if a failed assertion has told it. Safe to call from a signal handler.
+const char* take_replay_of_dying_run();
 
 }  // namespace helenus::sim

@@ -32,15 +32,15 @@ class LogClient final : public Process {
       : runtime_(runtime), board_(board), dice_(runtime.random.fork()), caller_(runtime, server) {}
 
   Task<void> run(runtime::StopToken stop) override {
-    bool done = false;
+    bool listed = false;
+    bool appended = false;
     while (!stop.stop_requested()) {
-      if (board_.healed) {
-        // One listing more, and all is said.
-        const bool listed = co_await list(stop);
-        if (listed && !done) {
-          done = true;
-          ++board_.clients_done;
-        }
+      if (board_.healed && !listed) {
+        listed = co_await list(stop);
+      } else if (listed && !appended) {
+        // What was kept has been told; now it must take something new.
+        appended = co_await append(stop);
+        if (appended) ++board_.clients_done;
       } else if (dice_.chance(kListChance)) {
         co_await list(stop);
       } else {
@@ -52,11 +52,13 @@ class LogClient final : public Process {
   }
 
  private:
-  Task<void> append(runtime::StopToken stop) {
+  // Whether it was acknowledged.
+  Task<bool> append(runtime::StopToken stop) {
     const std::uint64_t record = board_.history.send();
     const auto answer =
         co_await caller_.call(encode_append(record), Until::after(runtime_, kCallTimeout, stop));
     if (answer) board_.history.acknowledge(record);
+    co_return answer.has_value();
   }
 
   // Whether it was answered.

@@ -116,10 +116,8 @@ class Operator final : public Process {
 class NodeIdentityScenario final : public Scenario {
  public:
   FaultBudget budget() const override {
-    return {.permitted =
-                kNetworkFaults | kProcessFaults | kClockFaults |
-                FaultSet{Fault::power_loss, Fault::slow_disk, Fault::disk_full, Fault::read_error,
-                         Fault::write_error, Fault::sync_error, Fault::buggify}};
+    return {.permitted = kNetworkFaults | kProcessFaults | kClockFaults | kHonestDiskFaults |
+                         FaultSet{Fault::buggify}};
   }
 
   void setup(World& world, base::Prng&) override {

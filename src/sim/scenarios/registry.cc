@@ -4,6 +4,7 @@
 
 #include "sim/scenarios/append_log.h"
 #include "sim/scenarios/echo.h"
+#include "sim/scenarios/mint.h"
 #include "sim/scenarios/node_identity.h"
 #include "sim/scenarios/register.h"
 #include "sim/scenarios/toys/toys.h"
@@ -19,6 +20,9 @@ const std::vector<ScenarioInfo>& all_scenarios() {
         {.name = "append-log",
          .description = "a log on one node: what was acknowledged is recovered",
          .make = make_append_log_scenario},
+        {.name = "mint",
+         .description = "numbers that are never given out twice, whatever the disk remembers",
+         .make = [] { return make_mint_scenario({}); }},
         {.name = "node",
          .description = "a node as the server runs it: who it is survives everything",
          .make = make_node_identity_scenario},

@@ -2,13 +2,14 @@
 
 #include <array>
 
+#include "sim/scenarios/mint.h"
 #include "sim/scenarios/register.h"
 
 namespace helenus::sim {
 
 namespace {
 
-constexpr std::array<ScenarioInfo, 3> kToys = {{
+constexpr std::array<ScenarioInfo, 4> kToys = {{
     {.name = "toy-ack-before-sync",
      .description = "a register that acknowledges before it syncs",
      .expected_to_fail = true,
@@ -21,6 +22,10 @@ constexpr std::array<ScenarioInfo, 3> kToys = {{
      .description = "a register that takes what it cannot read for nothing",
      .expected_to_fail = true,
      .make = [] { return make_register_scenario({.error_is_absence = true}); }},
+    {.name = "toy-trusts-image",
+     .description = "a mint that goes on where its disk says, an older image or not",
+     .expected_to_fail = true,
+     .make = [] { return make_mint_scenario({.trusts_image = true}); }},
 }};
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Deliberately wrong registers, kept to prove that the simulator can fail: each is the right one
-// (scenarios/register.h) with one line missing, and each must be caught.
+// Deliberately wrong systems, kept to prove that the simulator can fail: each is a right one
+// (scenarios/register.h, scenarios/mint.h) with one line missing, and each must be caught.
 #pragma once
 
 #include <span>
