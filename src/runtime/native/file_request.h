@@ -63,9 +63,10 @@ class FileRequest final : public PoolJob, public ListHook<FileRequest> {
   std::size_t done = 0;
 
   // For the queue over io_uring: what was asked of the kernel last, how many answers are still to
-  // come, and what those said that came.
+  // come, in which batch it went, and what the answers said that came.
   Step step = Step::transfer;
   unsigned parts = 0;
+  std::uint64_t batch = 0;
   std::int64_t transfer_result = 0;
   std::int64_t sync_result = 0;
 

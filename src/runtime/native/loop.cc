@@ -64,10 +64,6 @@ base::Result<void> Loop::watch(int descriptor, std::uint32_t events, Pollable& p
   return system_error(errno, "watch a descriptor");
 }
 
-void Loop::unwatch(int descriptor) {
-  ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
-}
-
 void Loop::run(Runtime& runtime) {
   while (!stopping_) {
     run_jobs();

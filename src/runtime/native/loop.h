@@ -79,7 +79,6 @@ class Loop final : public Executor, public Timers {
   // Events are epoll's. Watching again changes what is watched for and whom to tell. Ends by itself
   // when the descriptor is closed.
   base::Result<void> watch(int descriptor, std::uint32_t events, Pollable& pollable);
-  void unwatch(int descriptor);
   // At most one. Requires: it outlives the loop's running.
   void set_flusher(Flusher* flusher) { flusher_ = flusher; }
 

@@ -17,9 +17,10 @@
 
 namespace helenus::runtime::native {
 
+// Hears what a server's log hears unless it is told otherwise.
 class SharedLog final : public base::LogSink {
  public:
-  base::LogLevel level_for(std::string_view) const override { return base::LogLevel::trace; }
+  base::LogLevel level_for(std::string_view) const override { return base::LogLevel::info; }
   void write(const base::LogRecord& record) override {
     const MutexLock lock(mutex_);
     lines_.push_back(base::format_line("-", record));

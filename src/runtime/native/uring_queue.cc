@@ -63,6 +63,7 @@ bool UringQueue::try_issue(FileRequest& request) {
   if (in_flight_ >= kInFlightMax || ::io_uring_sq_space_left(&ring_) < entries) return false;
   ++in_flight_;
   request.parts = entries;
+  request.batch = batch_;
   if (request.step == Step::transfer) add_transfer(request, sync_behind);
   if (request.step == Step::sync || sync_behind) add_sync(request);
   return true;
@@ -119,6 +120,8 @@ void UringQueue::submit() {
   const int submitted = ::io_uring_submit(&ring_);
   ASSERT(submitted >= 0 || submitted == -EAGAIN || submitted == -EBUSY || submitted == -EINTR,
          "io_uring: {}", system_text(-submitted));
+  if (::io_uring_sq_ready(&ring_) > 0) last_batch_cut_short_ = batch_;
+  ++batch_;
 }
 
 void UringQueue::collect() {
@@ -146,7 +149,11 @@ void UringQueue::on_answer(const io_uring_cqe& answer) {
 void UringQueue::on_answered(FileRequest& request) {
   --in_flight_;
   Step next = Step::sync;
-  if (request.step == Step::transfer) next = request.after_transfer(request.transfer_result);
+  if (request.step == Step::transfer) {
+    next = request.after_transfer(request.transfer_result);
+    const bool link_held = request.batch > last_batch_cut_short_;
+    if (request.sync_result == 0 && !link_held) request.sync_result = -ECANCELED;
+  }
   if (next == Step::sync) next = request.after_sync(request.sync_result);
   if (next == Step::finished) {
     request.finish();

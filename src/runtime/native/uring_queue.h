@@ -5,6 +5,10 @@
 // without a way through user space. A short write breaks that link (the kernel then cancels the
 // sync); what is left is linked anew.
 //
+// A link holds only between entries that the kernel takes in one call. Short of memory it may stop
+// in the middle of a pair, and then runs the sync on its own, perhaps before the write: after such
+// a call the syncs of its pairs prove nothing, and are asked for again.
+//
 // At most kInFlightMax requests are with the kernel; the others wait in order. A request that is
 // cut while waiting ends at once; one with the kernel is asked to be cancelled, and ends when the
 // kernel has let go of its memory.
@@ -66,6 +70,9 @@ class UringQueue final : public FileQueue, private Flusher, private Pollable {
   io_uring ring_{};
   bool open_ = false;
   unsigned in_flight_ = 0;
+  // Entries that go to the kernel in one call have the same batch number.
+  std::uint64_t batch_ = 1;
+  std::uint64_t last_batch_cut_short_ = 0;
   IntrusiveList<FileRequest> waiting_;
 };
 
