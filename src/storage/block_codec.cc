@@ -133,7 +133,9 @@ BlockHandle BlockEncoder::encode(const BlockSeal& seal, BlockKind kind, std::uin
   const std::size_t worth_storing = payload.size() - payload.size() / 8;
   out.reserve(begin + kBlockFrameSize + payload.size());
   out.extend(kBlockHeadSize);
-  const std::size_t compressed = compress(payload, out.extend(payload.size()));
+  // A filter looks like noise: trying costs time and gives nothing.
+  const base::MutableByteView into = out.extend(payload.size());
+  const std::size_t compressed = kind == BlockKind::filter ? 0 : compress(payload, into);
   Compression used = compression_;
   std::size_t stored = compressed;
   if (compressed == 0 || compressed >= worth_storing) {

@@ -31,9 +31,9 @@ struct SstableCounters {
   std::uint64_t bytes_read = 0;
   std::uint64_t reads = 0;                   // requests to the file system
   std::uint64_t reads_shared = 0;            // waits for a block that another task was reading
-  std::uint64_t filter_negatives = 0;        // lookups that ended at the filter
+  std::uint64_t filter_negatives = 0;        // lookups and cursors that filters spared
   std::uint64_t filter_positives = 0;        // lookups that went on and found the key
-  std::uint64_t filter_false_positives = 0;  // lookups that went on in vain
+  std::uint64_t filter_false_positives = 0;  // lookups and cursors that went on in vain
 };
 
 // What all sstables open on one core share. Outlives them.

@@ -70,7 +70,31 @@ Task<Result<void>> SstableReader::load_resident(Until until) {
   if (footer_.root.size > 0) {
     CO_TRY(root_, co_await load_node(BlockKind::index, footer_.root, tail, until));
   }
+  if (footer_.filter_index.size > 0) CO_TRY_VOID(co_await load_filters(tail, until));
   co_return check_consistency();
+}
+
+Task<Result<void>> SstableReader::load_filters(const Tail& tail, Until until) {
+  CO_TRY(filter_index_,
+         co_await load_node(BlockKind::filter_index, footer_.filter_index, tail, until));
+  std::uint64_t hashes = 0;
+  for (std::size_t i = 0; i < filter_index_.entry_count(); ++i) {
+    const BlockHandle handle = IndexEntry::decode(filter_index_.value_view(i).data()).handle;
+    CO_TRY(const auto encoded, co_await load_payload(BlockKind::filter, handle, tail, until));
+    auto filter = SstableFilter::decode(encoded);
+    if (!filter) {
+      co_return blocks_->at(BlockKind::filter, handle.offset, std::move(filter).error());
+    }
+    hashes += filter->hash_count();
+    filter_bytes_ += sizeof *filter + filter->memory_bytes();
+    filters_.push_back(*std::move(filter));
+  }
+  if (hashes != statistics_.filter_hash_count) {
+    co_return blocks_->at(BlockKind::filter_index, footer_.filter_index.offset,
+                          Error(Errc::corrupt, "filters hold {} hashes, the statistics say {}",
+                                hashes, statistics_.filter_hash_count));
+  }
+  co_return {};
 }
 
 Result<void> SstableReader::check_consistency() const {
@@ -91,7 +115,7 @@ Task<Result<base::Bytes>> SstableReader::load_payload(BlockKind kind, BlockHandl
   } else {
     CO_TRY(frame, co_await blocks_->read(handle.offset, handle.size, std::move(until)));
   }
-  co_return blocks_->decode(kind, handle.offset, frame, BlockDecoder::Memory::copy);
+  co_return blocks_->decode(kind, handle.offset, frame, BlockDecoder::Memory::share);
 }
 
 Task<Result<Block>> SstableReader::load_node(BlockKind kind, BlockHandle handle, const Tail& tail,
@@ -107,7 +131,51 @@ Task<Result<Block>> SstableReader::load_node(BlockKind kind, BlockHandle handle,
 }
 
 std::size_t SstableReader::resident_bytes() const {
-  return sizeof *this + root_.payload().size() + metadata_.size();
+  return sizeof *this + root_.payload().size() + metadata_.size() + filter_index_.payload().size() +
+         filter_bytes_;
+}
+
+// ---- filters
+
+bool SstableReader::may_hold_row(ByteView key, std::uint64_t hash) const {
+  ASSERT_SLOW(hash == key_hash(key));
+  if (root_.entry_count() == 0) return false;
+  const bool may = filters_allow_row(key, hash);
+  blocks_->shared().counters.filter_negatives += may ? 0 : 1;
+  return may;
+}
+
+bool SstableReader::may_hold_partition(ByteView partition, std::uint64_t hash) const {
+  ASSERT_SLOW(hash == key_hash(partition));
+  if (root_.entry_count() == 0) return false;
+  const bool may = filters_allow_partition(partition, hash);
+  blocks_->shared().counters.filter_negatives += may ? 0 : 1;
+  return may;
+}
+
+void SstableReader::count_cursor_in_vain() const {
+  blocks_->shared().counters.filter_false_positives += filters_.empty() ? 0 : 1;
+}
+
+bool SstableReader::filters_allow_row(ByteView key, std::uint64_t hash) const {
+  if (filters_.size() <= 1) return filters_.empty() || filters_.front().may_contain(hash);
+  const std::size_t stretch = filter_index_.lower_bound(key);
+  return stretch < filters_.size() && filters_[stretch].may_contain(hash);
+}
+
+bool SstableReader::filters_allow_partition(ByteView partition, std::uint64_t hash) const {
+  if (filters_.size() <= 1) return filters_.empty() || filters_.front().may_contain(hash);
+  for (std::size_t stretch = filter_index_.lower_bound(partition); stretch < filters_.size();
+       ++stretch) {
+    if (filters_[stretch].may_contain(hash)) return true;
+    // The rows of the partition may begin in the next stretch only if this one ends inside it: a
+    // separator may lie above the last key of its stretch and yet begin as the partition does.
+    const ByteView end = filter_index_.key(stretch, separator_).bytes;
+    if (end.size() < partition.size() || !base::equal(end.first(partition.size()), partition)) {
+      return false;
+    }
+  }
+  return false;
 }
 
 // ---- looking up
@@ -126,7 +194,12 @@ Error SstableReader::index_disagrees(const IndexEntry& entry) const {
 Lookup SstableReader::answer(const Block& block, const IndexEntry& entry, ByteView key,
                              std::uint64_t hash, std::uint32_t blocks_read) {
   const std::optional<std::size_t> index = block.find(key, hash);
-  if (!index.has_value()) return {.found = {}, .blocks_read = blocks_read};
+  SstableCounters& counters = blocks_->shared().counters;
+  if (!index.has_value()) {
+    counters.filter_false_positives += filters_.empty() ? 0 : 1;
+    return {.found = {}, .blocks_read = blocks_read};
+  }
+  counters.filter_positives += filters_.empty() ? 0 : 1;
   return {.found = Found{.value = block.value(*index), .ordinal = entry.first_ordinal + *index},
           .blocks_read = blocks_read};
 }
@@ -134,8 +207,14 @@ Lookup SstableReader::answer(const Block& block, const IndexEntry& entry, ByteVi
 MaybeTask<Result<Lookup>> SstableReader::get(ByteView key, std::uint64_t hash, const Until& until) {
   ASSERT_SLOW(hash == key_hash(key));
   if (root_.entry_count() == 0) return Result<Lookup>(Lookup{});
+  if (!may_hold_row(key, hash)) {
+    return Result<Lookup>(Lookup{.found = {}, .ended_at_filter = true});
+  }
   std::optional<IndexEntry> entry = child_for(root_, key);
-  if (!entry.has_value()) return Result<Lookup>(Lookup{});
+  if (!entry.has_value()) {
+    blocks_->shared().counters.filter_false_positives += filters_.empty() ? 0 : 1;
+    return Result<Lookup>(Lookup{});
+  }
   for (std::size_t nodes_above_data = statistics_.index_depth - 1;; --nodes_above_data) {
     const Block* block = blocks_->cached(entry->handle);
     if (block == nullptr) return get_reading(key, hash, *entry, nodes_above_data, until);

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -27,6 +28,7 @@
 #include "storage/cursor.h"
 #include "storage/maybe_task.h"
 #include "storage/sstable_blocks.h"
+#include "storage/sstable_filter.h"
 #include "storage/sstable_format.h"
 
 namespace helenus::storage {
@@ -78,12 +80,22 @@ class SstableReader : public std::enable_shared_from_this<SstableReader> {
   const base::Bytes& metadata() const { return metadata_; }
   // Kept in memory as long as the file is open, besides the cache.
   std::size_t resident_bytes() const;
+  // Of these, what filters take.
+  std::size_t filter_bytes() const { return filter_bytes_; }
 
   // Looks the key up. The key is borrowed until the lookup is over.
   // Requires: hash == key_hash(key); the reader outlives the wait.
   // Errors: corrupt, unsupported, io_error, timeout, cancelled.
   MaybeTask<base::Result<Lookup>> get(base::ByteView key, std::uint64_t hash,
                                       const runtime::Until& until);
+
+  // Whether this row, or any row of this partition, may be in the file: "no" is certain. Never
+  // waits, never allocates. get() asks by itself; whoever would open a cursor asks first, and says
+  // afterwards if the cursor then found nothing of what was asked for.
+  // Requires: hash == key_hash of the first argument.
+  bool may_hold_row(base::ByteView key, std::uint64_t hash) const;
+  bool may_hold_partition(base::ByteView partition, std::uint64_t hash) const;
+  void count_cursor_in_vain() const;
 
   // A cursor that stands nowhere yet. It keeps the reader alive.
   std::unique_ptr<Cursor> cursor(SstableCursorOptions options);
@@ -99,14 +111,18 @@ class SstableReader : public std::enable_shared_from_this<SstableReader> {
   explicit SstableReader(std::shared_ptr<SstableBlocks> blocks) : blocks_(std::move(blocks)) {}
 
   runtime::Task<base::Result<void>> load_resident(runtime::Until until);
+  // Shares the memory of the tail, or of what it reads.
   runtime::Task<base::Result<base::Bytes>> load_payload(BlockKind kind, BlockHandle handle,
                                                         const Tail& tail, runtime::Until until);
   runtime::Task<base::Result<Block>> load_node(BlockKind kind, BlockHandle handle, const Tail& tail,
                                                runtime::Until until);
+  runtime::Task<base::Result<void>> load_filters(const Tail& tail, runtime::Until until);
   base::Result<void> check_consistency() const;
 
   // The child of the node below which the key must be; none if the key is above all.
   static std::optional<IndexEntry> child_for(const Block& node, base::ByteView key);
+  bool filters_allow_row(base::ByteView key, std::uint64_t hash) const;
+  bool filters_allow_partition(base::ByteView partition, std::uint64_t hash) const;
   base::Error index_disagrees(const IndexEntry& entry) const;
   Lookup answer(const Block& block, const IndexEntry& entry, base::ByteView key, std::uint64_t hash,
                 std::uint32_t blocks_read);
@@ -120,6 +136,11 @@ class SstableReader : public std::enable_shared_from_this<SstableReader> {
   SstableStatistics statistics_;
   base::Bytes metadata_;
   Block root_;  // without entries if the file has none
+  // One filter for each entry of its index; none in a file without filters.
+  Block filter_index_;
+  std::vector<SstableFilter> filters_;
+  std::size_t filter_bytes_ = 0;
+  mutable base::Buffer separator_;  // for looking at one; kept for its memory
 };
 
 }  // namespace helenus::storage

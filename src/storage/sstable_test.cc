@@ -163,6 +163,9 @@ RC_GTEST_PROP(Sstable, AnswersAsAMapWould, (std::uint64_t seed)) {
   options.compression = static_cast<Compression>(prng.below(3));
   options.block_bytes = prng.chance(0.5) ? prng.between(1, 2000) : kDataBlockBytesDefault;
   options.index = {.node_bytes = prng.between(1, 3000), .upper_node_bytes = prng.between(1, 5000)};
+  options.filter = {.kind = static_cast<FilterKind>(prng.below(3)),
+                    .false_positive_rate = prng.chance(0.5) ? 0.05 : 0.001,
+                    .hashes_max = prng.chance(0.5) ? prng.between(1, 200) : 1'000'000};
   options.write_bytes = prng.between(1, 100'000);
   const std::size_t cache_bytes = prng.chance(0.5) ? prng.below(200'000) : kCacheBytes;
   SimMachine machine;
@@ -192,7 +195,8 @@ TEST(Sstable, AMillionKeysTakeTwoLevelsOfIndex) {
       EXPECT_EQ(statistics->data_block_count, (kKeys + 127) / 128);
       const auto reader = co_await open_sstable(runtime, shared, kPath);
       CO_ASSERT_OK(reader);
-      EXPECT_LT((*reader)->resident_bytes(), 100'000u);
+      // Twelve bits and a little for each key, and next to nothing for the index.
+      EXPECT_LT((*reader)->resident_bytes(), kKeys * 13 / 8 + 100'000);
       base::Prng prng(3);
       for (int i = 0; i < 20'000; ++i) {
         const std::uint64_t ordinal = prng.below(kKeys);
@@ -369,6 +373,145 @@ TEST(Sstable, AScanReadsAheadAndLeavesTheCacheAloneIfAsked) {
     }
   };
   SimMachine().run(Run::body);
+}
+
+// ---- filters
+
+Task<void> expect_filters(Runtime& runtime, FilterOptions filter, double rate_max) {
+  SstableShared shared(kCacheBytes);
+  Rows rows;
+  for (int i = 0; i < 30'000; ++i) {
+    rows[fmt::format("partition{:05}/row{}", i / 3, i)] = {.value = "v", .partition_size = 14};
+  }
+  SstableWriter::Options options;
+  options.filter = filter;
+  const auto written = co_await write_sstable(runtime, kPath, rows, options);
+  CO_ASSERT_OK(written);
+  const auto opened = co_await open_sstable(runtime, shared, kPath);
+  CO_ASSERT_OK(opened);
+  SstableReader& reader = **opened;
+  EXPECT_GE(written->filter_hash_count, 40'000u);
+  for (const auto& [key, row] : rows) {
+    const auto partition = as_bytes(key).first(row.partition_size);
+    CO_ASSERT_TRUE(reader.may_hold_row(as_bytes(key), key_hash(as_bytes(key))));
+    CO_ASSERT_TRUE(reader.may_hold_partition(partition, key_hash(partition)));
+  }
+  constexpr int kAbsent = 20'000;
+  int rows_let_through = 0, partitions_let_through = 0;
+  for (int i = 0; i < kAbsent; ++i) {
+    const std::string key = fmt::format("partition{:05}/absent", i);
+    const auto lookup = co_await get(reader, key);
+    CO_ASSERT_OK(lookup);
+    EXPECT_FALSE(lookup->found.has_value());
+    rows_let_through += lookup->ended_at_filter ? 0 : 1;
+    const std::string partition = fmt::format("partition{:05}:", i);
+    partitions_let_through +=
+        reader.may_hold_partition(as_bytes(partition), key_hash(as_bytes(partition))) ? 1 : 0;
+  }
+  EXPECT_LT(rows_let_through, kAbsent * rate_max);
+  EXPECT_LT(partitions_let_through, kAbsent * rate_max);
+  EXPECT_EQ(shared.counters.filter_negatives,
+            2 * kAbsent - static_cast<unsigned>(rows_let_through + partitions_let_through));
+  EXPECT_EQ(shared.counters.filter_false_positives, static_cast<unsigned>(rows_let_through));
+  reader.count_cursor_in_vain();
+  EXPECT_EQ(shared.counters.filter_false_positives, static_cast<unsigned>(rows_let_through) + 1);
+}
+
+TEST(SstableFilters, LetThroughFewAbsentKeysAndEveryPresentOne) {
+  const auto run = [](FilterOptions filter, double rate_max) {
+    SimMachine().run([&](Runtime& runtime) { return expect_filters(runtime, filter, rate_max); });
+  };
+  for (const std::size_t hashes_max : {std::size_t{5'000}, std::size_t{1} << 20}) {
+    run({.kind = FilterKind::cuckoo, .hashes_max = hashes_max}, 0.004);
+    run({.kind = FilterKind::cuckoo, .false_positive_rate = 0.04, .hashes_max = hashes_max}, 0.04);
+    run({.kind = FilterKind::cuckoo, .false_positive_rate = 1e-4, .hashes_max = hashes_max}, 5e-4);
+    run({.kind = FilterKind::bloom, .hashes_max = hashes_max}, 0.013);
+  }
+}
+
+Task<void> expect_filter_bytes(Runtime& runtime, FilterOptions filter, double bits_min,
+                               double bits_max) {
+  SstableShared shared(kCacheBytes);
+  Rows rows;
+  for (int i = 0; i < 50'000; ++i) {
+    const std::string key = fmt::format("{:08}", i);
+    rows[key] = {.value = "v", .partition_size = static_cast<std::uint16_t>(key.size())};
+  }
+  SstableWriter::Options options;
+  options.filter = filter;
+  const auto written = co_await write_sstable(runtime, kPath, rows, options);
+  CO_ASSERT_OK(written);
+  const auto opened = co_await open_sstable(runtime, shared, kPath);
+  CO_ASSERT_OK(opened);
+  EXPECT_EQ(written->filter_hash_count, filter.kind == FilterKind::none ? 0 : rows.size())
+      << "a key that is its partition is added once";
+  const double bits =
+      8.0 * static_cast<double>((*opened)->filter_bytes()) / static_cast<double>(rows.size());
+  EXPECT_GE(bits, bits_min);
+  EXPECT_LE(bits, bits_max);
+  EXPECT_GT((*opened)->resident_bytes(), (*opened)->filter_bytes());
+}
+
+TEST(SstableFilters, TakeTheMemoryTheyAreGivenAndSayHowMuch) {
+  const auto run = [](FilterKind kind, double bits_per_hash, double bits_min, double bits_max) {
+    const FilterOptions filter{.kind = kind, .bits_per_hash = bits_per_hash};
+    SimMachine().run(
+        [&](Runtime& runtime) { return expect_filter_bytes(runtime, filter, bits_min, bits_max); });
+  };
+  for (const double bits : {8.0, 10.0, 16.0, 20.0}) {
+    run(FilterKind::bloom, bits, bits, bits + 0.1);
+  }
+  run(FilterKind::cuckoo, 10, 8, 8.6);
+  run(FilterKind::cuckoo, 12, 12, 12.9);
+  run(FilterKind::cuckoo, 24, 16, 17.1);
+  run(FilterKind::none, 10, 0, 0);
+}
+
+TEST(SstableFilters, APartitionThatBeginsBehindAStretchIsNotDenied) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      SstableShared shared(kCacheBytes);
+      // The first stretch ends with "a": its separator may be the partition's own first bytes.
+      Rows rows;
+      rows["a"] = {.value = "v", .partition_size = 1};
+      rows["b\x02"] = {.value = "v", .partition_size = 1};
+      rows["b\x03"] = {.value = "v", .partition_size = 1};
+      SstableWriter::Options options;
+      options.block_bytes = 1;
+      options.filter.hashes_max = 1;
+      const auto written = co_await write_sstable(runtime, kPath, rows, options);
+      CO_ASSERT_OK(written);
+      EXPECT_EQ(written->filter_block_count, 3u);
+      const auto opened = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(opened);
+      for (const char* partition : {"a", "b"}) {
+        EXPECT_TRUE(
+            (*opened)->may_hold_partition(as_bytes(partition), key_hash(as_bytes(partition))));
+      }
+      EXPECT_FALSE((*opened)->may_hold_partition(as_bytes("c"), key_hash(as_bytes("c"))));
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
+TEST(SstableFilters, HashesMadeToCollideStillGetAFilter) {
+  FilterBuilder builder({.kind = FilterKind::cuckoo});
+  for (int i = 0; i < 100; ++i) builder.add(42);
+  for (std::uint64_t i = 0; i < 100; ++i) builder.add(base::mix64(i));
+  const Bytes encoded = builder.finish();
+  const auto filter = SstableFilter::decode(encoded);
+  ASSERT_TRUE(filter.has_value()) << filter.error().to_string();
+  EXPECT_EQ(filter->hash_count(), 200u);
+  EXPECT_TRUE(filter->may_contain(42));
+  for (std::uint64_t i = 0; i < 100; ++i) EXPECT_TRUE(filter->may_contain(base::mix64(i)));
+  EXPECT_EQ(builder.hash_count(), 0u);
+}
+
+TEST(SstableFilters, NamesReadBack) {
+  for (const auto kind : {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom}) {
+    EXPECT_EQ(filter_kind_named(name_of(kind)), kind);
+  }
+  EXPECT_EQ(filter_kind_named("ribbon"), std::nullopt);
 }
 
 // ---- what a writer refuses

@@ -74,6 +74,7 @@ SstableWriter::Options small_options(Compression compression) {
   options.compression = compression;
   options.block_bytes = 100;
   options.index = {.node_bytes = 1, .upper_node_bytes = 1};
+  options.filter.hashes_max = 24;
   options.write_bytes = 512;
   options.id.emplace().bytes.fill(std::byte{0x5a});
   return options;

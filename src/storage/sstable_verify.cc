@@ -125,6 +125,10 @@ Result<void> Verifier::take_data(BlockHandle handle, const Block& block) {
       if (counted_.key_count == 0) counted_.first_key = Bytes::copy_of(key.bytes);
       seen.first_key = Bytes::copy_of(key.bytes);
     }
+    if (!reader_.may_hold_row(key.bytes, key_hash(key.bytes)) ||
+        !reader_.may_hold_partition(key.partition(), key_hash(key.partition()))) {
+      return Error(Errc::corrupt, "key {} of the block is denied by the filter", i);
+    }
     count_row(key, cursor.value_view());
     if (i + 1 == block.entry_count()) {
       last_key_.clear();

@@ -2,9 +2,9 @@
 //
 // The file is read front to back once, block by block, without the help of its index: every byte
 // belongs to a header, a block or the footer, every checksum fits, every key is above the one
-// before it. On the way the index is checked against what was seen: its nodes follow their children
-// in the file, so a queue of unclaimed blocks a level is all the memory it takes. At the end the
-// counts must be those of the statistics.
+// before it, and no filter denies one. On the way the index is checked against what was seen: its
+// nodes follow their children in the file, so a queue of unclaimed blocks a level is all the memory
+// it takes. At the end the counts must be those of the statistics.
 #pragma once
 
 #include <cstdint>

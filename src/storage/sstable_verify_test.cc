@@ -162,6 +162,23 @@ TEST_F(SstableVerify, FindsASeparatorOnTheWrongSideOfItsKeys) {
   }
 }
 
+TEST_F(SstableVerify, FindsAFilterThatDeniesAKey) {
+  make(some_rows(60), small_options());
+  // A filter of as many keys, none of which is in the file.
+  const auto other_filter = [&](base::MutableByteView payload) {
+    FilterBuilder other(small_options().filter);
+    const auto mine = SstableFilter::decode(payload);
+    ASSERT_TRUE(mine.has_value());
+    for (std::uint64_t i = 0; i < mine->hash_count(); ++i) other.add(base::mix64(i));
+    const Bytes encoded = other.finish();
+    ASSERT_EQ(encoded.size(), payload.size());
+    std::ranges::copy(encoded.view(), payload.begin());
+  };
+  const auto result = after_forging(BlockKind::filter, 0, other_filter);
+  ASSERT_TRUE(result.failed_with(Errc::corrupt));
+  EXPECT_THAT(result.error().context(), HasSubstr("denied by the filter"));
+}
+
 TEST_F(SstableVerify, FindsAHeaderOfAnotherFile) {
   make(some_rows(10), small_options());
   base::Buffer header;

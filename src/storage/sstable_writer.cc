@@ -14,6 +14,13 @@ using base::Error;
 using base::Result;
 using runtime::Task;
 
+namespace {
+
+// Of the buffers that are used again for every block.
+constexpr std::size_t kCapacityKeptMax = std::size_t{1} << 20;
+
+}  // namespace
+
 // ---- creating
 
 Task<Result<std::unique_ptr<SstableWriter>>> SstableWriter::create(runtime::Runtime& runtime,
@@ -161,17 +168,20 @@ void SstableWriter::end_block(std::optional<ByteView> next) {
   block_.finish(payload_);
   const BlockHandle handle = put(BlockKind::data, payload_.view());
   index_.add(separator_.view(), {.handle = handle, .first_ordinal = first_ordinal});
-  if (filter_.full() || (!next.has_value() && filter_.hash_count() > 0)) {
+  // What one huge value needed is given back.
+  if (payload_.capacity() > kCapacityKeptMax) payload_ = base::Buffer();
+  const bool is_last = !next.has_value();
+  const bool may_cut = filter_index_.entry_count() + 1 < Block::kEntriesMax;
+  if (filter_.hash_count() > 0 && (is_last || (filter_.full() && may_cut))) {
     end_filter(separator_.view());
   }
 }
 
 void SstableWriter::end_filter(ByteView separator) {
   statistics_.filter_hash_count += filter_.hash_count();
-  payload_.clear();
-  filter_.finish(payload_);
+  const base::Bytes filter = filter_.finish();
   const IndexEntry entry{
-      .handle = put(BlockKind::filter, payload_.view()),
+      .handle = put(BlockKind::filter, filter),
       .first_ordinal = std::exchange(filter_first_ordinal_, block_first_ordinal_)};
   filter_index_.add(whole_partition(separator), entry.encode(), 0);
   // The rest of an open partition belongs to the next filter, too.
@@ -186,8 +196,9 @@ Task<Result<void>> SstableWriter::write_out() {
   }
   CO_TRY_VOID(co_await file_->append(out_.view(), {.stop = options_.stop}));
   file_size_ += out_.size();
-  // What one huge value needed is given back.
-  if (out_.capacity() > 4 * options_.write_bytes) out_ = base::Buffer();
+  if (out_.capacity() > std::max(4 * options_.write_bytes, kCapacityKeptMax)) {
+    out_ = base::Buffer();
+  }
   out_.clear();
   co_return {};
 }
