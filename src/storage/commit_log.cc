@@ -121,6 +121,12 @@ std::optional<Error> CommitLog::refusal(std::size_t record_size, std::size_t fra
   return Error(Errc::overloaded, "the commit log changes segments");
 }
 
+bool CommitLog::has_room(std::size_t record_size) const {
+  const std::size_t frame_size = record_size + kRecordOverheadMax;
+  return !failure_ && !stopping_ && record_size <= options_.record_size_max &&
+         !memory_full(frame_size) && (record_fits(frame_size) || roll_possible());
+}
+
 Result<LogPosition> CommitLog::stage(TableId table, base::ByteView record) {
   const std::size_t frame_size = record_frame_size(table, record.size());
   if (auto refused = refusal(record.size(), frame_size)) [[unlikely]] {

@@ -158,6 +158,8 @@ class CommitLog final : private LogSegmentSupply::Listener {
   Append append(TableId table, base::ByteView record, runtime::Until until) {
     return {*this, table, record, std::move(until)};
   }
+  // Whether stage() would accept a record of that size now.
+  bool has_room(std::size_t record_size) const;
   // Waits until a record of that size would be accepted, if only memory or a file being made is in
   // its way. Errors: timeout, cancelled; what stage() would say, if that is not about to change.
   runtime::Task<base::Result<void>> room(std::size_t record_size, runtime::Until until);

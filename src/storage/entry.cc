@@ -1,5 +1,8 @@
 #include "storage/entry.h"
 
+#include <utility>
+#include <vector>
+
 #include "causality/codec.h"
 #include "causality/limits.h"
 
@@ -47,6 +50,32 @@ void Entry::absorb(const causality::Delta& delta, causality::Policy policy) {
 void Entry::strip(const causality::Clock& known) {
   row_.strip(known);
   scopes_.strip(known);
+}
+
+void Entry::drop_stable_scopes(causality::Policy policy, const causality::Stability& stable) {
+  causality::drop_stable(scopes_, policy, stable);
+}
+
+void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
+                       const causality::Stability& stable, const causality::PartitionStore& scopes,
+                       base::ByteView clustering) {
+  if (scopes.empty()) {
+    std::vector<std::pair<causality::ColumnId, std::vector<causality::Dot>>> drops;
+    for (const auto& [column, cell] : row_.cells()) {
+      auto dots = causality::droppable(cell, policy, stable);
+      if (!dots.empty()) drops.emplace_back(column, std::move(dots));
+    }
+    for (const auto& [column, dots] : drops) row_.forget(column, dots);
+    row_.strip(known);
+    return;
+  }
+  const auto key = base::Bytes::copy_of(clustering);
+  causality::PartitionStore partition = scopes;
+  for (const auto& [column, cell] : row_.cells()) partition.absorb(key, column, cell);
+  causality::drop_stable(partition, policy, stable);
+  partition.strip(known);
+  const auto at = partition.rows().find(key);
+  row_ = at == partition.rows().end() ? causality::RowStore() : at->second;
 }
 
 void encode(base::Encoder& out, const Entry& entry) {

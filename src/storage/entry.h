@@ -1,8 +1,7 @@
 // Entry: what the engine keeps under one key. A table is a sorted run of entries:
 //
 //   partition ‖ 0                      the partition's range-scoped deletes, if it has any
-//   partition ‖ 1                      its static row
-//   partition ‖ 2 ‖ clustering key     its rows
+//   partition ‖ 1 ‖ clustering key     its rows, a static row under the empty clustering key
 //
 // so that everything of a partition is adjacent, and what holds for all of its rows comes first.
 // The partition's part is prefix-free (no partition's bytes begin another's), or two partitions
@@ -21,10 +20,11 @@
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
+#include "causality/resolve.h"
 
 namespace helenus::storage {
 
-enum class EntryKind : std::uint8_t { scopes = 0, static_row = 1, row = 2 };
+enum class EntryKind : std::uint8_t { scopes = 0, row = 1 };
 
 // An entry's key, taken apart.
 struct EntryKey {
@@ -49,8 +49,16 @@ class Entry {
   void absorb(const Entry& other);
   // Merges what a delta says. Requires: the delta is of this key alone, a row's changes or scopes.
   void absorb(const causality::Delta& delta, causality::Policy policy);
-  // See causality::CellStore::strip, and holds_all_at_freeze for when it is allowed.
+  // See causality::CellStore::strip, and merge_writer.h for when it is allowed.
   void strip(const causality::Clock& known);
+  // Drops the stable versions of a scopes entry. Requires: every row of the partition that they may
+  // defeat is settled by the same knowledge.
+  void drop_stable_scopes(causality::Policy policy, const causality::Stability& stable);
+  // Drops what is stable in a row's entry and strips the rest, beside the partition's scopes as
+  // they were before they were settled. See merge_writer.h for when it is allowed.
+  void settle_row(causality::Policy policy, const causality::Clock& known,
+                  const causality::Stability& stable, const causality::PartitionStore& scopes,
+                  base::ByteView clustering);
 
   friend bool operator==(const Entry&, const Entry&) = default;
   friend void encode(base::Encoder& out, const Entry& entry);

@@ -34,6 +34,7 @@ class MemtableSource final : public EntrySource {
     return {.bytes = cursor_.key(),
             .partition_size = static_cast<std::uint16_t>(cursor_.partition_size())};
   }
+  std::uint64_t sequence() const override { return memtable_->sequence_of(cursor_.key()); }
   base::Result<void> absorb_into(Entry& entry) const override {
     entry.absorb(cursor_.entry());
     return {};

@@ -32,6 +32,9 @@ class EntrySource {
   virtual bool valid() const = 0;
   // Both require valid(). The key lives until the source moves.
   virtual RowKey key() const = 0;
+  // The newest write among what it has under the key, as memtables number them; zero for what is
+  // durable for sure.
+  virtual std::uint64_t sequence() const { return 0; }
   // Merges what the source has under the key into `entry`.
   // Errors: corrupt, unsupported, naming where the bytes came from.
   virtual base::Result<void> absorb_into(Entry& entry) const = 0;

@@ -21,8 +21,9 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kChecksumSize = 4;
 // The least a record of each kind can take.
 constexpr std::size_t kSstableSizeMin = 8;
-constexpr std::size_t kTableSizeMin = 3;
-constexpr std::size_t kTabletSizeMin = 4;
+constexpr std::size_t kTableSizeMin = 6;
+constexpr std::size_t kTabletSizeMin = 6;
+constexpr std::size_t kPositionSizeMin = 4;
 
 void put_sstable(Encoder& out, const SstableRecord& file) {
   out.varint(file.number.value());
@@ -52,11 +53,52 @@ SstableRecord get_sstable(Decoder& in) {
   return file;
 }
 
-TableRecord get_table(Decoder& in) {
-  TableRecord table;
+void put_flushed(Encoder& out, const FlushedLog& flushed) {
+  out.varint(flushed.incarnation());
+  out.varint(flushed.positions().size());
+  for (const auto& [core, position] : flushed.positions()) {
+    out.varint(core);
+    out.varint(position.segment.incarnation);
+    out.varint(position.segment.sequence);
+    out.varint(position.offset);
+  }
+}
+
+std::uint32_t get_u32(Decoder& in) {
+  const std::uint64_t value = in.varint();
+  if (value > UINT32_MAX) in.fail("a number is too large");
+  return static_cast<std::uint32_t>(value);
+}
+
+FlushedLog get_flushed(Decoder& in) {
+  FlushedLog flushed;
+  flushed.add_before(get_u32(in));
+  for (std::size_t left = in.count(kPositionSizeMin); left > 0 && in.ok(); --left) {
+    const std::uint32_t core = get_u32(in);
+    const std::uint32_t incarnation = get_u32(in);
+    const std::uint32_t sequence = get_u32(in);
+    const LogPosition position{{incarnation, sequence}, in.varint()};
+    const auto& before = flushed.positions();
+    if (!before.empty() && before.rbegin()->first >= core) in.fail("cores are out of order");
+    if (incarnation < flushed.incarnation()) in.fail("a position is not ahead of its table");
+    flushed.add(core, position);
+  }
+  return flushed;
+}
+
+TableOptions get_options(Decoder& in) {
   const std::uint8_t policy = in.u8();
   if (policy > static_cast<std::uint8_t>(causality::Policy::counter)) in.fail("unknown policy");
-  table.policy = static_cast<causality::Policy>(policy);
+  const std::uint8_t compression = in.u8();
+  if (compression > static_cast<std::uint8_t>(Compression::zstd)) in.fail("unknown compression");
+  return {.policy = static_cast<causality::Policy>(policy),
+          .compression = static_cast<Compression>(compression)};
+}
+
+TableRecord get_table(Decoder& in) {
+  TableRecord table;
+  table.options = get_options(in);
+  table.flushed = get_flushed(in);
   for (std::size_t left = in.count(kSstableSizeMin); left > 0 && in.ok(); --left) {
     SstableRecord file = get_sstable(in);
     if (!table.sstables.empty() && file.number <= table.sstables.back().number) {
@@ -67,16 +109,28 @@ TableRecord get_table(Decoder& in) {
   return table;
 }
 
+void put_tablet(Encoder& out, const TabletRecord& tablet) {
+  out.prefixed(tablet.range.from);
+  out.u8(tablet.range.to ? 1 : 0);
+  if (tablet.range.to) out.prefixed(*tablet.range.to);
+  out.varint(tablet.actor.node.value());
+  out.varint(tablet.actor.incarnation.value());
+  out.prefixed(causality::encoded(tablet.clock));
+}
+
 Result<TabletRecord> get_tablet(Decoder& in) {
-  const std::uint64_t node = in.varint();
-  const std::uint64_t incarnation = in.varint();
-  if (node > UINT32_MAX || incarnation > UINT32_MAX) in.fail("an actor is out of range");
+  TabletRecord tablet;
+  tablet.range.from = Bytes::copy_of(in.prefixed());
+  const std::uint8_t bounded = in.u8();
+  if (bounded > 1) in.fail("a range is neither bounded nor not");
+  if (bounded == 1) tablet.range.to = Bytes::copy_of(in.prefixed());
+  if (tablet.range.to && *tablet.range.to <= tablet.range.from) in.fail("a range is empty");
+  const std::uint32_t node = get_u32(in);
+  tablet.actor = causality::actor_of(node, get_u32(in));
   const base::ByteView encoded = in.prefixed();
   TRY_VOID(in.status());
-  TRY(auto clock, causality::decode_clock(Bytes::copy_of(encoded)));
-  return TabletRecord{.actor = causality::actor_of(static_cast<std::uint32_t>(node),
-                                                   static_cast<std::uint32_t>(incarnation)),
-                      .clock = std::move(clock)};
+  TRY(tablet.clock, causality::decode_clock(Bytes::copy_of(encoded)));
+  return tablet;
 }
 
 // The file without its frame: checked magic, version and checksum.
@@ -100,6 +154,24 @@ Result<base::ByteView> body_of(base::ByteView bytes) {
 
 }  // namespace
 
+bool FlushedLog::contains(std::uint32_t core, LogPosition position) const {
+  if (position.segment.incarnation < incarnation_) return true;
+  const auto at = positions_.find(core);
+  return at != positions_.end() && position < at->second;
+}
+
+void FlushedLog::add_before(std::uint32_t incarnation) {
+  if (incarnation <= incarnation_) return;
+  incarnation_ = incarnation;
+  absl::erase_if(positions_,
+                 [&](const auto& entry) { return entry.second.segment.incarnation < incarnation; });
+}
+
+void FlushedLog::add(std::uint32_t core, LogPosition position) {
+  if (contains(core, position)) return;
+  positions_[core] = position;
+}
+
 Bytes encode(const ManifestState& state) {
   base::Buffer buffer;
   Encoder out(buffer);
@@ -110,16 +182,16 @@ Bytes encode(const ManifestState& state) {
   out.varint(state.tables.size());
   for (const auto& [id, table] : state.tables) {
     out.varint(id.value());
-    out.u8(static_cast<std::uint8_t>(table.policy));
+    out.u8(static_cast<std::uint8_t>(table.options.policy));
+    out.u8(static_cast<std::uint8_t>(table.options.compression));
+    put_flushed(out, table.flushed);
     out.varint(table.sstables.size());
     for (const SstableRecord& file : table.sstables) put_sstable(out, file);
   }
   out.varint(state.tablets.size());
   for (const auto& [id, tablet] : state.tablets) {
     out.varint(id.value());
-    out.varint(tablet.actor.node.value());
-    out.varint(tablet.actor.incarnation.value());
-    out.prefixed(causality::encoded(tablet.clock));
+    put_tablet(out, tablet);
   }
   out.u32_le(base::crc32c(buffer.view()));
   return std::move(buffer).freeze();
@@ -132,7 +204,7 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
   state.next_file = FileNumber{in.varint()};
   state.next_freeze = FreezeNumber{in.varint()};
   for (std::size_t left = in.count(kTableSizeMin); left > 0 && in.ok(); --left) {
-    const ManifestTableId id{in.varint()};
+    const TableId id{in.varint()};
     const bool ascending = state.tables.empty() || state.tables.rbegin()->first < id;
     if (!ascending) in.fail("tables are out of order");
     state.tables.emplace_hint(state.tables.end(), id, get_table(in));

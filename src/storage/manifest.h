@@ -1,4 +1,4 @@
-// Manifest: which files make up the tables of one core, and what must be remembered with them.
+// Manifest: which files make up the tables of one shard, and what must be remembered with them.
 //
 // One small file, replaced whole at every change (docs/formats/manifest.md): written beside the
 // old one, synced, renamed, the folder synced. So after any crash it is the old manifest or the
@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@
 #include "causality/delta.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "storage/block_codec.h"
+#include "storage/log_position.h"
+#include "storage/table_id.h"
 
 namespace helenus::storage {
 
@@ -32,8 +36,6 @@ using FileNumber = base::Strong<struct FileNumberTag, std::uint64_t>;
 using TabletId = base::Strong<struct TabletIdTag, std::uint64_t>;
 // Which freeze of a memtable: a later one has a larger number.
 using FreezeNumber = base::Strong<struct FreezeNumberTag, std::uint64_t>;
-// Defined with the commit log; the manifest only carries it.
-using ManifestTableId = base::Strong<struct TableIdTag, std::uint64_t>;
 
 // One sstable.
 struct SstableRecord {
@@ -44,20 +46,60 @@ struct SstableRecord {
   // The memtables whose fragments it holds were frozen from the first to the last of these.
   FreezeNumber freeze_first;
   FreezeNumber freeze_last;
-  base::Bytes key_first;
-  base::Bytes key_last;
+  base::Bytes key_first = {};
+  base::Bytes key_last = {};
   friend bool operator==(const SstableRecord&, const SstableRecord&) = default;
 };
 
-struct TableRecord {
+// Fixed when a table is made.
+struct TableOptions {
   causality::Policy policy = causality::Policy::lww;
+  Compression compression = Compression::lz4;
+  friend bool operator==(const TableOptions&, const TableOptions&) = default;
+};
+
+// How much of the commit logs a table has in its files. Records before that are not replayed: what
+// was dropped since as stable would come back with them.
+class FlushedLog {
+ public:
+  bool contains(std::uint32_t core, LogPosition position) const;
+  // Everything of earlier incarnations than this one.
+  void add_before(std::uint32_t incarnation);
+  // Everything of that core's log before that position.
+  void add(std::uint32_t core, LogPosition position);
+
+  std::uint32_t incarnation() const { return incarnation_; }
+  const absl::btree_map<std::uint32_t, LogPosition>& positions() const { return positions_; }
+  friend bool operator==(const FlushedLog&, const FlushedLog&) = default;
+
+ private:
+  std::uint32_t incarnation_ = 0;
+  absl::btree_map<std::uint32_t, LogPosition> positions_;  // by core, of later incarnations
+};
+
+struct TableRecord {
+  TableOptions options = {};
+  FlushedLog flushed = {};
   // Ascending by number.
   std::vector<SstableRecord> sstables;
   friend bool operator==(const TableRecord&, const TableRecord&) = default;
 };
 
-// A tablet replica: under whose name it mints, and what it has seen that no longer is in the log.
+// The partitions whose keys are at or above `from` and below `to`; an absent end is none. No
+// partition's key is a proper prefix of a bound.
+struct KeyRange {
+  base::Bytes from;
+  std::optional<base::Bytes> to;
+  bool contains(base::ByteView key) const {
+    return base::compare(key, from) >= 0 && (!to || base::compare(key, *to) < 0);
+  }
+  friend bool operator==(const KeyRange&, const KeyRange&) = default;
+};
+
+// A tablet replica: its part of the key space, under whose name it mints, and what it has seen that
+// no longer is in the log.
 struct TabletRecord {
+  KeyRange range;
   causality::ActorId actor;
   causality::Clock clock;
   friend bool operator==(const TabletRecord&, const TabletRecord&) = default;
@@ -66,7 +108,7 @@ struct TabletRecord {
 struct ManifestState {
   FileNumber next_file{1};
   FreezeNumber next_freeze{1};
-  absl::btree_map<ManifestTableId, TableRecord> tables;
+  absl::btree_map<TableId, TableRecord> tables;
   absl::btree_map<TabletId, TabletRecord> tablets;
   friend bool operator==(const ManifestState&, const ManifestState&) = default;
 };

@@ -24,14 +24,23 @@ ManifestState some_state() {
   ManifestState state;
   state.next_file = FileNumber{300};
   state.next_freeze = FreezeNumber{400};
-  state.tables[ManifestTableId{7}] = {.policy = causality::Policy::siblings,
-                                      .sstables = {file_numbered(1), file_numbered(299)}};
-  state.tables[ManifestTableId{9}] = {};
-  TabletRecord tablet{.actor = causality::actor_of(3, 1), .clock = {}};
+  FlushedLog flushed;
+  flushed.add_before(3);
+  flushed.add(0, {{3, 1}, 4096});
+  flushed.add(5, {{4, 9}, 512});
+  state.tables[TableId{7}] = {.options = {.policy = causality::Policy::siblings},
+                              .flushed = flushed,
+                              .sstables = {file_numbered(1), file_numbered(299)}};
+  state.tables[TableId{9}] = {};
+  TabletRecord tablet{.range = {.from = {}, .to = base::Bytes::copy_of("k")},
+                      .actor = causality::actor_of(3, 1),
+                      .clock = {}};
   tablet.clock.add(causality::DotRange{causality::actor_of(3, 1), 1, 70000});
   tablet.clock.add(causality::Dot{causality::actor_of(4, 2), 9});
   state.tablets[TabletId{0}] = tablet;
-  state.tablets[TabletId{255}] = {.actor = causality::actor_of(3, 2), .clock = {}};
+  state.tablets[TabletId{255}] = {.range = {.from = base::Bytes::copy_of("k"), .to = {}},
+                                  .actor = causality::actor_of(3, 2),
+                                  .clock = {}};
   return state;
 }
 
@@ -76,12 +85,11 @@ TEST(Manifest, NumbersNotGivenYetAreRefusedThoughTheChecksumHolds) {
 
 TEST(Manifest, FilesOutOfOrderAreRefusedThoughTheChecksumHolds) {
   ManifestState state = some_state();
-  std::swap(state.tables[ManifestTableId{7}].sstables[0],
-            state.tables[ManifestTableId{7}].sstables[1]);
+  std::swap(state.tables[TableId{7}].sstables[0], state.tables[TableId{7}].sstables[1]);
   EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
   state = some_state();
-  std::swap(state.tables[ManifestTableId{7}].sstables[0].key_first,
-            state.tables[ManifestTableId{7}].sstables[0].key_last);
+  std::swap(state.tables[TableId{7}].sstables[0].key_first,
+            state.tables[TableId{7}].sstables[0].key_last);
   EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
 }
 

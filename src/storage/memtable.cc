@@ -23,16 +23,17 @@ causality::Delta restricted_to(const causality::Delta& delta,
 }  // namespace
 
 void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
-                     base::ByteView encoded) {
+                     base::ByteView encoded, std::uint64_t sequence) {
   ASSERT(!frozen_);
+  if (!delta.scopes.empty()) has_scopes_ = true;
   const std::span<const causality::CellChange> cells = delta.cells;
   const bool one_row = !cells.empty() && cells.front().row == cells.back().row;
   if (one_row && delta.scopes.empty()) {
-    add({partition, EntryKind::row, cells.front().row}, Form::delta, encoded);
+    add({partition, EntryKind::row, cells.front().row}, encoded, sequence);
     return;
   }
   if (cells.empty()) {
-    add({partition, EntryKind::scopes, {}}, Form::delta, encoded);
+    add({partition, EntryKind::scopes, {}}, encoded, sequence);
     return;
   }
   for (auto first = cells.begin(); first != cells.end();) {
@@ -40,13 +41,13 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
       return change.row != first->row;
     });
     const base::Bytes part = causality::encoded(restricted_to(delta, {first, last}));
-    add({partition, EntryKind::row, first->row}, Form::delta, part);
+    add({partition, EntryKind::row, first->row}, part, sequence);
     first = last;
   }
   if (!delta.scopes.empty()) {
     causality::Delta part = restricted_to(delta, {});
     part.scopes = delta.scopes;
-    add({partition, EntryKind::scopes, {}}, Form::delta, causality::encoded(part));
+    add({partition, EntryKind::scopes, {}}, causality::encoded(part), sequence);
   }
 }
 
@@ -55,7 +56,12 @@ Entry Memtable::find(base::ByteView key) const {
   return at == keys_.end() ? Entry() : merge(at->second);
 }
 
-void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded) {
+std::uint64_t Memtable::sequence_of(base::ByteView key) const {
+  const auto at = keys_.find(base::as_text(key));
+  return at == keys_.end() ? 0 : at->second.sequence;
+}
+
+void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence) {
   const std::string bytes = encode_key(key);
   auto at = keys_.lower_bound(bytes);
   if (at == keys_.end() || at->first != bytes) {
@@ -64,7 +70,8 @@ void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded) {
                            Chain{.partition = static_cast<std::uint32_t>(key.partition.size())}});
   }
   Chain& chain = at->second;
-  push(chain, form, encoded);
+  push(chain, Form::delta, encoded);
+  chain.sequence = sequence;
   if (chain.length <= kFragmentsPerKeyMax) return;
   base::Buffer merged;
   base::Encoder out(merged);

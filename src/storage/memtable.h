@@ -35,11 +35,15 @@ class Memtable {
 
   // Adds what a delta says of a partition. `encoded` is the delta's encoding, which the caller has
   // at hand from the commit log. Requires: not frozen; the caller has checked the delta's dot
-  // against the clock (a second apply changes nothing a reader sees, but takes memory).
-  void apply(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded);
+  // against the clock (a second apply changes nothing a reader sees, but takes memory); sequence
+  // numbers only grow.
+  void apply(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
+             std::uint64_t sequence);
 
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
+  // The sequence number of the newest fragment of a key; zero when there is none.
+  std::uint64_t sequence_of(base::ByteView key) const;
 
   // No write comes after this.
   void freeze() { frozen_ = true; }
@@ -47,6 +51,8 @@ class Memtable {
 
   bool empty() const { return keys_.empty(); }
   std::size_t key_count() const { return keys_.size(); }
+  // Whether some partition has range-scoped deletes here.
+  bool has_scopes() const { return has_scopes_; }
   // What it takes of memory, the tree's nodes estimated.
   std::size_t memory_bytes() const {
     return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey;
@@ -80,7 +86,7 @@ class Memtable {
   };
 
  private:
-  static constexpr std::size_t kTreeBytesPerKey = 48;
+  static constexpr std::size_t kTreeBytesPerKey = 60;
 
   enum class Form : std::uint8_t { delta, merged };
   // One encoded fragment; the bytes lie behind it.
@@ -94,15 +100,17 @@ class Memtable {
     const Fragment* newest = nullptr;
     std::uint32_t length = 0;
     std::uint32_t partition = 0;  // the size of the key's partition part
+    std::uint64_t sequence = 0;   // of the newest
   };
   using Keys = absl::btree_map<std::string_view, Chain>;
 
-  void add(const EntryKey& key, Form form, base::ByteView encoded);
+  void add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence);
   void push(Chain& chain, Form form, base::ByteView encoded);
   Entry merge(const Chain& chain) const;
 
   const causality::Policy policy_;
   bool frozen_ = false;
+  bool has_scopes_ = false;
   Arena arena_;
   Keys keys_;
 };

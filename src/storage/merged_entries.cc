@@ -1,11 +1,18 @@
 #include "storage/merged_entries.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 namespace helenus::storage {
 
 using base::Result;
+
+std::uint64_t MergedEntries::sequence() const {
+  std::uint64_t newest = 0;
+  for (const std::size_t index : here_) newest = std::max(newest, sources_[index]->sequence());
+  return newest;
+}
 
 Result<void> MergedEntries::absorb_into(Entry& entry) const {
   for (const std::size_t index : here_) TRY_VOID(sources_[index]->absorb_into(entry));

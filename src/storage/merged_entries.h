@@ -26,6 +26,7 @@ class MergedEntries final : public EntrySource {
 
   bool valid() const override { return !here_.empty(); }
   RowKey key() const override { return sources_[here_.front()]->key(); }
+  std::uint64_t sequence() const override;
   base::Result<void> absorb_into(Entry& entry) const override;
 
   // The sources that have the key, ascending. Requires: valid().

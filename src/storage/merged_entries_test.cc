@@ -55,7 +55,7 @@ Scene any_scene() {
     delta.scopes.clear();
     delta.cells.resize(1);
     Memtable& memtable = *scene.memtables[*rc::gen::inRange<std::size_t>(0, count)];
-    memtable.apply(base::as_bytes("p"), delta, causality::encoded(delta));
+    memtable.apply(base::as_bytes("p"), delta, causality::encoded(delta), 1);
     scene.model[key_of_row(std::string(delta.cells.front().row.text()))].absorb(delta, Policy::lww);
   }
   return scene;

@@ -1,0 +1,404 @@
+#include "storage/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/sleep.h"
+
+namespace helenus::storage {
+
+using base::ByteView;
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+using runtime::Until;
+
+Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
+    : runtime_(runtime),
+      options_(std::move(options)),
+      log_lines_(runtime.logger("storage.engine")),
+      sstables_(options_.block_cache_bytes),
+      compaction_rate_(runtime, options_.compaction_bytes_per_second, stop_.token()),
+      flush_work_(runtime),
+      compaction_work_(runtime),
+      room_changed_(runtime),
+      files_changed_(runtime),
+      gate_(runtime),
+      tasks_(runtime) {}
+
+Engine::~Engine() {
+  ASSERT(tasks_.empty() || runtime_.executor.halted(), "an engine is stopped before it goes");
+}
+
+Task<Result<void>> Engine::stop() {
+  stop_.request_stop();
+  wake_everybody();
+  co_await gate_.close();
+  co_await tasks_.join();
+  Result<void> stopped;
+  if (log_ != nullptr) stopped = co_await log_->stop();
+  if (log_directory_ != nullptr) {
+    auto closed = co_await log_directory_->close();
+    if (stopped && !closed) stopped = std::move(closed);
+  }
+  locks_.clear();
+  co_return stopped;
+}
+
+// ---- Tables and tablets ----
+
+Result<Engine::Place> Engine::find(TableId table, TabletId tablet) {
+  Place place{.shard = shards_[shard_index(tablet)].get()};
+  place.table = place.shard->table(table);
+  if (place.table == nullptr) return Error(Errc::not_found, "table {}", table);
+  place.tablet = place.shard->tablet(tablet);
+  if (place.tablet == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  return place;
+}
+
+Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(check_writable());
+  if (table.value() > kTableIdMax) co_return Error(Errc::invalid_argument, "table {}", table);
+  for (const auto& shard : shards_) {
+    if (shard->table(table) != nullptr) co_return Error(Errc::already_exists, "table {}", table);
+  }
+  for (const auto& shard : shards_) {
+    CO_TRY_VOID(co_await install_until_done(
+        *shard, [=](ManifestState& state) { state.tables[table].options = options; }));
+  }
+  for (const auto& shard : shards_) {
+    if (shard->table(table) == nullptr) shard->add_table(table, options);
+  }
+  co_return {};
+}
+
+Task<Result<void>> Engine::drop_table(TableId table) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(check_writable());
+  bool found = false;
+  for (const auto& shard : shards_) {
+    const auto at = shard->tables().find(table);
+    if (at == shard->tables().end()) continue;
+    found = true;
+    const std::shared_ptr<TableStore> store = at->second;
+    store->set_dropped();
+    shard->remove_table(table);
+    memtable_bytes_ -= store->active().memory_bytes();
+    for (const FrozenMemtable& frozen : store->frozen()) memtable_bytes_ -= frozen.bytes;
+    CO_TRY_VOID(co_await install_until_done(
+        *shard, [=](ManifestState& state) { state.tables.erase(table); }));
+    log_->forget_table(store->stream());
+    co_await shard->remove_files(store->sstables());
+  }
+  wake_everybody();
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
+  co_return {};
+}
+
+Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
+                                         causality::ActorId actor) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(check_writable());
+  Shard& shard = *shards_[shard_index(tablet)];
+  if (shard.tablet(tablet) != nullptr) co_return Error(Errc::already_exists, "tablet {}", tablet);
+  for (const auto& [id, other] : shard.tablets()) {
+    const bool before = other->range.to && *other->range.to <= range.from;
+    const bool behind = range.to && *range.to <= other->range.from;
+    if (!before && !behind) {
+      co_return Error(Errc::invalid_argument, "tablet {} overlaps tablet {}", tablet, id);
+    }
+  }
+  const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
+  CO_TRY_VOID(co_await install_until_done(
+      shard, [=](ManifestState& state) { state.tablets.emplace(tablet, record); }));
+  if (shard.tablet(tablet) == nullptr) shard.add_tablet(tablet, record);
+  co_return {};
+}
+
+std::vector<TabletId> Engine::tablets_in_doubt() const {
+  std::vector<TabletId> doubtful;
+  for (const auto& shard : shards_) {
+    for (const auto& [id, tablet] : shard->tablets()) {
+      if (tablet->in_doubt) doubtful.push_back(id);
+    }
+  }
+  return doubtful;
+}
+
+Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(check_writable());
+  Shard& shard = *shards_[shard_index(tablet)];
+  Tablet* replica = shard.tablet(tablet);
+  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  if (actor == replica->actor || replica->clock.max_of(actor) > 0 ||
+      replica->clock.is_closed(actor)) {
+    co_return Error(Errc::invalid_argument, "actor {} has been used before", actor);
+  }
+  CO_TRY_VOID(co_await install_until_done(
+      shard, [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
+  replica->actor = actor;
+  if (!std::exchange(replica->in_doubt, false)) co_return {};
+  if (--tablets_in_doubt_ == 0) CO_TRY_VOID(co_await log_directory_->settle());
+  co_return {};
+}
+
+void Engine::set_watermarks(TabletId tablet,
+                            std::vector<std::optional<causality::Watermark>> watermarks) {
+  Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  if (replica != nullptr) replica->watermarks = std::move(watermarks);
+}
+
+Result<causality::Clock> Engine::durable_clock(TabletId tablet) {
+  const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  advance_durable();
+  return replica->durable;
+}
+
+// ---- Writing ----
+
+Result<void> Engine::check_writable() const {
+  if (failure_) return *failure_;
+  if (gate_.closed()) return Error(Errc::closed, "the engine has stopped");
+  return {};
+}
+
+bool Engine::must_wait(const TableStore& table) const {
+  return memtable_bytes_ >= options_.memtable_bytes_max ||
+         table.sstables().size() >= options_.sstables_max;
+}
+
+MaybeTask<Result<void>> Engine::admit(TableId table, TabletId tablet, std::size_t bytes,
+                                      const Until& until) {
+  if (auto writable = check_writable(); !writable) return writable;
+  if (trouble_) return Result<void>(*trouble_);
+  const auto place = find(table, tablet);
+  if (!place) return Result<void>(place.error());
+  if (!must_wait(*place->table) && log_->has_room(bytes) &&
+      place->table->sstables().size() <= options_.sstables_slow) {
+    return Result<void>();
+  }
+  return admit_waiting(table, tablet, bytes, until);
+}
+
+Task<Result<void>> Engine::admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
+                                         Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  ++statistics_.writes_delayed;
+  CO_TRY(const auto place, find(table, tablet));
+  const std::size_t files = place.table->sstables().size();
+  if (files > options_.sstables_slow && files < options_.sstables_max) {
+    // The nearer to the limit, the slower: up to ten milliseconds a write.
+    const auto over = static_cast<std::int64_t>(files - options_.sstables_slow);
+    const auto span = static_cast<std::int64_t>(options_.sstables_max - options_.sstables_slow);
+    CO_TRY_VOID(co_await runtime::sleep_for(
+        runtime_, std::chrono::microseconds(10'000 * over / span), until.stop));
+  }
+  while (true) {
+    CO_TRY_VOID(check_writable());
+    if (trouble_) co_return *trouble_;
+    CO_TRY(const auto now, find(table, tablet));
+    if (must_wait(*now.table)) {
+      CO_TRY_VOID(co_await room_changed_.wait(until));
+    } else if (!log_->has_room(bytes)) {
+      CO_TRY_VOID(co_await log_->room(bytes, until));
+    } else {
+      co_return {};
+    }
+  }
+}
+
+Result<Engine::Place> Engine::find_for_write(TableId table, TabletId tablet, ByteView partition) {
+  TRY_VOID(check_writable());
+  TRY(const auto place, find(table, tablet));
+  if (partition.empty()) return Error(Errc::invalid_argument, "the partition key is empty");
+  if (!place.tablet->range.contains(partition)) {
+    return Error(Errc::invalid_argument, "the partition key is not of tablet {}", tablet);
+  }
+  return place;
+}
+
+namespace {
+
+// What the record of a mutation takes, about: what it holds, and something for its context.
+std::size_t size_estimate(ByteView partition, const causality::Mutation& mutation) {
+  constexpr std::size_t kContextBytes = 256;
+  std::size_t bytes = kContextBytes + partition.size();
+  for (const causality::CellChange& cell : mutation.cells) {
+    bytes += cell.row.size() + cell.value.size() + 16;
+  }
+  return bytes;
+}
+
+Result<void> check_key_sizes(ByteView partition, std::span<const causality::CellChange> cells) {
+  std::size_t row_size = 0;
+  for (const causality::CellChange& cell : cells) row_size = std::max(row_size, cell.row.size());
+  if (partition.size() + 1 + row_size > kRowKeySizeMax) {
+    return Error(Errc::invalid_argument, "a key of {} bytes, of at most {}",
+                 partition.size() + 1 + row_size, kRowKeySizeMax);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
+                             causality::Mutation mutation, causality::Epoch epoch) {
+  TRY(const auto place, find_for_write(table, tablet, partition));
+  TRY_VOID(check_key_sizes(partition, mutation.cells));
+  if (place.tablet->in_doubt) {
+    return Error(Errc::unavailable, "tablet {} may have lost writes and has no new actor yet",
+                 tablet);
+  }
+  TRY(auto delta, causality::mint(place.tablet->clock, place.tablet->actor, epoch,
+                                  place.table->options().policy, std::move(mutation),
+                                  causality::kTimestampMin));
+  auto position = append(place, partition, delta);
+  if (!position) {
+    // The dot has left no trace: it is the next one again.
+    place.tablet->clock.remove(delta.dot);
+    return std::move(position).error();
+  }
+  return Staged{.delta = std::move(delta), .position = *position};
+}
+
+Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
+                             causality::Delta delta) {
+  TRY(const auto place, find_for_write(table, tablet, partition));
+  TRY_VOID(check_key_sizes(partition, delta.cells));
+  if (delta.dot.actor == place.tablet->actor && !place.tablet->clock.contains(delta.dot)) {
+    return Error(Errc::invalid_argument, "dot {} is of this replica, which has not minted it",
+                 delta.dot);
+  }
+  if (place.tablet->clock.contains(delta.dot)) {
+    ++statistics_.writes_repeated;
+    return Staged{.delta = std::move(delta),
+                  .position = last_position_,
+                  .applied = causality::Applied::before};
+  }
+  TRY(const auto position, append(place, partition, delta));
+  return Staged{.delta = std::move(delta), .position = position};
+}
+
+// Logs and applies, without a suspension in between: store, then log, then clock, and only then may
+// the memtable be frozen, since the clocks at its freeze must have every dot in it.
+Result<LogPosition> Engine::append(const Place& place, ByteView partition,
+                                   const causality::Delta& delta) {
+  record_.clear();
+  const std::size_t delta_offset = encode_mutation(place.tablet->id, partition, delta, record_);
+  TRY(const auto position, log_->stage(place.table->stream(), record_.view()));
+  const std::uint64_t sequence = ++last_sequence_;
+  Memtable& memtable = place.table->active();
+  const std::size_t bytes_before = memtable.memory_bytes();
+  memtable.apply(partition, delta, record_.view().subspan(delta_offset), sequence);
+  memtable_bytes_ += memtable.memory_bytes() - bytes_before;
+  place.tablet->clock.add(delta.dot);
+  advance_durable();
+  pending_.push_back(
+      {.sequence = sequence, .position = position, .tablet = place.tablet, .dot = delta.dot});
+  last_position_ = position;
+  ++statistics_.writes;
+  statistics_.write_bytes += record_.size();
+  freeze_if_due(place);
+  return position;
+}
+
+void Engine::advance_durable() {
+  const LogPosition durable = log_->durable_position();
+  while (!pending_.empty() && pending_.front().position < durable) {
+    const Pending& oldest = pending_.front();
+    oldest.tablet->durable.add(oldest.dot);
+    durable_sequence_ = oldest.sequence;
+    pending_.pop_front();
+  }
+}
+
+Task<Result<causality::Delta>> Engine::write(TableId table, TabletId tablet, base::Bytes partition,
+                                             causality::Mutation mutation, causality::Epoch epoch,
+                                             Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(co_await admit(table, tablet, size_estimate(partition, mutation), until));
+  CO_TRY(auto staged, stage(table, tablet, partition, std::move(mutation), epoch));
+  CO_TRY_VOID(co_await log_->durable(*staged.position, until));
+  co_return std::move(staged.delta);
+}
+
+Task<Result<void>> Engine::durable(std::optional<LogPosition> position, Until until) {
+  if (!position) co_return {};
+  co_return co_await log_->durable(*position, std::move(until));
+}
+
+// ---- Reading ----
+
+Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Bytes partition,
+                                       base::Bytes row, Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY(const auto place, find(table, tablet));
+  advance_durable();
+  // The view and the clock are of one moment (S4).
+  const TableView view = place.table->view();
+  RowRead read{.partition = {}, .clock = place.tablet->durable};
+  ReadTrace trace;
+  Entry scopes;
+  if (view.may_have_scopes()) {
+    const std::string key = encode_key({partition, EntryKind::scopes, {}});
+    CO_TRY(scopes, co_await view.find(base::as_bytes(key), until, trace));
+  }
+  const std::string key = encode_key({partition, EntryKind::row, row});
+  CO_TRY(const auto entry, co_await view.find(base::as_bytes(key), until, trace));
+  read.partition = assemble_row(row, entry, scopes);
+  ++statistics_.reads;
+  if (trace.memtables_with_key > 0) ++statistics_.reads_from_memtables;
+  if (trace.sstables_with_key > 0) ++statistics_.reads_from_sstables;
+  if (entry.empty()) ++statistics_.reads_found_nothing;
+  statistics_.blocks_per_read.record(trace.blocks_read);
+  statistics_.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
+  if (trace.sequence > durable_sequence_) CO_TRY_VOID(co_await settle(trace, until));
+  co_return read;
+}
+
+Result<std::unique_ptr<TableCursor>> Engine::cursor(TableId table, TabletId tablet,
+                                                    SstableCursorOptions options) {
+  TRY(auto pass, gate_.enter());
+  TRY(const auto place, find(table, tablet));
+  advance_durable();
+  return std::make_unique<TableCursor>(std::move(pass), place.table->view(), place.tablet->range,
+                                       place.tablet->durable, std::move(options));
+}
+
+Task<Result<void>> Engine::settle(const ReadTrace& trace, Until until) {
+  const std::uint64_t sequence = trace.sequence;
+  advance_durable();
+  if (sequence <= durable_sequence_) co_return {};
+  ASSERT(!pending_.empty() && pending_.front().sequence <= sequence);
+  const LogPosition position = pending_[sequence - pending_.front().sequence].position;
+  ++statistics_.reads_waited_for_log;
+  co_return co_await log_->durable(position, std::move(until));
+}
+
+EngineStatistics Engine::statistics() const {
+  EngineStatistics now = statistics_;
+  now.memtable_bytes = memtable_bytes_;
+  now.memtables_waiting = flush_queue_.size();
+  for (const auto& shard : shards_) {
+    for (const auto& [id, table] : shard->tables()) {
+      now.sstables += table->sstables().size();
+      for (const auto& sstable : table->sstables()) {
+        now.sstable_bytes += sstable->record.bytes;
+        now.sstable_resident_bytes += sstable->reader->resident_bytes();
+      }
+      now.compaction_backlog_bytes +=
+          compaction_backlog_bytes(table->compaction_candidates(), options_.compaction);
+    }
+  }
+  now.compactions_running = compactions_running_;
+  now.sstable_counters = sstables_.counters;
+  now.cache_counters = sstables_.cache.counters();
+  now.log_usage = log_->usage();
+  return now;
+}
+
+}  // namespace helenus::storage

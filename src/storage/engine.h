@@ -1,0 +1,268 @@
+// Engine: the tables that one core keeps, on its disks.
+//
+//   auto engine = co_await Engine::open(runtime, options);            recovers what there is
+//   co_await engine->create_table(table, {...});
+//   co_await engine->create_tablet(tablet, range, actor);
+//   co_await engine->write(table, tablet, partition, mutation, ...);   appends, reads nothing
+//   co_await engine->read_row(table, tablet, partition, row, until);   merges fragments
+//   co_await engine->stop();
+//
+// The unit is the dotted fragment (causality/dot_store.h): a write mints a dot or takes a peer's,
+// becomes one record of the commit log and one fragment in a memtable; reads and compactions merge
+// fragments in any order.
+//
+// What must never lie (theory S1, S3, S4, S6):
+//   - Nothing derived from a record leaves before the record is as durable as the sync mode
+//     promises: write() returns then, a read that saw it waits for it, durable_clock() leaves its
+//     dot out.
+//   - A file is entered into the manifest only after the log is synced up to its freeze, with the
+//     clocks of that moment. Recovery joins them with the dots of the records it replays, so no dot
+//     is ever minted twice and none is forgotten.
+//   - A record is replayed exactly if its table has not got it in its files. By position and not by
+//     dot: a version that was dropped as stable would come back otherwise.
+//   - A stop that may have lost acknowledged records leaves every tablet in doubt: it mints nothing
+//     until it is given a new actor id.
+//   - What cannot be read is an error that names file and offset, never an empty answer.
+//
+// Trouble. A failure of the commit log or of the manifest ends writing for good (failure()); reads
+// go on. A flush that fails is tried again; until it succeeds writes are refused with its error. A
+// compaction that fails is tried again, too, or lets a damaged file alone.
+//
+// Core affinity: the core whose Runtime opened it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/histogram.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "causality/delta.h"
+#include "runtime/gate.h"
+#include "runtime/runtime.h"
+#include "runtime/stop_token.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+#include "runtime/wait_queue.h"
+#include "storage/commit_log.h"
+#include "storage/engine_options.h"
+#include "storage/engine_statistics.h"
+#include "storage/log_directory.h"
+#include "storage/maybe_task.h"
+#include "storage/rate_limiter.h"
+#include "storage/shard.h"
+#include "storage/table_cursor.h"
+
+namespace helenus::storage {
+
+// What opening found.
+struct EngineOpenReport {
+  LogOpenReport log;
+  ReplaySummary replayed;
+  std::uint64_t records_applied = 0;  // those that were not in files already
+  std::size_t sstables = 0;
+  bool created = false;
+};
+
+// A mutation that has its place in the log.
+struct Staged {
+  causality::Delta delta;
+  // Waiting for it waits for the mutation. None: it has been durable since before this start.
+  std::optional<LogPosition> position;
+  // A delta that had been applied before changes nothing.
+  causality::Applied applied = causality::Applied::now;
+};
+
+class Engine {
+  struct Private {
+    explicit Private() = default;
+  };
+
+ public:
+  // Errors: invalid_argument; locked; corrupt; unsupported; of the file system.
+  static runtime::Task<base::Result<std::unique_ptr<Engine>>> open(runtime::Runtime& runtime,
+                                                                   EngineOptions options);
+  // For open().
+  Engine(Private, runtime::Runtime& runtime, EngineOptions options);
+  // Requires: stopped, or the core has halted.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Refuses newcomers, waits for those inside, ends background work and seals the log. What is in
+  // memtables is replayed at the next start. Errors: the log's failure. Called once.
+  runtime::Task<base::Result<void>> stop();
+
+  const EngineOpenReport& report() const { return report_; }
+
+  // ---- Tables and tablets ----
+  // Durable when they return. Errors: already_exists; not_found; invalid_argument; failure().
+  runtime::Task<base::Result<void>> create_table(TableId table, TableOptions options);
+  // Its data is gone at once.
+  runtime::Task<base::Result<void>> drop_table(TableId table);
+  // Requires: no other tablet's range overlaps.
+  runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
+                                                  causality::ActorId actor);
+  std::vector<TabletId> tablets_in_doubt() const;
+  // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
+  runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
+  // What the tablet's other members and pending ones have seen; see causality::stability. None at
+  // all: the tablet has no other replica.
+  void set_watermarks(TabletId tablet, std::vector<std::optional<causality::Watermark>> watermarks);
+  // The dots whose records are durable.
+  base::Result<causality::Clock> durable_clock(TabletId tablet);
+
+  // ---- Writing ----
+  // Waits until there is room for a write of about that many bytes to the table; at once unless
+  // disk or compaction have fallen behind. Errors: no_space, io_error (flushes fail), overloaded,
+  // timeout, cancelled, closed, failure().
+  MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
+                                      const runtime::Until& until);
+  // Mints a dot for the mutation, logs and applies it, all in this step.
+  // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); what the log says
+  // when it takes no record; failure().
+  base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
+                             causality::Mutation mutation, causality::Epoch epoch);
+  // The same for a delta that was minted elsewhere.
+  base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
+                             causality::Delta delta);
+  // Waits until what was staged is durable. Errors: as CommitLog::durable.
+  runtime::Task<base::Result<void>> durable(std::optional<LogPosition> position,
+                                            runtime::Until until);
+  // All three. Returns the delta that peers need.
+  runtime::Task<base::Result<causality::Delta>> write(TableId table, TabletId tablet,
+                                                      base::Bytes partition,
+                                                      causality::Mutation mutation,
+                                                      causality::Epoch epoch, runtime::Until until);
+
+  // ---- Reading ----
+  // One row, with the scopes it lies in, and the clock it may be shown with.
+  runtime::Task<base::Result<RowRead>> read_row(TableId table, TabletId tablet,
+                                                base::Bytes partition, base::Bytes row,
+                                                runtime::Until until);
+  // The rows of the tablet. The engine outlives the cursor.
+  base::Result<std::unique_ptr<TableCursor>> cursor(TableId table, TabletId tablet,
+                                                    SstableCursorOptions options);
+  // Waits until everything a cursor has shown is durable.
+  runtime::Task<base::Result<void>> settle(const ReadTrace& trace, runtime::Until until);
+
+  // ---- Maintenance ----
+  // Writes what the table has in memory into files.
+  runtime::Task<base::Result<void>> flush(TableId table, runtime::Until until);
+  // Flushes, and merges all files of the table into one a shard.
+  runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
+
+  // What ended writing for good, if something did.
+  const std::optional<base::Error>& failure() const { return failure_; }
+  // Why flushes fail at the moment, if they do.
+  const std::optional<base::Error>& trouble() const { return trouble_; }
+  EngineStatistics statistics() const;
+  const CommitLog& log() const { return *log_; }
+
+ private:
+  struct Place {
+    Shard* shard = nullptr;
+    TableStore* table = nullptr;
+    Tablet* tablet = nullptr;
+  };
+  // A record that is staged and not yet known to be durable.
+  struct Pending {
+    std::uint64_t sequence = 0;
+    LogPosition position;
+    Tablet* tablet = nullptr;
+    causality::Dot dot;
+  };
+  struct CompactionJob {
+    Shard* shard = nullptr;
+    std::shared_ptr<TableStore> table;
+    SstableList inputs;
+    FileSet numbers() const;
+  };
+  struct FlushJob {
+    Shard* shard = nullptr;
+    std::shared_ptr<TableStore> table;
+  };
+
+  // Opening (engine_open.cc).
+  runtime::Task<base::Result<void>> open_folder();
+  runtime::Task<base::Result<void>> create_folder();
+  runtime::Task<base::Result<void>> recover();
+  runtime::Task<base::Result<void>> replay();
+  base::Result<void> replay(const ReplayedBatch& batch);
+  runtime::Task<base::Result<void>> flush_replayed(Shard& shard, bool final);
+
+  // Writing (engine.cc).
+  std::uint32_t shard_index(TabletId tablet) const {
+    return static_cast<std::uint32_t>(tablet.value() % shards_.size());
+  }
+  base::Result<Place> find(TableId table, TabletId tablet);
+  base::Result<void> check_writable() const;
+  base::Result<Place> find_for_write(TableId table, TabletId tablet, base::ByteView partition);
+  base::Result<LogPosition> append(const Place& place, base::ByteView partition,
+                                   const causality::Delta& delta);
+  bool must_wait(const TableStore& table) const;
+  runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
+                                                  runtime::Until until);
+  void advance_durable();
+
+  // Maintenance (engine_maintenance.cc).
+  void start_background();
+  void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
+  void freeze_if_due(const Place& place);
+  void freeze_largest();
+  runtime::Task<void> flush_loop();
+  runtime::Task<base::Result<void>> flush_oldest(FlushJob job);
+  runtime::Task<base::Result<void>> install_until_done(Shard& shard, Shard::Edit edit);
+  runtime::Task<void> log_pressure_loop();
+  runtime::Task<void> compaction_loop();
+  std::optional<CompactionJob> pick_compaction();
+  static MergePlan plan_of(const CompactionJob& job);
+  runtime::Task<base::Result<void>> compact_files(CompactionJob job);
+  runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
+  runtime::Task<void> pause_after_failure();
+  void fail(base::Error error);
+  void wake_everybody();
+
+  runtime::Runtime& runtime_;
+  const EngineOptions options_;
+  base::Logger log_lines_;
+  SstableShared sstables_;
+  std::vector<std::unique_ptr<runtime::FileLock>> locks_;
+  EngineOpenReport report_;
+  std::unique_ptr<LogDirectory> log_directory_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::unique_ptr<CommitLog> log_;
+  std::uint32_t log_incarnation_ = 0;
+
+  std::optional<base::Error> failure_;
+  std::optional<base::Error> trouble_;
+  std::size_t memtable_bytes_ = 0;
+  std::size_t tablets_in_doubt_ = 0;
+
+  // Writes are numbered; those up to durable_sequence_ are durable. Replayed ones are number 1.
+  std::uint64_t last_sequence_ = 1;
+  std::uint64_t durable_sequence_ = 1;
+  std::deque<Pending> pending_;  // ascending by sequence, without gaps
+  std::optional<LogPosition> last_position_;
+  base::Buffer record_;
+
+  std::deque<FlushJob> flush_queue_;  // in the order of the freezes
+  std::size_t compactions_running_ = 0;
+  EngineStatistics statistics_;
+
+  runtime::StopSource stop_;
+  RateLimiter compaction_rate_;
+  runtime::WaitQueue flush_work_;
+  runtime::WaitQueue compaction_work_;
+  runtime::WaitQueue room_changed_;
+  runtime::WaitQueue files_changed_;
+  runtime::Gate gate_;
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace helenus::storage

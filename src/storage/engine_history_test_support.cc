@@ -1,0 +1,387 @@
+#include "storage/engine_history_test_support.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "causality/resolve.h"
+#include "sim/machine.h"
+
+namespace helenus::storage::testing {
+
+using base::Result;
+using causality::Policy;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+constexpr causality::Epoch kEpoch{1};
+constexpr std::uint32_t kColumns = 3;
+const causality::ActorId kPeerActor = causality::actor_of(2, 1);
+constexpr causality::WallTime kNow{1};
+
+// What a reader sees of a cell, for people to compare.
+std::string shown(const causality::PartitionStore& partition, const base::Bytes& row,
+                  Policy policy) {
+  std::string text;
+  for (std::uint32_t column = 0; column < kColumns; ++column) {
+    const causality::CellStore cell = partition.cell(row, causality::ColumnId{column});
+    for (const causality::Version* version : causality::visible(cell, policy, kNow)) {
+      text += fmt::format("{}={}@{} ", column, version->value.text(), version->dot);
+    }
+  }
+  return text;
+}
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+}  // namespace
+
+EngineOptions small_engine(LogSyncMode mode) {
+  EngineOptions options;
+  options.data_directories = {std::string(kEngineFolder) + "/a", std::string(kEngineFolder) + "/b"};
+  options.log_directory = kLogFolder;
+  options.log = small_log(mode);
+  options.shards = 1;
+  options.memtable_bytes_flush = 32 << 10;
+  options.memtable_keys_flush = 12;
+  options.memtable_bytes_max = 256 << 10;
+  options.block_cache_bytes = 64 << 10;
+  options.block_bytes = 256;
+  return options;
+}
+
+EngineHistory::EngineHistory(std::uint64_t seed, Options options)
+    : seed_(seed), options_(options), world_(seed), prng_(seed * 1000003 + 1) {}
+
+void EngineHistory::start_life() {
+  world_.start([this](runtime::Runtime& runtime) { return life(runtime); });
+}
+
+bool EngineHistory::run_events(std::uint64_t count) {
+  for (std::uint64_t event = 0; event < count; ++event) {
+    if (!world_.machine().is_up() || !world_.world().step()) return false;
+  }
+  return world_.machine().is_up();
+}
+
+void EngineHistory::run_to_end() {
+  const bool ended =
+      world_.world().run_until([&] { return !world_.machine().is_up(); }, std::chrono::hours(1));
+  EXPECT_TRUE(ended) << "seed " << seed_ << ": the life waits for something that never happens";
+  world_.machine().kill();
+}
+
+void EngineHistory::crash(bool power_loss) {
+  if (power_loss) {
+    world_.machine().power_loss();
+    tail_may_be_lost_ = tail_may_be_lost_ || options_.mode == LogSyncMode::periodic;
+  } else {
+    world_.machine().kill();
+  }
+}
+
+void EngineHistory::put_back_image() {
+  ASSERT(image_ != nullptr);
+  world_.disk().put_back(*image_, true);
+  went_back_ = true;
+}
+
+Task<void> EngineHistory::life(runtime::Runtime& runtime) {
+  ++counts_.lives;
+  auto opened = co_await Engine::open(runtime, small_engine(options_.mode));
+  EXPECT_TRUE(opened.has_value()) << "seed " << seed_ << ": " << opened.error().to_string();
+  if (!opened) co_return;
+  Engine& engine = **opened;
+  counts_.records_replayed += engine.report().records_applied;
+  co_await settle_start(engine);
+  for (int step = 0; step < options_.steps; ++step) co_await one_step(engine);
+  co_await check_scan(engine);
+  counts_.flushes += engine.statistics().flushes;
+  counts_.compactions += engine.statistics().compactions;
+  counts_.keys_gone += engine.statistics().keys_gone;
+  const auto stopped = co_await engine.stop();
+  EXPECT_TRUE(stopped.has_value()) << "seed " << seed_ << ": " << stopped.error().to_string();
+}
+
+Task<void> EngineHistory::settle_start(Engine& engine) {
+  auto made = co_await engine.create_table(kTable, {.policy = options_.policy});
+  EXPECT_TRUE(made || made.failed_with(base::Errc::already_exists));
+  made = co_await engine.create_tablet(kTablet, {}, causality::actor_of(1, incarnation_));
+  EXPECT_TRUE(made || made.failed_with(base::Errc::already_exists));
+  adopt(*engine.durable_clock(kTablet));
+  if (tail_may_be_lost_ || went_back_) {
+    EXPECT_FALSE(engine.tablets_in_doubt().empty() && !deltas_.empty() && went_back_)
+        << "seed " << seed_ << ": an older image was taken for the newest";
+  }
+  if (!engine.tablets_in_doubt().empty()) {
+    ++counts_.lives_in_doubt;
+    const auto refused = engine.stage(kTable, kTablet, base::as_bytes("p"), any_mutation(), kEpoch);
+    EXPECT_TRUE(refused.failed_with(base::Errc::unavailable));
+    ++incarnation_;
+    const auto reborn = co_await engine.reincarnate(kTablet, causality::actor_of(1, incarnation_));
+    EXPECT_TRUE(reborn.has_value()) << reborn.error().to_string();
+    EXPECT_TRUE(engine.tablets_in_doubt().empty());
+  }
+  tail_may_be_lost_ = false;
+  went_back_ = false;
+  co_await check_scan(engine);
+}
+
+// Compares what a start has found with what was written, and goes on from there.
+void EngineHistory::adopt(const causality::Clock& found) {
+  for (auto at = deltas_.begin(); at != deltas_.end();) {
+    Known& known = at->second;
+    const bool there = found.contains(at->first);
+    if (!there && known.acknowledged && !tail_may_be_lost_ && !went_back_) {
+      ADD_FAILURE() << "seed " << seed_ << ": " << fmt::format("{}", at->first)
+                    << " was acknowledged and is lost";
+    }
+    known.in_engine = there;
+    known.acknowledged = there;
+    if (there) seen_[at->first] = true;
+    const bool kept = there || known.at_peer;
+    at = kept ? std::next(at) : deltas_.erase(at);
+  }
+  std::uint64_t dots = 0;
+  for (const auto& entry : found.entries()) {
+    for (const auto& range : entry.counters.ranges()) dots += range.last - range.first + 1;
+  }
+  const auto known_here =
+      std::ranges::count_if(deltas_, [](const auto& entry) { return entry.second.in_engine; });
+  EXPECT_EQ(dots, static_cast<std::uint64_t>(known_here))
+      << "seed " << seed_ << ": dots that nobody minted";
+}
+
+Task<void> EngineHistory::one_step(Engine& engine) {
+  const std::uint64_t choice = prng_.below(100);
+  if (choice < 40) {
+    co_await write(engine);
+  } else if (choice < 48) {
+    co_await write_several(engine);
+  } else if (choice < 56 && options_.peer) {
+    mint_at_peer();
+  } else if (choice < 66 && options_.peer) {
+    co_await take_from_peer(engine);
+  } else if (choice < 72) {
+    give_to_peer();
+  } else if (choice < 78) {
+    update_watermarks(engine);
+  } else if (choice < 82) {
+    const auto flushed = co_await engine.flush(kTable, Until::forever());
+    EXPECT_TRUE(flushed.has_value()) << flushed.error().to_string();
+  } else if (choice < 84) {
+    const auto compacted = co_await engine.compact(kTable, Until::forever());
+    EXPECT_TRUE(compacted.has_value()) << compacted.error().to_string();
+  } else if (choice < 95) {
+    co_await check_row(engine);
+  } else {
+    co_await check_scan(engine);
+  }
+}
+
+std::string EngineHistory::any_partition() {
+  return std::string(1, static_cast<char>('p' + prng_.below(3)));
+}
+
+base::Bytes EngineHistory::any_row() {
+  return base::Bytes::copy_of(std::string(1, static_cast<char>('a' + prng_.below(6))));
+}
+
+causality::Mutation EngineHistory::any_mutation() {
+  causality::Mutation mutation;
+  mutation.timestamp = causality::Timestamp{++time_};
+  const std::uint64_t kind = prng_.below(10);
+  if (kind < 7) {
+    std::map<std::pair<base::Bytes, std::uint32_t>, bool> places;
+    for (std::uint64_t left = 1 + prng_.below(3); left > 0; --left) {
+      places[{any_row(), static_cast<std::uint32_t>(prng_.below(kColumns))}] = true;
+    }
+    for (const auto& [place, unused] : places) {
+      causality::CellChange change;
+      change.row = place.first;
+      change.column = causality::ColumnId{place.second};
+      if (prng_.below(4) == 0) {
+        change.kind = causality::VersionKind::empty;
+      } else {
+        change.value =
+            base::Bytes::copy_of(std::string(prng_.below(60), 'v') + std::to_string(time_));
+      }
+      mutation.cells.push_back(std::move(change));
+    }
+  } else if (kind < 8) {
+    mutation.scopes.push_back(causality::row_scope(any_row()));
+  } else if (kind < 9) {
+    causality::Scope scope;
+    scope.from = any_row();
+    scope.to = any_row();
+    if (*scope.to < *scope.from) std::swap(scope.from, scope.to);
+    if (*scope.to == *scope.from) scope.to.reset();
+    mutation.scopes.push_back(std::move(scope));
+  } else {
+    mutation.scopes.push_back({});
+  }
+  return mutation;
+}
+
+void EngineHistory::note_minted(const std::string& partition, const causality::Delta& delta) {
+  EXPECT_FALSE(seen_.contains(delta.dot))
+      << "seed " << seed_ << ": " << fmt::format("{}", delta.dot) << " was minted twice";
+  deltas_[delta.dot] = {.partition = partition, .delta = delta, .in_engine = true};
+}
+
+Task<void> EngineHistory::write(Engine& engine) {
+  const std::string partition = any_partition();
+  EXPECT_TRUE((co_await engine.admit(kTable, kTablet, 1024, Until::forever())).has_value());
+  auto staged = engine.stage(kTable, kTablet, base::as_bytes(partition), any_mutation(), kEpoch);
+  EXPECT_TRUE(staged.has_value()) << staged.error().to_string();
+  note_minted(partition, staged->delta);
+  const auto durable = co_await engine.durable(staged->position, Until::forever());
+  EXPECT_TRUE(durable.has_value()) << durable.error().to_string();
+  deltas_[staged->delta.dot].acknowledged = true;
+  seen_[staged->delta.dot] = true;
+  ++counts_.writes;
+}
+
+// Several records in one write of the log.
+Task<void> EngineHistory::write_several(Engine& engine) {
+  std::vector<causality::Dot> dots;
+  std::optional<LogPosition> last;
+  for (std::uint64_t left = 2 + prng_.below(4); left > 0; --left) {
+    const std::string partition = any_partition();
+    EXPECT_TRUE((co_await engine.admit(kTable, kTablet, 1024, Until::forever())).has_value());
+    auto staged = engine.stage(kTable, kTablet, base::as_bytes(partition), any_mutation(), kEpoch);
+    EXPECT_TRUE(staged.has_value()) << staged.error().to_string();
+    note_minted(partition, staged->delta);
+    dots.push_back(staged->delta.dot);
+    last = staged->position;
+  }
+  const auto durable = co_await engine.durable(*last, Until::forever());
+  EXPECT_TRUE(durable.has_value()) << durable.error().to_string();
+  for (const causality::Dot& dot : dots) {
+    deltas_[dot].acknowledged = true;
+    seen_[dot] = true;
+    ++counts_.writes;
+  }
+}
+
+void EngineHistory::mint_at_peer() {
+  const std::string partition = any_partition();
+  auto delta = causality::mint(peer_clock_, kPeerActor, kEpoch, options_.policy, any_mutation(),
+                               causality::kTimestampMin);
+  ASSERT(delta.has_value());
+  seen_[delta->dot] = true;
+  deltas_[delta->dot] = {.partition = partition, .delta = *delta, .at_peer = true};
+}
+
+Task<void> EngineHistory::take_from_peer(Engine& engine) {
+  std::vector<causality::Dot> dots;
+  for (const auto& [dot, known] : deltas_) {
+    if (known.at_peer && prng_.below(3) != 0) dots.push_back(dot);
+  }
+  for (const causality::Dot& dot : dots) {
+    Known& known = deltas_[dot];
+    EXPECT_TRUE((co_await engine.admit(kTable, kTablet, 1024, Until::forever())).has_value());
+    auto staged = engine.stage(kTable, kTablet, base::as_bytes(known.partition), known.delta);
+    EXPECT_TRUE(staged.has_value()) << staged.error().to_string();
+    EXPECT_EQ(staged->applied,
+              known.in_engine ? causality::Applied::before : causality::Applied::now);
+    known.in_engine = true;
+    const auto durable = co_await engine.durable(staged->position, Until::forever());
+    EXPECT_TRUE(durable.has_value()) << durable.error().to_string();
+    known.acknowledged = true;
+  }
+}
+
+void EngineHistory::give_to_peer() {
+  for (auto& [dot, known] : deltas_) {
+    if (!known.acknowledged || known.at_peer || prng_.below(3) == 0) continue;
+    known.at_peer = true;
+    peer_clock_.add(dot);
+  }
+}
+
+// As after a complete pull: everything the peer had is here.
+void EngineHistory::update_watermarks(Engine& engine) {
+  if (!options_.peer) {
+    engine.set_watermarks(kTablet, {});
+    return;
+  }
+  const bool complete = std::ranges::all_of(deltas_, [](const auto& entry) {
+    return !entry.second.at_peer || entry.second.acknowledged;
+  });
+  if (!complete) return;
+  engine.set_watermarks(kTablet, {causality::Watermark{causality::base(peer_clock_), kNow}});
+}
+
+std::map<std::string, causality::PartitionStore> EngineHistory::expected() const {
+  std::map<std::string, causality::PartitionStore> partitions;
+  for (const auto& [dot, known] : deltas_) {
+    if (known.in_engine) {
+      partitions[known.partition].absorb(causality::fragment_of(known.delta, options_.policy));
+    }
+  }
+  return partitions;
+}
+
+Task<void> EngineHistory::check_row(Engine& engine) {
+  const std::string partition = any_partition();
+  const base::Bytes row = any_row();
+  const auto read = co_await engine.read_row(kTable, kTablet, base::Bytes::copy_of(partition), row,
+                                             Until::forever());
+  EXPECT_TRUE(read.has_value()) << read.error().to_string();
+  auto partitions = expected();
+  EXPECT_EQ(shown(read->partition, row, options_.policy),
+            shown(partitions[partition], row, options_.policy))
+      << "seed " << seed_ << " row " << partition << row.text();
+  for (const auto& entry : read->clock.entries()) {
+    for (const auto& range : entry.counters.ranges()) {
+      for (auto counter = range.first; counter <= range.last; ++counter) {
+        const auto known = deltas_.find({entry.actor, counter});
+        EXPECT_TRUE(known != deltas_.end() && known->second.in_engine)
+            << "seed " << seed_ << ": the clock claims what is not there";
+        seen_[{entry.actor, counter}] = true;
+      }
+    }
+  }
+}
+
+Task<void> EngineHistory::check_scan(Engine& engine) {
+  Rows wanted;
+  for (const auto& [partition, store] : expected()) {
+    for (const auto& [row, unused] : store.rows()) {
+      const std::string text = shown(store, row, options_.policy);
+      if (!text.empty()) wanted.emplace_back(partition + std::string(row.text()), text);
+    }
+  }
+  auto cursor = engine.cursor(kTable, kTablet, {});
+  EXPECT_TRUE(cursor.has_value());
+  TableCursor& rows = **cursor;
+  Rows forward;
+  Rows backward;
+  const auto take = [&](Rows& into) {
+    auto read = rows.read();
+    EXPECT_TRUE(read.has_value()) << read.error().to_string();
+    const auto row = base::Bytes::copy_of(rows.row_key());
+    const std::string text = shown(*read, row, options_.policy);
+    if (text.empty()) return;
+    into.emplace_back(std::string(base::as_text(rows.partition())) + std::string(row.text()), text);
+  };
+  EXPECT_TRUE((co_await rows.seek_first()).has_value());
+  while (rows.valid()) {
+    take(forward);
+    EXPECT_TRUE((co_await rows.next()).has_value());
+  }
+  EXPECT_TRUE((co_await rows.seek_last()).has_value());
+  while (rows.valid()) {
+    take(backward);
+    EXPECT_TRUE((co_await rows.previous()).has_value());
+  }
+  std::ranges::reverse(backward);
+  EXPECT_EQ(forward, wanted) << "seed " << seed_;
+  EXPECT_EQ(backward, wanted) << "seed " << seed_;
+}
+
+}  // namespace helenus::storage::testing

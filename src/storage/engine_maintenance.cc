@@ -1,0 +1,356 @@
+// What an engine does by itself: freezing, flushing, compacting, and what follows from failures.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/sleep.h"
+#include "storage/engine.h"
+#include "storage/merged_entries.h"
+
+namespace helenus::storage {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+void insert_file(std::vector<SstableRecord>& files, const SstableRecord& file) {
+  const auto at = std::ranges::lower_bound(files, file.number, {}, &SstableRecord::number);
+  files.insert(at, file);
+}
+
+}  // namespace
+
+void Engine::start_background() {
+  tasks_.spawn(flush_loop());
+  tasks_.spawn(log_pressure_loop());
+  for (std::size_t index = 0; index < options_.compactions_max; ++index) {
+    tasks_.spawn(compaction_loop());
+  }
+}
+
+void Engine::wake_everybody() {
+  flush_work_.wake_all();
+  compaction_work_.wake_all();
+  room_changed_.wake_all();
+  files_changed_.wake_all();
+}
+
+void Engine::fail(Error error) {
+  if (failure_) return;
+  log_lines_.error("writing has ended", base::kv("error", error));
+  failure_ = std::move(error);
+  wake_everybody();
+}
+
+// ---- Freezing ----
+
+void Engine::freeze(Shard& shard, const std::shared_ptr<TableStore>& table) {
+  if (table->active().empty() || table->dropped()) return;
+  table->freeze({.number = shard.next_freeze(),
+                 .log_end = log_->tail(),
+                 .clocks = shard.clocks(),
+                 .knowledge = shard.knowledge()});
+  flush_queue_.push_back({.shard = &shard, .table = table});
+  flush_work_.wake_all();
+}
+
+void Engine::freeze_if_due(const Place& place) {
+  const Memtable& memtable = place.table->active();
+  if (memtable.memory_bytes() >= options_.memtable_bytes_flush ||
+      memtable.key_count() >= options_.memtable_keys_flush ||
+      runtime_.buggify("storage.freeze_early")) {
+    freeze(*place.shard, place.shard->tables().at(place.table->id()));
+  } else if (memtable_bytes_ >= options_.memtable_bytes_max / 2 && flush_queue_.empty()) {
+    freeze_largest();
+  }
+}
+
+void Engine::freeze_largest() {
+  Shard* largest_shard = nullptr;
+  std::shared_ptr<TableStore> largest;
+  for (const auto& shard : shards_) {
+    for (const auto& [id, table] : shard->tables()) {
+      if (largest != nullptr &&
+          table->active().memory_bytes() <= largest->active().memory_bytes()) {
+        continue;
+      }
+      largest = table;
+      largest_shard = shard.get();
+    }
+  }
+  if (largest != nullptr) freeze(*largest_shard, largest);
+}
+
+Task<void> Engine::log_pressure_loop() {
+  while (true) {
+    const auto streams = co_await log_->wait_for_pressure({.stop = stop_.token()});
+    if (!streams) co_return;
+    for (const TableId stream : *streams) {
+      Shard& shard = *shards_[shard_of_stream(stream).value()];
+      const auto at = shard.tables().find(table_of_stream(stream));
+      if (at != shard.tables().end()) freeze(shard, at->second);
+    }
+    const bool flushed = (co_await files_changed_.wait({.stop = stop_.token()})).has_value();
+    if (!flushed) co_return;
+  }
+}
+
+// ---- Flushing ----
+
+Task<void> Engine::flush_loop() {
+  while (!stop_.token().stop_requested() && !failure_) {
+    if (flush_queue_.empty()) {
+      if (!co_await flush_work_.wait({.stop = stop_.token()})) co_return;
+      continue;
+    }
+    const FlushJob job = flush_queue_.front();
+    const Result<void> flushed = job.table->dropped() ? Result<void>() : co_await flush_oldest(job);
+    if (flushed) {
+      flush_queue_.pop_front();
+      trouble_.reset();
+      wake_everybody();
+      continue;
+    }
+    if (stop_.token().stop_requested() || failure_) co_return;
+    ++statistics_.flush_failures;
+    log_lines_.warn("a flush failed and is tried again", base::kv("error", flushed.error()));
+    trouble_ = flushed.error();
+    wake_everybody();
+    co_await pause_after_failure();
+  }
+}
+
+Task<void> Engine::pause_after_failure() {
+  (void)co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token());
+}
+
+Task<Result<void>> Engine::flush_oldest(FlushJob job) {
+  Shard& shard = *job.shard;
+  TableStore& table = *job.table;
+  const std::shared_ptr<const Memtable> memtable = table.frozen().front().memtable;
+  const FreezeState at = table.frozen().front().at;
+  const std::size_t bytes = table.frozen().front().bytes;
+  // S1: what the file and the clocks depend on is durable before they are entered.
+  if (auto synced = co_await log_->sync_to(at.log_end, {.stop = stop_.token()}); !synced) {
+    if (!synced.failed_with(Errc::cancelled)) fail(synced.error());
+    co_return synced;
+  }
+  MergePlan plan{.table = table.id(),
+                 .policy = table.options().policy,
+                 .freeze_first = at.number,
+                 .freeze_last = at.number,
+                 .knowledge = at.knowledge,
+                 .tablets = shard.tablet_ranges(),
+                 .others = table.sstables()};
+  const auto source = entries_of(memtable);
+  CO_TRY(auto written,
+         co_await shard.write_file(table, *source, std::move(plan), nullptr, stop_.token()));
+  CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
+    const auto record = state.tables.find(table.id());
+    if (record == state.tables.end()) return;
+    if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
+    record->second.flushed.add(log_->core(), at.log_end);
+    for (const auto& [id, clock] : at.clocks) {
+      TabletRecord& tablet = state.tablets.at(id);
+      tablet.clock = causality::join(tablet.clock, clock);
+    }
+  }));
+  ++statistics_.flushes;
+  statistics_.keys_gone += written.counts.keys_gone;
+  if (written.file != nullptr) statistics_.flushed_bytes += written.file->record.bytes;
+  if (table.dropped()) {
+    if (written.file != nullptr) co_await shard.remove_files({written.file});
+    co_return {};
+  }
+  memtable_bytes_ -= bytes;
+  table.replace_oldest_frozen(std::move(written.file));
+  log_->needed_from(table.stream(), at.log_end);
+  co_return {};
+}
+
+// Changes the manifest. While there is no space it waits and tries again: nothing is lost, and
+// neither the old nor the new files are touched. Any other failure leaves in doubt what the next
+// start will find, and ends writing.
+Task<Result<void>> Engine::install_until_done(Shard& shard, Shard::Edit edit) {
+  while (true) {
+    const auto installed = co_await shard.install(edit);
+    if (installed) co_return {};
+    if (!installed.failed_with(Errc::no_space)) {
+      fail(Error(installed.error()).within("changing the manifest"));
+      co_return *failure_;
+    }
+    log_lines_.warn("no space for the manifest", base::kv("error", installed.error()));
+    trouble_ = installed.error();
+    room_changed_.wake_all();
+    CO_TRY_VOID(co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token()));
+  }
+}
+
+Task<Result<void>> Engine::flush(TableId table, Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  bool found = false;
+  for (const auto& shard : shards_) {
+    const auto at = shard->tables().find(table);
+    if (at == shard->tables().end()) continue;
+    found = true;
+    freeze(*shard, at->second);
+  }
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
+  for (const auto& shard : shards_) {
+    while (true) {
+      CO_TRY_VOID(check_writable());
+      TableStore* store = shard->table(table);
+      if (store == nullptr || store->frozen().empty()) break;
+      if (trouble_) co_return *trouble_;
+      CO_TRY_VOID(co_await files_changed_.wait(until));
+    }
+  }
+  co_return {};
+}
+
+// ---- Compaction ----
+
+FileSet Engine::CompactionJob::numbers() const {
+  FileSet numbers;
+  for (const auto& input : inputs) numbers.insert(input->record.number);
+  return numbers;
+}
+
+std::optional<Engine::CompactionJob> Engine::pick_compaction() {
+  std::optional<CompactionJob> best;
+  std::uint64_t best_backlog = 0;
+  for (const auto& shard : shards_) {
+    for (const auto& [id, table] : shard->tables()) {
+      const auto candidates = table->compaction_candidates();
+      const std::uint64_t backlog = compaction_backlog_bytes(candidates, options_.compaction);
+      if (best && backlog <= best_backlog) continue;
+      const auto picks = pick_size_tiered(candidates, options_.compaction);
+      if (picks.empty()) continue;
+      const FileSet picked(picks.begin(), picks.end());
+      best = CompactionJob{.shard = shard.get(), .table = table, .inputs = {}};
+      best_backlog = backlog;
+      for (const auto& sstable : table->sstables()) {
+        if (picked.contains(sstable->record.number)) best->inputs.push_back(sstable);
+      }
+    }
+  }
+  if (!best) return best;
+  for (const auto& input : best->inputs) best->table->set_busy(input->record.number);
+  return best;
+}
+
+Task<void> Engine::compaction_loop() {
+  while (!stop_.token().stop_requested() && !failure_) {
+    auto job = pick_compaction();
+    if (!job) {
+      if (!co_await compaction_work_.wait({.stop = stop_.token()})) co_return;
+      continue;
+    }
+    const auto compacted = co_await compact_files(std::move(*job));
+    if (compacted) continue;
+    if (stop_.token().stop_requested() || failure_) co_return;
+    co_await pause_after_failure();
+  }
+}
+
+MergePlan Engine::plan_of(const CompactionJob& job) {
+  const Sstable& first = *job.inputs.front();
+  MergePlan plan{.table = job.table->id(),
+                 .policy = job.table->options().policy,
+                 .freeze_first = first.record.freeze_first,
+                 .freeze_last = first.record.freeze_last,
+                 .knowledge = first.metadata.at_last_freeze,
+                 .tablets = job.shard->tablet_ranges(),
+                 .others = {}};
+  for (const auto& input : job.inputs) {
+    if (input->record.freeze_last > plan.freeze_last) {
+      plan.knowledge = input->metadata.at_last_freeze;
+      plan.freeze_last = input->record.freeze_last;
+    }
+    plan.freeze_first = std::min(plan.freeze_first, input->record.freeze_first);
+  }
+  const FileSet inputs = job.numbers();
+  for (const auto& other : job.table->sstables()) {
+    const bool older = other->record.freeze_first <= plan.freeze_last;
+    if (older && !inputs.contains(other->record.number)) plan.others.push_back(other);
+  }
+  return plan;
+}
+
+Task<Result<void>> Engine::compact_files(CompactionJob job) {
+  ++compactions_running_;
+  std::vector<std::unique_ptr<EntrySource>> sources;
+  for (const auto& input : job.inputs) {
+    sources.push_back(
+        entries_of(input->reader->cursor({.cache_use = CacheUse::bypass}), input->reader->path()));
+  }
+  MergedEntries merged(std::move(sources));
+  auto written = co_await job.shard->write_file(*job.table, merged, plan_of(job), &compaction_rate_,
+                                                stop_.token());
+  --compactions_running_;
+  if (written) co_return co_await replace_compacted(std::move(job), *std::move(written));
+  ++statistics_.compaction_failures;
+  if (!stop_.token().stop_requested()) {
+    log_lines_.warn("a compaction failed", base::kv("error", written.error()));
+  }
+  // A file that cannot be read stays as it is, busy for ever: whoever reads it is told, and it is
+  // not read here again and again.
+  const bool damaged = written.failed_with(Errc::corrupt) || written.failed_with(Errc::unsupported);
+  if (!damaged) {
+    for (const FileNumber input : job.numbers()) job.table->clear_busy(input);
+  }
+  files_changed_.wake_all();
+  co_return std::move(written).error();
+}
+
+// Enters the output of a compaction in the place of its inputs, and removes these.
+Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written written) {
+  TableStore& table = *job.table;
+  const FileSet inputs = job.numbers();
+  CO_TRY_VOID(co_await install_until_done(*job.shard, [&](ManifestState& state) {
+    const auto record = state.tables.find(table.id());
+    if (record == state.tables.end()) return;
+    std::erase_if(record->second.sstables,
+                  [&](const SstableRecord& file) { return inputs.contains(file.number); });
+    if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
+  }));
+  ++statistics_.compactions;
+  for (const auto& input : job.inputs) statistics_.compacted_bytes_read += input->record.bytes;
+  statistics_.keys_gone += written.counts.keys_gone;
+  if (written.file != nullptr) statistics_.compacted_bytes_written += written.file->record.bytes;
+  if (table.dropped()) {
+    if (written.file != nullptr) co_await job.shard->remove_files({written.file});
+    co_return {};
+  }
+  table.replace_sstables(inputs, std::move(written.file));
+  co_await job.shard->remove_files(std::move(job.inputs));
+  wake_everybody();
+  co_return {};
+}
+
+Task<Result<void>> Engine::compact(TableId table, Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(co_await flush(table, until));
+  for (const auto& shard : shards_) {
+    std::shared_ptr<TableStore> store;
+    while (true) {
+      CO_TRY_VOID(check_writable());
+      const auto at = shard->tables().find(table);
+      if (at == shard->tables().end()) break;
+      store = at->second;
+      const auto busy = [&](const auto& file) { return store->busy(file->record.number); };
+      if (std::ranges::none_of(store->sstables(), busy)) break;
+      CO_TRY_VOID(co_await files_changed_.wait(until));
+    }
+    if (store == nullptr || store->sstables().empty()) continue;
+    CompactionJob job{.shard = shard.get(), .table = store, .inputs = store->sstables()};
+    for (const auto& input : job.inputs) store->set_busy(input->record.number);
+    CO_TRY_VOID(co_await compact_files(std::move(job)));
+  }
+  co_return {};
+}
+
+}  // namespace helenus::storage

@@ -1,0 +1,217 @@
+// Opening an engine: making or finding its folder, replaying the logs, and flushing what they held.
+#include <algorithm>
+#include <utility>
+
+#include "base/codec.h"
+#include "base/crc32c.h"
+#include "causality/codec.h"
+#include "runtime/files.h"
+#include "storage/engine.h"
+
+namespace helenus::storage {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+
+namespace {
+
+// docs/formats/engine.md
+constexpr std::string_view kMagic = "HLNSENGN";
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kFileSize = 8 + 1 + 4 + 4;
+
+base::Bytes encode_folder_file(std::uint32_t shards) {
+  base::Buffer buffer;
+  base::Encoder out(buffer);
+  out.raw(base::as_bytes(kMagic));
+  out.u8(kVersion);
+  out.u32_le(shards);
+  out.u32_le(base::crc32c(buffer.view()));
+  return std::move(buffer).freeze();
+}
+
+// How many shards the folder has.
+Result<std::uint32_t> decode_folder_file(base::ByteView bytes) {
+  if (bytes.size() < kMagic.size() + 1 ||
+      !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
+    return Error(Errc::corrupt, "does not begin with {}", kMagic);
+  }
+  const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
+  if (version != kVersion) {
+    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
+  }
+  if (bytes.size() != kFileSize || base::load_le<std::uint32_t>(bytes.data() + kFileSize - 4) !=
+                                       base::crc32c(bytes.first(kFileSize - 4))) {
+    return Error(Errc::corrupt, "checksum does not match");
+  }
+  const auto shards = base::load_le<std::uint32_t>(bytes.data() + kMagic.size() + 1);
+  if (shards == 0 || shards > kShardsMax) return Error(Errc::corrupt, "{} shards", shards);
+  return shards;
+}
+
+}  // namespace
+
+Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime,
+                                                   EngineOptions options) {
+  CO_TRY_VOID(options.validate());
+  auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
+  auto opened = co_await engine->open_folder();
+  if (opened) opened = co_await engine->recover();
+  if (!opened) {
+    // What was begun is given back; the error that matters is the first one.
+    (void)co_await engine->stop();
+    co_return std::move(opened).error();
+  }
+  engine->start_background();
+  co_return engine;
+}
+
+Task<Result<void>> Engine::open_folder() {
+  for (const std::string& directory : options_.data_directories) {
+    CO_TRY_VOID(co_await runtime::make_directories_durably(runtime_, directory));
+    CO_TRY(auto lock, co_await runtime_.files.lock(directory + "/engine.lock"));
+    locks_.push_back(std::move(lock));
+  }
+  CO_TRY_VOID(
+      co_await runtime::make_directories_durably(runtime_, options_.log_directory_or_default()));
+  const std::string path = options_.data_directories.front() + "/engine";
+  auto file = co_await runtime::read_file(runtime_, path, kFileSize);
+  std::uint32_t shards = options_.shards;
+  const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
+  if (file.failed_with(Errc::not_found)) {
+    report_.created = true;
+    for (std::uint32_t number = 0; number < shards; ++number) {
+      CO_TRY_VOID(co_await Shard::create(environment, ShardNumber{number}));
+    }
+    CO_TRY_VOID(co_await runtime::replace_file(runtime_, path, encode_folder_file(shards)));
+  } else {
+    if (!file) co_return std::move(file).error();
+    auto decoded = decode_folder_file(*file);
+    if (!decoded) co_return std::move(decoded).error().within(path);
+    shards = *decoded;
+  }
+  for (std::uint32_t number = 0; number < shards; ++number) {
+    CO_TRY(auto shard, co_await Shard::open(environment, ShardNumber{number}));
+    for (const auto& [id, table] : shard->tables()) report_.sstables += table->sstables().size();
+    shards_.push_back(std::move(shard));
+  }
+  co_return {};
+}
+
+Task<Result<void>> Engine::recover() {
+  CO_TRY(log_directory_,
+         co_await LogDirectory::open(runtime_, options_.log_directory_or_default()));
+  report_.log = log_directory_->report();
+  CO_TRY_VOID(co_await replay());
+  report_.replayed = log_directory_->replayed();
+  // From here on what was replayed is durable, and so is the end of every log.
+  CO_TRY(auto seats, co_await log_directory_->begin(1, options_.log));
+  log_incarnation_ = seats.front().first.id.incarnation;
+  CO_TRY(log_, co_await CommitLog::open(runtime_, std::move(seats.front()), options_.log));
+  for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, true));
+  CO_TRY_VOID(co_await log_directory_->release(log_directory_->tables_unreleased()));
+  if (report_.log.tail_may_be_lost) {
+    for (const auto& shard : shards_) {
+      for (const auto& [id, tablet] : shard->tablets()) {
+        tablet->in_doubt = true;
+        ++tablets_in_doubt_;
+      }
+    }
+    if (tablets_in_doubt_ == 0) CO_TRY_VOID(co_await log_directory_->settle());
+  }
+  log_lines_.info("opened", base::kv("last_stop", name_of(report_.log.last_stop)),
+                  base::kv("sstables", report_.sstables),
+                  base::kv("records_replayed", report_.replayed.records),
+                  base::kv("records_applied", report_.records_applied),
+                  base::kv("tablets_in_doubt", tablets_in_doubt_));
+  co_return {};
+}
+
+Task<Result<void>> Engine::replay() {
+  while (true) {
+    CO_TRY(const auto batch, co_await log_directory_->next_batch());
+    if (!batch) co_return {};
+    CO_TRY_VOID(replay(*batch));
+    if (memtable_bytes_ < options_.memtable_bytes_max / 2) continue;
+    for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, false));
+  }
+}
+
+Result<void> Engine::replay(const ReplayedBatch& batch) {
+  RecordCursor records = batch.records;
+  while (const auto record = records.next()) {
+    const auto damaged = [&](const Error& error) {
+      return Error(error).within(
+          fmt::format("record at {} of core {}'s log", record->position, batch.core));
+    };
+    const ShardNumber number = shard_of_stream(record->table);
+    if (number.value() >= shards_.size()) {
+      return damaged(Error(Errc::corrupt, "of shard {}, and there are {}", number, shards_.size()));
+    }
+    Shard& shard = *shards_[number.value()];
+    // A table that is not there was dropped.
+    TableStore* table = shard.table(table_of_stream(record->table));
+    if (table == nullptr) continue;
+    const FlushedLog& flushed = shard.manifest().tables.at(table->id()).flushed;
+    if (flushed.contains(batch.core, record->position)) continue;
+    const auto bytes = base::Bytes::copy_of(record->bytes);
+    const auto mutation = decode_mutation(bytes);
+    if (!mutation) return damaged(mutation.error());
+    const auto delta = causality::decode_delta(mutation->delta);
+    if (!delta) return damaged(delta.error());
+    Tablet* tablet = shard.tablet(mutation->tablet);
+    if (tablet == nullptr) {
+      return damaged(Error(Errc::corrupt, "of tablet {}, which is not there", mutation->tablet));
+    }
+    const std::size_t bytes_before = table->active().memory_bytes();
+    table->active().apply(mutation->partition, *delta, mutation->delta, 1);
+    memtable_bytes_ += table->active().memory_bytes() - bytes_before;
+    tablet->clock.add(delta->dot);
+    tablet->durable.add(delta->dot);
+    ++report_.records_applied;
+  }
+  return {};
+}
+
+// Writes what was replayed into files. Before the end of the replay (`final` is false) the log is
+// not yet known to be durable: then nothing is stripped, no clock is claimed, and the records will
+// be replayed again if this start is cut short, which changes nothing.
+Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
+  const Knowledge knowledge = final ? shard.knowledge() : Knowledge();
+  std::vector<std::pair<std::shared_ptr<TableStore>, std::shared_ptr<const Sstable>>> files;
+  for (const auto& [id, table] : shard.tables()) {
+    if (table->active().empty()) continue;
+    table->freeze({.number = shard.next_freeze(), .knowledge = knowledge});
+    const FrozenMemtable& frozen = table->frozen().front();
+    MergePlan plan{.table = id,
+                   .policy = table->options().policy,
+                   .freeze_first = frozen.at.number,
+                   .freeze_last = frozen.at.number,
+                   .knowledge = knowledge,
+                   .tablets = shard.tablet_ranges(),
+                   .others = table->sstables()};
+    const auto source = entries_of(frozen.memtable);
+    CO_TRY(auto written,
+           co_await shard.write_file(*table, *source, std::move(plan), nullptr, stop_.token()));
+    files.emplace_back(table, std::move(written.file));
+  }
+  CO_TRY_VOID(co_await shard.install([&](ManifestState& state) {
+    for (const auto& [table, file] : files) {
+      if (file != nullptr) state.tables[table->id()].sstables.push_back(file->record);
+    }
+    if (!final) return;
+    for (auto& [id, table] : state.tables) table.flushed.add_before(log_incarnation_);
+    for (const auto& [id, clock] : shard.clocks()) {
+      state.tablets[id].clock = causality::join(state.tablets[id].clock, clock);
+    }
+  }));
+  for (auto& [table, file] : files) {
+    memtable_bytes_ -= table->frozen().front().bytes;
+    table->replace_oldest_frozen(std::move(file));
+  }
+  co_return {};
+}
+
+}  // namespace helenus::storage

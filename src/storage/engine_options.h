@@ -1,0 +1,65 @@
+// What a storage engine can be told. Limits on everything; validate() says what does not fit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/time.h"
+#include "storage/compaction_picker.h"
+#include "storage/log_options.h"
+#include "storage/mutation_record.h"
+#include "storage/sstable_filter.h"
+#include "storage/sstable_format.h"
+
+namespace helenus::storage {
+
+struct EngineOptions {
+  static constexpr std::size_t kDataDirectoriesMax = 64;
+
+  // Files are spread over them by free space; the first one also holds what is small.
+  std::vector<std::string> data_directories;
+  // The commit log's folder; "commitlog" in the first data directory if empty.
+  std::string log_directory;
+  CommitLogOptions log = {};
+
+  // Into how many parts the data is divided, each of them owned by one core at a time. Fixed when
+  // the folder is made; a later open goes by what the folder says.
+  std::uint32_t shards = 8;
+
+  // All memtables together, those being flushed too. When it is reached, writes wait.
+  std::size_t memtable_bytes_max = std::size_t{256} << 20;
+  // One memtable is flushed when it has this many bytes or keys.
+  std::size_t memtable_bytes_flush = std::size_t{64} << 20;
+  std::size_t memtable_keys_flush = 4'000'000;
+  std::size_t block_cache_bytes = std::size_t{256} << 20;
+
+  std::size_t block_bytes = kDataBlockBytesDefault;
+  FilterOptions filter = {};
+  // Reads past the page cache.
+  bool direct_reads = false;
+
+  CompactionOptions compaction = {};
+  // How many compactions may run at once.
+  std::size_t compactions_max = 2;
+  // What compactions together may write; zero is no limit. Flushes are not limited: they free
+  // memory that writes wait for.
+  std::uint64_t compaction_bytes_per_second = 0;
+  // When a table of a shard has more files than the first, writes to it are slowed down; at the
+  // second they wait.
+  std::size_t sstables_slow = 96;
+  std::size_t sstables_max = 256;
+
+  // How long after a failed flush or compaction the next try begins.
+  runtime::Duration retry_delay = std::chrono::seconds(1);
+
+  // Errors: invalid_argument, naming the option.
+  base::Result<void> validate() const;
+  std::string log_directory_or_default() const {
+    return log_directory.empty() ? data_directories.front() + "/commitlog" : log_directory;
+  }
+};
+
+}  // namespace helenus::storage

@@ -1,0 +1,59 @@
+// What an engine has done and how it stands, for people and for dashboards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/histogram.h"
+#include "storage/block_cache.h"
+#include "storage/commit_log.h"
+#include "storage/sstable_blocks.h"
+
+namespace helenus::storage {
+
+struct EngineStatistics {
+  // Writing.
+  std::uint64_t writes = 0;
+  std::uint64_t write_bytes = 0;      // of records, as the log takes them
+  std::uint64_t writes_repeated = 0;  // deltas that had been applied before
+  std::uint64_t writes_delayed = 0;   // that waited for room
+  // Reading rows.
+  std::uint64_t reads = 0;
+  std::uint64_t reads_from_memtables = 0;  // that found the row there, among others
+  std::uint64_t reads_from_sstables = 0;
+  std::uint64_t reads_found_nothing = 0;
+  std::uint64_t reads_waited_for_log = 0;  // that saw a write before it was durable
+  base::Histogram blocks_per_read;         // read from the disk
+  base::Histogram sstables_per_read;       // looked into, past their filters
+  // Flushes and compactions.
+  std::uint64_t flushes = 0;
+  std::uint64_t flushed_bytes = 0;
+  std::uint64_t flush_failures = 0;
+  std::uint64_t compactions = 0;
+  std::uint64_t compacted_bytes_read = 0;
+  std::uint64_t compacted_bytes_written = 0;
+  std::uint64_t compaction_failures = 0;
+  std::uint64_t keys_gone = 0;  // that flushes and compactions found nothing left of
+
+  // As it stands.
+  std::size_t memtable_bytes = 0;
+  std::size_t memtables_waiting = 0;  // to be flushed
+  std::size_t sstables = 0;
+  std::uint64_t sstable_bytes = 0;
+  std::size_t sstable_resident_bytes = 0;  // indexes and filters kept in memory
+  std::uint64_t compaction_backlog_bytes = 0;
+  std::size_t compactions_running = 0;
+
+  SstableCounters sstable_counters;
+  BlockCache::Counters cache_counters;
+  CommitLogUsage log_usage;
+
+  // Bytes that went to files for each byte that was written: the log's, flushes and compactions.
+  double write_amplification() const {
+    if (write_bytes == 0) return 0;
+    return 1 + static_cast<double>(flushed_bytes + compacted_bytes_written) /
+                   static_cast<double>(write_bytes);
+  }
+};
+
+}  // namespace helenus::storage

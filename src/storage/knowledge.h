@@ -1,0 +1,44 @@
+// Knowledge: what the tablets of a shard knew at an instant, and the metadata of an sstable that
+// carries it.
+//
+// A merge may strip contexts and drop stable versions only by what was known at an instant at which
+// it holds every fragment of the key (S3; causality::merge_instant). That instant is the freeze of
+// its newest input, so every sstable remembers what was known at its newest freeze. Never a later
+// knowledge: the fragments that came with it are not in the merge.
+#pragma once
+
+#include <cstdint>
+
+#include <absl/container/btree_map.h>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "causality/clock.h"
+#include "causality/resolve.h"
+#include "storage/manifest.h"
+
+namespace helenus::storage {
+
+struct TabletKnowledge {
+  causality::Clock base;  // the contiguous base of its clock
+  causality::Stability stable;
+};
+
+using Knowledge = absl::btree_map<TabletId, TabletKnowledge>;
+
+// What the engine keeps in an sstable besides its entries.
+struct SstableMetadata {
+  TableId table;
+  FreezeNumber freeze_first;
+  FreezeNumber freeze_last;
+  // How many of its entries are range-scoped deletes. Where there are none, reading a row needs no
+  // look for them.
+  std::uint64_t scopes = 0;
+  Knowledge at_last_freeze;
+};
+
+base::Bytes encode(const SstableMetadata& metadata);
+// Errors: corrupt; unsupported (a later version).
+base::Result<SstableMetadata> decode_sstable_metadata(const base::Bytes& bytes);
+
+}  // namespace helenus::storage

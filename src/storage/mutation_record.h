@@ -1,0 +1,45 @@
+// MutationRecord: what one record of the commit log says (theory S1): one mutation of one partition
+// with its dot, its context and its operation id, encoded once. docs/formats/mutation-record.md.
+//
+// The log knows records by a stream: one table in one shard, which is what is flushed at once and
+// so what needs the log from some position on.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "causality/delta.h"
+#include "storage/manifest.h"
+#include "storage/table_id.h"
+
+namespace helenus::storage {
+
+using ShardNumber = base::Strong<struct ShardNumberTag, std::uint32_t>;
+inline constexpr std::uint32_t kShardsMax = 4096;
+inline constexpr std::uint64_t kTableIdMax = UINT64_MAX / kShardsMax - 1;
+
+// The log's name for a table's records in a shard. Requires: both within their limits.
+inline TableId stream_of(TableId table, ShardNumber shard) {
+  return TableId{table.value() * kShardsMax + shard.value()};
+}
+inline TableId table_of_stream(TableId stream) {
+  return TableId{stream.value() / kShardsMax};
+}
+inline ShardNumber shard_of_stream(TableId stream) {
+  return ShardNumber{static_cast<std::uint32_t>(stream.value() % kShardsMax)};
+}
+
+struct MutationRecord {
+  TabletId tablet;
+  base::ByteView partition;  // borrows from the record
+  base::Bytes delta;         // shares the record's memory
+};
+
+// Appends the record; returns where in `out` the delta's encoding begins.
+std::size_t encode_mutation(TabletId tablet, base::ByteView partition,
+                            const causality::Delta& delta, base::Buffer& out);
+// Errors: corrupt; unsupported (a later version). The delta is not decoded.
+base::Result<MutationRecord> decode_mutation(const base::Bytes& record);
+
+}  // namespace helenus::storage

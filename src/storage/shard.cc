@@ -1,0 +1,256 @@
+#include "storage/shard.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <absl/container/btree_set.h>
+
+#include "runtime/clock.h"
+#include "runtime/file_system.h"
+#include "runtime/files.h"
+
+namespace helenus::storage {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+
+namespace {
+
+constexpr std::string_view kSstableSuffix = ".sst";
+
+std::string shard_directory(const std::string& parent, ShardNumber number) {
+  return fmt::format("{}/shard-{:04}", parent, number.value());
+}
+
+std::string sstable_name(FileNumber number) {
+  return fmt::format("{:010}{}", number.value(), kSstableSuffix);
+}
+
+causality::WallTime wall_seconds(runtime::WallTime now) {
+  return causality::WallTime{std::chrono::floor<std::chrono::seconds>(now.since_origin()).count()};
+}
+
+}  // namespace
+
+Task<Result<void>> Shard::create(ShardEnvironment environment, ShardNumber number) {
+  for (const std::string& parent : environment.options.data_directories) {
+    CO_TRY_VOID(co_await runtime::make_directories_durably(environment.runtime,
+                                                           shard_directory(parent, number)));
+  }
+  const std::string path =
+      shard_directory(environment.options.data_directories.front(), number) + "/manifest";
+  const auto there = co_await read_manifest(environment.runtime, path);
+  if (there != ManifestState() && !there.failed_with(Errc::not_found)) {
+    co_return Error(Errc::corrupt, "{}: there is data, and the file that tells of it is missing",
+                    path);
+  }
+  co_return co_await write_manifest(environment.runtime, path, ManifestState());
+}
+
+Shard::Shard(ShardEnvironment environment, ShardNumber number)
+    : environment_(environment), number_(number), install_turn_(environment.runtime, 1, SIZE_MAX) {}
+
+std::string Shard::directory(std::size_t index) const {
+  return shard_directory(environment_.options.data_directories[index], number_);
+}
+
+std::string Shard::path_of(const SstableRecord& record) const {
+  return directory(record.directory) + "/" + sstable_name(record.number);
+}
+
+Task<Result<std::unique_ptr<Shard>>> Shard::open(ShardEnvironment environment, ShardNumber number) {
+  auto shard = std::make_unique<Shard>(environment, number);
+  auto manifest = co_await read_manifest(environment.runtime, shard->manifest_path());
+  if (manifest.failed_with(Errc::not_found)) {
+    co_return Error(Errc::corrupt, "{}: the manifest is missing", shard->directory(0));
+  }
+  if (!manifest) co_return std::move(manifest).error();
+  shard->manifest_ = *std::move(manifest);
+  shard->next_file_ = shard->manifest_.next_file.value();
+  shard->next_freeze_ = shard->manifest_.next_freeze.value();
+  CO_TRY_VOID(co_await shard->remove_leftovers());
+  for (const auto& [id, record] : shard->manifest_.tablets) shard->add_tablet(id, record);
+  for (const auto& [id, record] : shard->manifest_.tables) {
+    const auto table = shard->add_table(id, record.options);
+    for (const SstableRecord& file : record.sstables) {
+      CO_TRY(auto sstable, co_await shard->open_file(file));
+      if (sstable->metadata.table != id) {
+        co_return Error(Errc::corrupt, "{}: is of table {}, not {}", shard->path_of(file),
+                        sstable->metadata.table, id);
+      }
+      table->add_sstable(std::move(sstable));
+    }
+  }
+  co_return shard;
+}
+
+Task<Result<void>> Shard::remove_leftovers() {
+  absl::btree_set<std::string> named;
+  for (const auto& [id, table] : manifest_.tables) {
+    for (const SstableRecord& file : table.sstables) {
+      if (file.directory >= environment_.options.data_directories.size()) {
+        co_return Error(
+            Errc::invalid_argument, "{}: a file lies in data directory {}, and only {} are given",
+            manifest_path(), file.directory, environment_.options.data_directories.size());
+      }
+      named.insert(path_of(file));
+    }
+  }
+  for (std::size_t index = 0; index < environment_.options.data_directories.size(); ++index) {
+    // A data directory that was added since the folder was made has no place for the shard yet.
+    CO_TRY_VOID(co_await runtime::make_directories_durably(environment_.runtime, directory(index)));
+    CO_TRY(const auto entries, co_await environment_.runtime.files.list(directory(index)));
+    for (const runtime::DirectoryEntry& entry : entries) {
+      const std::string path = directory(index) + "/" + entry.name;
+      const bool leftover = entry.name == "manifest.new" ||
+                            (entry.name.ends_with(kSstableSuffix) && !named.contains(path));
+      if (!leftover) continue;
+      environment_.log.info("removes a file that no manifest names", base::kv("path", path));
+      CO_TRY_VOID(co_await environment_.runtime.files.remove(path));
+    }
+  }
+  co_return {};
+}
+
+Task<Result<std::shared_ptr<const Sstable>>> Shard::open_file(SstableRecord record) {
+  const std::string path = path_of(record);
+  auto sstable = std::make_shared<Sstable>();
+  CO_TRY(sstable->reader,
+         co_await SstableReader::open(environment_.runtime, environment_.sstables, path,
+                                      {.direct = environment_.options.direct_reads},
+                                      runtime::Until::forever()));
+  if (sstable->reader->file_size() != record.bytes) {
+    co_return Error(Errc::corrupt, "{}: has {} bytes, the manifest says {}", path,
+                    sstable->reader->file_size(), record.bytes);
+  }
+  auto metadata = decode_sstable_metadata(sstable->reader->metadata());
+  if (!metadata) co_return std::move(metadata).error().within(path);
+  sstable->metadata = *std::move(metadata);
+  sstable->record = std::move(record);
+  co_return sstable;
+}
+
+Clocks Shard::clocks() const {
+  Clocks clocks;
+  for (const auto& [id, tablet] : tablets_) {
+    clocks.emplace_hint(clocks.end(), id, tablet->clock);
+  }
+  return clocks;
+}
+
+Tablet* Shard::tablet(TabletId id) {
+  const auto at = tablets_.find(id);
+  return at == tablets_.end() ? nullptr : at->second.get();
+}
+
+TableStore* Shard::table(TableId id) {
+  const auto at = tables_.find(id);
+  return at == tables_.end() ? nullptr : at->second.get();
+}
+
+Tablet& Shard::add_tablet(TabletId id, const TabletRecord& record) {
+  auto tablet = std::make_unique<Tablet>(Tablet{.id = id,
+                                                .range = record.range,
+                                                .actor = record.actor,
+                                                .clock = record.clock,
+                                                .durable = record.clock});
+  return *tablets_.emplace(id, std::move(tablet)).first->second;
+}
+
+std::shared_ptr<TableStore> Shard::add_table(TableId id, TableOptions options) {
+  return tables_.emplace(id, std::make_shared<TableStore>(id, number_, options)).first->second;
+}
+
+void Shard::remove_table(TableId id) {
+  tables_.erase(id);
+}
+
+Knowledge Shard::knowledge() const {
+  const causality::WallTime now = wall_seconds(environment_.runtime.clock.wall_now());
+  Knowledge knowledge;
+  for (const auto& [id, tablet] : tablets_) {
+    knowledge.emplace_hint(knowledge.end(), id, tablet->knowledge(now));
+  }
+  return knowledge;
+}
+
+std::vector<TabletRange> Shard::tablet_ranges() const {
+  std::vector<TabletRange> ranges;
+  for (const auto& [id, tablet] : tablets_) ranges.push_back({.id = id, .range = tablet->range});
+  std::ranges::sort(ranges, {}, [](const TabletRange& tablet) { return tablet.range.from; });
+  return ranges;
+}
+
+Task<Result<void>> Shard::install(Edit edit) {
+  CO_TRY(const auto turn, co_await install_turn_.acquire(1, runtime::Until::forever()));
+  ManifestState next = manifest_;
+  next.next_file = FileNumber{next_file_};
+  next.next_freeze = FreezeNumber{next_freeze_};
+  edit(next);
+  CO_TRY_VOID(co_await write_manifest(environment_.runtime, manifest_path(), next));
+  manifest_ = std::move(next);
+  co_return {};
+}
+
+Task<Result<std::uint32_t>> Shard::choose_directory() {
+  const auto& directories = environment_.options.data_directories;
+  if (directories.size() == 1) co_return 0;
+  std::uint32_t best = 0;
+  std::uint64_t best_free = 0;
+  for (std::uint32_t index = 0; index < directories.size(); ++index) {
+    CO_TRY(const auto space, co_await environment_.runtime.files.space(directories[index]));
+    if (space.free_bytes > best_free) {
+      best = index;
+      best_free = space.free_bytes;
+    }
+  }
+  co_return best;
+}
+
+Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySource& source,
+                                               MergePlan plan, WriteThrottle* throttle,
+                                               runtime::StopToken stop) {
+  SstableRecord record{.number = FileNumber{next_file_++},
+                       .freeze_first = plan.freeze_first,
+                       .freeze_last = plan.freeze_last};
+  CO_TRY(record.directory, co_await choose_directory());
+  const SstableWriter::Options options{.compression = table.options().compression,
+                                       .block_bytes = environment_.options.block_bytes,
+                                       .filter = environment_.options.filter,
+                                       .throttle = throttle,
+                                       .stop = stop};
+  CO_TRY(auto writer,
+         co_await SstableWriter::create(environment_.runtime, path_of(record), options));
+  MergeWriter merge(environment_.runtime, std::move(plan));
+  if (auto merged = co_await merge.run(source, *writer, stop); !merged) {
+    co_await writer->discard();
+    co_return std::move(merged).error();
+  }
+  if (writer->key_count() == 0) {
+    co_await writer->discard();
+    co_return Written{.file = nullptr, .counts = merge.counts()};
+  }
+  CO_TRY(auto statistics, co_await writer->finish(encode(merge.metadata())));
+  CO_TRY_VOID(co_await environment_.runtime.files.sync_directory(directory(record.directory)));
+  CO_TRY(const auto info, co_await environment_.runtime.files.info(path_of(record)));
+  record.bytes = info.size;
+  record.keys = statistics.key_count;
+  record.key_first = statistics.first_key;
+  record.key_last = statistics.last_key;
+  CO_TRY(auto file, co_await open_file(std::move(record)));
+  co_return Written{.file = std::move(file), .counts = merge.counts()};
+}
+
+Task<void> Shard::remove_files(std::vector<std::shared_ptr<const Sstable>> files) {
+  for (const auto& file : files) {
+    const auto removed = co_await environment_.runtime.files.remove(path_of(file->record));
+    if (!removed) {
+      environment_.log.warn("a file could not be removed", base::kv("error", removed.error()));
+    }
+  }
+}
+
+}  // namespace helenus::storage

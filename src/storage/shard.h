@@ -1,0 +1,116 @@
+// Shard: a fixed part of a data folder that one core owns at a time: some tablets, and for every
+// table one TableStore. Which core owns which shard is decided at every start, so a node may be
+// started with another number of cores; files never move between shards.
+//
+//   DIRECTORY/shard-0003/manifest       in the first data directory
+//   DIRECTORY/shard-0003/0000000017.sst in any of them
+//
+// The manifest makes every change atomic. A file is written and synced, its name made durable, and
+// only then entered; what is no longer named is removed after the manifest that does not name it
+// is durable. What is found at a start and not named is a leftover and is removed.
+//
+// Core affinity: the core that opened it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/container/btree_map.h>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "runtime/runtime.h"
+#include "runtime/semaphore.h"
+#include "runtime/task.h"
+#include "storage/engine_options.h"
+#include "storage/manifest.h"
+#include "storage/merge_writer.h"
+#include "storage/sstable_blocks.h"
+#include "storage/table_store.h"
+#include "storage/tablet.h"
+
+namespace helenus::storage {
+
+// What the shards of a core share. Outlives them.
+struct ShardEnvironment {
+  runtime::Runtime& runtime;
+  const EngineOptions& options;
+  SstableShared& sstables;
+  base::Logger& log;
+};
+
+class Shard {
+ public:
+  // Makes the folders of an empty shard, durably. One that is there already, and empty, is taken.
+  static runtime::Task<base::Result<void>> create(ShardEnvironment environment, ShardNumber number);
+  // Reads the manifest, removes leftovers, opens every file.
+  // Errors: corrupt; unsupported; of the file system; each names the file.
+  static runtime::Task<base::Result<std::unique_ptr<Shard>>> open(ShardEnvironment environment,
+                                                                  ShardNumber number);
+
+  Shard(ShardEnvironment environment, ShardNumber number);
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  ShardNumber number() const { return number_; }
+  const ManifestState& manifest() const { return manifest_; }
+
+  Tablet* tablet(TabletId id);
+  TableStore* table(TableId id);
+  // Ascending by id.
+  const absl::btree_map<TabletId, std::unique_ptr<Tablet>>& tablets() const { return tablets_; }
+  const absl::btree_map<TableId, std::shared_ptr<TableStore>>& tables() const { return tables_; }
+  Tablet& add_tablet(TabletId id, const TabletRecord& record);
+  std::shared_ptr<TableStore> add_table(TableId id, TableOptions options);
+  void remove_table(TableId id);
+
+  // What the tablets have seen, and what may be concluded from it, now.
+  Clocks clocks() const;
+  Knowledge knowledge() const;
+  // Their parts of the key space, ascending.
+  std::vector<TabletRange> tablet_ranges() const;
+  FreezeNumber next_freeze() { return FreezeNumber{next_freeze_++}; }
+
+  // Changes the manifest; returns when the change is durable. Changes happen one after the other.
+  // After an error the manifest on the disk may have it or not: the caller keeps the files of both
+  // and tries again, or stops for good.
+  using Edit = std::function<void(ManifestState&)>;
+  runtime::Task<base::Result<void>> install(Edit edit);
+
+  // Writes the merge of `source` into a new file and opens it; null if nothing was left of it. The
+  // file and its name are durable, and nobody knows of it yet.
+  struct Written {
+    std::shared_ptr<const Sstable> file;
+    MergeCounts counts;
+  };
+  runtime::Task<base::Result<Written>> write_file(const TableStore& table, EntrySource& source,
+                                                  MergePlan plan, WriteThrottle* throttle,
+                                                  runtime::StopToken stop);
+  // Those who hold them open go on reading. Errors are logged: a start removes what is left.
+  runtime::Task<void> remove_files(std::vector<std::shared_ptr<const Sstable>> files);
+
+  std::string path_of(const SstableRecord& record) const;
+
+ private:
+  std::string directory(std::size_t index) const;
+  std::string manifest_path() const { return directory(0) + "/manifest"; }
+  runtime::Task<base::Result<void>> remove_leftovers();
+  runtime::Task<base::Result<std::shared_ptr<const Sstable>>> open_file(SstableRecord record);
+  // The data directory with the most free space.
+  runtime::Task<base::Result<std::uint32_t>> choose_directory();
+
+  ShardEnvironment environment_;
+  const ShardNumber number_;
+  ManifestState manifest_;  // as it is on the disk
+  std::uint64_t next_file_ = 1;
+  std::uint64_t next_freeze_ = 1;
+  absl::btree_map<TabletId, std::unique_ptr<Tablet>> tablets_;
+  absl::btree_map<TableId, std::shared_ptr<TableStore>> tables_;
+  runtime::Semaphore install_turn_;
+};
+
+}  // namespace helenus::storage

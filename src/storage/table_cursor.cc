@@ -1,0 +1,120 @@
+#include "storage/table_cursor.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace helenus::storage {
+
+using base::Result;
+using runtime::Task;
+
+causality::PartitionStore assemble_row(base::ByteView row, const Entry& entry,
+                                       const Entry& scopes) {
+  causality::PartitionStore partition;
+  const auto key = base::Bytes::copy_of(row);
+  for (const auto& [column, cell] : entry.row().cells()) partition.absorb(key, column, cell);
+  for (const causality::ScopedStore& scoped : scopes.scopes()) {
+    if (scoped.scope.contains(key)) partition.absorb(scoped);
+  }
+  return partition;
+}
+
+TableCursor::TableCursor(runtime::Gate::Pass pass, TableView view, KeyRange range,
+                         causality::Clock clock, SstableCursorOptions options)
+    : pass_(std::move(pass)),
+      view_(std::move(view)),
+      range_(std::move(range)),
+      clock_(std::move(clock)),
+      until_(options.until),
+      may_have_scopes_(view_.may_have_scopes()),
+      entries_(view_.entries(options)) {}
+
+base::ByteView TableCursor::row_key() const {
+  const RowKey key = entries_->key();
+  return key_parts(key.bytes, key.partition_size).clustering;
+}
+
+Task<Result<void>> TableCursor::seek(base::Bytes partition, base::Bytes row) {
+  if (partition < range_.from) co_return co_await seek_first();
+  const std::string key = encode_key({partition, EntryKind::row, row});
+  valid_ = false;
+  CO_TRY_VOID(co_await entries_->seek(base::as_bytes(key)));
+  co_return co_await settle(Direction::forward);
+}
+
+Task<Result<void>> TableCursor::seek_before(base::Bytes partition, base::Bytes row) {
+  if (range_.to && partition >= *range_.to) co_return co_await seek_last();
+  const std::string key = encode_key({partition, EntryKind::row, row});
+  valid_ = false;
+  CO_TRY_VOID(co_await entries_->seek_before(base::as_bytes(key)));
+  co_return co_await settle(Direction::backward);
+}
+
+Task<Result<void>> TableCursor::seek_first() {
+  valid_ = false;
+  CO_TRY_VOID(co_await entries_->seek(range_.from));
+  co_return co_await settle(Direction::forward);
+}
+
+Task<Result<void>> TableCursor::seek_last() {
+  valid_ = false;
+  // No key of ours begins with so many of the largest byte that a longer bound were needed.
+  const std::string beyond_all(kRowKeySizeMax + 1, '\xff');
+  const base::ByteView bound = range_.to ? range_.to->view() : base::as_bytes(beyond_all);
+  CO_TRY_VOID(co_await entries_->seek_before(bound));
+  co_return co_await settle(Direction::backward);
+}
+
+Task<Result<void>> TableCursor::next() {
+  ASSERT(std::exchange(valid_, false));
+  CO_TRY_VOID(co_await entries_->next());
+  co_return co_await settle(Direction::forward);
+}
+
+Task<Result<void>> TableCursor::previous() {
+  ASSERT(std::exchange(valid_, false));
+  CO_TRY_VOID(co_await entries_->previous());
+  co_return co_await settle(Direction::backward);
+}
+
+Task<Result<void>> TableCursor::settle(Direction direction) {
+  while (entries_->valid() && in_tablet()) {
+    const RowKey key = entries_->key();
+    if (key_parts(key.bytes, key.partition_size).kind == EntryKind::row) {
+      if (may_have_scopes_) CO_TRY_VOID(co_await load_scopes());
+      trace_.sequence = std::max(trace_.sequence, entries_->sequence());
+      valid_ = true;
+      co_return {};
+    }
+    if (direction == Direction::forward) {
+      CO_TRY_VOID(co_await entries_->next());
+    } else {
+      CO_TRY_VOID(co_await entries_->previous());
+    }
+  }
+  co_return {};
+}
+
+bool TableCursor::in_tablet() const {
+  return range_.contains(entries_->key().partition());
+}
+
+Task<Result<void>> TableCursor::load_scopes() {
+  const std::string_view partition = base::as_text(entries_->key().partition());
+  if (scopes_of_ == partition) co_return {};
+  scopes_of_.reset();
+  std::string loading(partition);
+  const std::string key = encode_key({base::as_bytes(loading), EntryKind::scopes, {}});
+  CO_TRY(scopes_, co_await view_.find(base::as_bytes(key), until_, trace_));
+  scopes_of_ = std::move(loading);
+  co_return {};
+}
+
+Result<causality::PartitionStore> TableCursor::read() {
+  ASSERT(valid_);
+  Entry entry;
+  TRY_VOID(entries_->absorb_into(entry));
+  return assemble_row(row_key(), entry, scopes_);
+}
+
+}  // namespace helenus::storage

@@ -1,0 +1,94 @@
+// TableCursor: the rows of one tablet of a table, in the order of their keys, both ways.
+//
+//   CO_TRY_VOID(co_await cursor->seek(partition, row));
+//   while (cursor->valid()) {
+//     ... cursor->partition(), cursor->row_key(), cursor->read() ...
+//     CO_TRY_VOID(co_await cursor->next());
+//   }
+//   CO_TRY_VOID(co_await engine.settle(cursor->trace(), until));    before anything is shown
+//
+// A row of which nothing is visible, a deleted one, is a row here: what a reader sees is for the
+// table's policy to say. Of a partition only the row it stands on and the range-scoped deletes are
+// in memory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "causality/clock.h"
+#include "causality/dot_store.h"
+#include "runtime/gate.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+#include "storage/entry_source.h"
+#include "storage/table_view.h"
+
+namespace helenus::storage {
+
+// A row and the scopes it lies in, as read, and the clock it may be shown with: no dot of it is
+// missing from the data (S4).
+struct RowRead {
+  causality::PartitionStore partition;
+  causality::Clock clock;
+};
+
+// A row's entry and those of the partition's scopes that it lies in.
+causality::PartitionStore assemble_row(base::ByteView row, const Entry& entry, const Entry& scopes);
+
+class TableCursor {
+ public:
+  // The pass keeps the engine from going away.
+  TableCursor(runtime::Gate::Pass pass, TableView view, KeyRange range, causality::Clock clock,
+              SstableCursorOptions options);
+  TableCursor(const TableCursor&) = delete;
+  TableCursor& operator=(const TableCursor&) = delete;
+
+  // To the first row at or after this one. Errors of all motions: corrupt, unsupported, io_error,
+  // timeout, cancelled; the cursor then stands nowhere.
+  runtime::Task<base::Result<void>> seek(base::Bytes partition, base::Bytes row);
+  // To the last row before this one.
+  runtime::Task<base::Result<void>> seek_before(base::Bytes partition, base::Bytes row);
+  runtime::Task<base::Result<void>> seek_first();
+  runtime::Task<base::Result<void>> seek_last();
+  // Both require: valid().
+  runtime::Task<base::Result<void>> next();
+  runtime::Task<base::Result<void>> previous();
+
+  bool valid() const { return valid_; }
+  // All below require valid(); views live until the cursor moves.
+  base::ByteView partition() const { return entries_->key().partition(); }
+  base::ByteView row_key() const;
+  // The row with the scopes it lies in. Errors: corrupt, unsupported.
+  base::Result<causality::PartitionStore> read();
+
+  // The clock that everything it shows may be shown with.
+  const causality::Clock& clock() const { return clock_; }
+  const ReadTrace& trace() const { return trace_; }
+
+ private:
+  enum class Direction : unsigned char { forward, backward };
+
+  // From where the entries stand to the next row of the tablet in that direction.
+  runtime::Task<base::Result<void>> settle(Direction direction);
+  bool in_tablet() const;
+  runtime::Task<base::Result<void>> load_scopes();
+
+  runtime::Gate::Pass pass_;
+  const TableView view_;
+  const KeyRange range_;
+  const causality::Clock clock_;
+  const runtime::Until until_;
+  const bool may_have_scopes_;
+  std::unique_ptr<EntrySource> entries_;
+  bool valid_ = false;
+  ReadTrace trace_;
+  // Of the partition it stands in.
+  std::optional<std::string> scopes_of_;
+  Entry scopes_;
+};
+
+}  // namespace helenus::storage

@@ -1,0 +1,57 @@
+#include "storage/table_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace helenus::storage {
+
+TableView TableStore::view() const {
+  std::vector<std::shared_ptr<const Memtable>> frozen;
+  frozen.reserve(frozen_.size());
+  for (const FrozenMemtable& each : frozen_) frozen.push_back(each.memtable);
+  return {active_, std::move(frozen), sstables_};
+}
+
+void TableStore::freeze(FreezeState at) {
+  ASSERT(!active_->empty());
+  ASSERT(frozen_.empty() || frozen_.back().at.number < at.number);
+  active_->freeze();
+  const std::size_t bytes = active_->memory_bytes();
+  auto full = std::exchange(active_, std::make_shared<Memtable>(options_.policy));
+  frozen_.push_back({.memtable = std::move(full), .at = std::move(at), .bytes = bytes});
+}
+
+void TableStore::replace_oldest_frozen(std::shared_ptr<const Sstable> file) {
+  ASSERT(!frozen_.empty());
+  frozen_.pop_front();
+  if (file != nullptr) add_sstable(std::move(file));
+}
+
+void TableStore::add_sstable(std::shared_ptr<const Sstable> file) {
+  replace_sstables({}, std::move(file));
+}
+
+void TableStore::replace_sstables(const FileSet& inputs, std::shared_ptr<const Sstable> output) {
+  auto list = std::make_shared<SstableList>();
+  for (const auto& sstable : *sstables_) {
+    if (!inputs.contains(sstable->record.number)) list->push_back(sstable);
+  }
+  ASSERT(list->size() + inputs.size() == sstables_->size(), "a file of the merge is not there");
+  if (output != nullptr) list->push_back(std::move(output));
+  std::ranges::sort(*list, {}, [](const auto& sstable) { return sstable->record.number; });
+  sstables_ = std::move(list);
+  for (const FileNumber input : inputs) busy_.erase(input);
+}
+
+std::vector<CompactionCandidate> TableStore::compaction_candidates() const {
+  std::vector<CompactionCandidate> candidates;
+  candidates.reserve(sstables_->size());
+  for (const auto& sstable : *sstables_) {
+    const SstableRecord& record = sstable->record;
+    candidates.push_back(
+        {.number = record.number, .bytes = record.bytes, .busy = busy_.contains(record.number)});
+  }
+  return candidates;
+}
+
+}  // namespace helenus::storage

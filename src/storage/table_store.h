@@ -1,0 +1,100 @@
+// TableStore: one table in one shard: the memtable that takes writes, those that wait to be
+// flushed, and the files.
+//
+//   active ──freeze──▶ frozen (the oldest first) ──flush──▶ sstables ──compaction──▶ sstables
+//
+// Invariant: flushes are installed in the order of their freezes. So every fragment that is older
+// than a frozen memtable is in a file or in a memtable frozen before it, and the log up to the
+// position of the last flush is not needed.
+//
+// Core affinity: the core that owns the shard.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_set.h>
+
+#include "storage/compaction_picker.h"
+#include "storage/knowledge.h"
+#include "storage/manifest.h"
+#include "storage/memtable.h"
+#include "storage/mutation_record.h"
+#include "storage/table_view.h"
+
+namespace helenus::storage {
+
+using FileSet = absl::btree_set<FileNumber>;
+using Clocks = absl::btree_map<TabletId, causality::Clock>;
+
+// What was so when a memtable was frozen.
+struct FreezeState {
+  FreezeNumber number;
+  // Every record in the memtable lies before this position of this core's log, every later one
+  // does not.
+  LogPosition log_end = {};
+  // Of the shard's tablets. Every dot in them has its record before log_end, or in a file.
+  Clocks clocks = {};
+  Knowledge knowledge = {};
+};
+
+struct FrozenMemtable {
+  std::shared_ptr<Memtable> memtable;
+  FreezeState at;
+  std::size_t bytes = 0;
+};
+
+class TableStore {
+ public:
+  TableStore(TableId id, ShardNumber shard, TableOptions options)
+      : id_(id),
+        shard_(shard),
+        options_(options),
+        active_(std::make_shared<Memtable>(options.policy)),
+        sstables_(std::make_shared<SstableList>()) {}
+
+  TableId id() const { return id_; }
+  ShardNumber shard() const { return shard_; }
+  TableId stream() const { return stream_of(id_, shard_); }
+  const TableOptions& options() const { return options_; }
+
+  Memtable& active() { return *active_; }
+  const Memtable& active() const { return *active_; }
+  const std::deque<FrozenMemtable>& frozen() const { return frozen_; }
+  const SstableList& sstables() const { return *sstables_; }
+  std::shared_ptr<const SstableList> share_sstables() const { return sstables_; }
+  TableView view() const;
+
+  // Requires: the active memtable is not empty.
+  void freeze(FreezeState at);
+  // The oldest frozen memtable is in `file`, or left nothing behind.
+  void replace_oldest_frozen(std::shared_ptr<const Sstable> file);
+  // `output` may be null. The inputs are no longer busy, nor there.
+  void replace_sstables(const FileSet& inputs, std::shared_ptr<const Sstable> output);
+  void add_sstable(std::shared_ptr<const Sstable> file);
+
+  // Files under compaction, and files that cannot be read.
+  void set_busy(FileNumber file) { busy_.insert(file); }
+  void clear_busy(FileNumber file) { busy_.erase(file); }
+  bool busy(FileNumber file) const { return busy_.contains(file); }
+  std::vector<CompactionCandidate> compaction_candidates() const;
+
+  bool dropped() const { return dropped_; }
+  void set_dropped() { dropped_ = true; }
+
+ private:
+  const TableId id_;
+  const ShardNumber shard_;
+  const TableOptions options_;
+  std::shared_ptr<Memtable> active_;
+  std::deque<FrozenMemtable> frozen_;
+  std::shared_ptr<const SstableList> sstables_;  // ascending by number; replaced, never changed
+  absl::flat_hash_set<FileNumber> busy_;
+  bool dropped_ = false;
+};
+
+}  // namespace helenus::storage

@@ -1,0 +1,81 @@
+#include "storage/table_view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/merged_entries.h"
+
+namespace helenus::storage {
+
+using base::Result;
+using runtime::Task;
+
+namespace {
+
+void absorb_memtable(const Memtable& memtable, base::ByteView key, Entry& entry, ReadTrace& trace) {
+  const std::uint64_t sequence = memtable.sequence_of(key);
+  if (sequence == 0) return;
+  ++trace.memtables_with_key;
+  trace.sequence = std::max(trace.sequence, sequence);
+  if (entry.empty()) {
+    entry = memtable.find(key);
+  } else {
+    entry.absorb(memtable.find(key));
+  }
+}
+
+}  // namespace
+
+bool Sstable::may_hold_partition(base::ByteView partition) const {
+  const base::ByteView first = record.key_first;
+  const auto prefix = first.first(std::min(first.size(), partition.size()));
+  return base::compare(prefix, partition) <= 0 && base::compare(partition, record.key_last) <= 0 &&
+         reader->may_hold_partition(partition, key_hash(partition));
+}
+
+Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
+                                    ReadTrace& trace) const {
+  Entry entry;
+  absorb_memtable(*active_, key, entry, trace);
+  for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, entry, trace);
+  const std::uint64_t hash = key_hash(key);
+  for (const auto& sstable : *sstables_) {
+    if (!sstable->in_range(key)) continue;
+    ++trace.sstables_in_range;
+    CO_TRY(auto lookup, co_await sstable->reader->get(key, hash, until));
+    trace.blocks_read += lookup.blocks_read;
+    if (lookup.ended_at_filter) ++trace.sstables_filtered;
+    if (!lookup.found) continue;
+    ++trace.sstables_with_key;
+    auto decoded = decode_entry(lookup.found->value);
+    if (!decoded) {
+      co_return std::move(decoded).error().within(
+          fmt::format("{}: entry {}", sstable->reader->path(), base::to_hex(key, 64)));
+    }
+    if (entry.empty()) {
+      entry = *std::move(decoded);
+    } else {
+      entry.absorb(*decoded);
+    }
+  }
+  co_return entry;
+}
+
+bool TableView::may_have_scopes() const {
+  const auto has = [](const auto& memtable) { return memtable->has_scopes(); };
+  return active_->has_scopes() || std::ranges::any_of(frozen_, has) ||
+         std::ranges::any_of(*sstables_,
+                             [](const auto& sstable) { return sstable->metadata.scopes > 0; });
+}
+
+std::unique_ptr<EntrySource> TableView::entries(const SstableCursorOptions& options) const {
+  std::vector<std::unique_ptr<EntrySource>> sources;
+  sources.push_back(entries_of(active_));
+  for (const auto& memtable : frozen_) sources.push_back(entries_of(memtable));
+  for (const auto& sstable : *sstables_) {
+    sources.push_back(entries_of(sstable->reader->cursor(options), sstable->reader->path()));
+  }
+  return std::make_unique<MergedEntries>(std::move(sources));
+}
+
+}  // namespace helenus::storage

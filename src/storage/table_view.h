@@ -1,0 +1,80 @@
+// TableView: a table of a shard as it is at one moment: its memtables and its sstables.
+//
+// Taking one is a step without a suspension; so is copying the tablet's clock beside it, and that
+// is what S4 asks for: the data is as new as the clock it is shown with, or newer, never older.
+// The active memtable goes on taking writes while a view of it is read.
+//
+// Everything that may have the key is merged, always: the newest need not have the latest version.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+#include "storage/entry.h"
+#include "storage/entry_source.h"
+#include "storage/knowledge.h"
+#include "storage/manifest.h"
+#include "storage/memtable.h"
+#include "storage/sstable_reader.h"
+
+namespace helenus::storage {
+
+// An open file of a table.
+struct Sstable {
+  SstableRecord record;
+  SstableMetadata metadata;
+  std::shared_ptr<SstableReader> reader;
+
+  bool in_range(base::ByteView key) const {
+    return base::compare(key, record.key_first) >= 0 && base::compare(key, record.key_last) <= 0;
+  }
+  // False if the file surely has nothing under the key.
+  bool may_hold(base::ByteView key) const {
+    return in_range(key) && reader->may_hold_row(key, key_hash(key));
+  }
+  // False if the file surely has no key of the partition.
+  bool may_hold_partition(base::ByteView partition) const;
+};
+
+using SstableList = std::vector<std::shared_ptr<const Sstable>>;
+
+// What a read cost, and where it found something.
+struct ReadTrace {
+  std::uint32_t memtables_with_key = 0;
+  std::uint32_t sstables_with_key = 0;
+  std::uint32_t sstables_in_range = 0;
+  std::uint32_t sstables_filtered = 0;
+  std::uint32_t blocks_read = 0;
+  // The newest write seen that may not be durable yet.
+  std::uint64_t sequence = 0;
+};
+
+class TableView {
+ public:
+  TableView(std::shared_ptr<const Memtable> active,
+            std::vector<std::shared_ptr<const Memtable>> frozen,
+            std::shared_ptr<const SstableList> sstables)
+      : active_(std::move(active)), frozen_(std::move(frozen)), sstables_(std::move(sstables)) {}
+
+  // The merge of everything under the key; empty when there is nothing.
+  // The key must outlive the wait. Errors: corrupt, unsupported, io_error, timeout, cancelled.
+  runtime::Task<base::Result<Entry>> find(base::ByteView key, runtime::Until until,
+                                          ReadTrace& trace) const;
+
+  // False if no partition has range-scoped deletes.
+  bool may_have_scopes() const;
+  // All of it as one sorted run. It keeps what it needs alive.
+  std::unique_ptr<EntrySource> entries(const SstableCursorOptions& options) const;
+
+ private:
+  std::shared_ptr<const Memtable> active_;
+  std::vector<std::shared_ptr<const Memtable>> frozen_;
+  std::shared_ptr<const SstableList> sstables_;
+};
+
+}  // namespace helenus::storage

@@ -1,0 +1,37 @@
+// Tablet: what one tablet replica has seen, and under whose name it mints.
+//
+// Two clocks. `clock` has every dot whose record was staged in the commit log: what a write takes
+// as its context, and what decides whether a delta is new. `durable` has those whose record is as
+// durable as the sync mode promises: what may be shown (S1). In between a dot is known here and
+// nowhere else, so a crash that takes its record takes nothing anybody has seen.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "causality/clock.h"
+#include "causality/resolve.h"
+#include "storage/knowledge.h"
+#include "storage/manifest.h"
+
+namespace helenus::storage {
+
+struct Tablet {
+  TabletId id;
+  KeyRange range;
+  causality::ActorId actor;
+  // The last stop may have lost acknowledged records: nothing is minted under the old name (S14).
+  bool in_doubt = false;
+  causality::Clock clock;
+  causality::Clock durable;
+  // Of the other members and pending ones; an absent one is a member not heard of yet. As long as
+  // nobody has said who they are, nothing is stable.
+  std::vector<std::optional<causality::Watermark>> watermarks = {std::nullopt};
+
+  TabletKnowledge knowledge(causality::WallTime own_wall) const {
+    return {.base = causality::base(clock),
+            .stable = causality::stability(clock, own_wall, watermarks)};
+  }
+};
+
+}  // namespace helenus::storage
