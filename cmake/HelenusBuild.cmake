@@ -20,8 +20,8 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 set(HELENUS_SANITIZE "" CACHE STRING "Value of -fsanitize=, empty for none")
 set(HELENUS_MARCH "x86-64-v3" CACHE STRING "Value of -march=, empty for the compiler's default")
-# The sanitizer presets leave tests and mains unoptimised: instrumenting what the test and option
-# libraries inline takes more than half of their compile time and finds nothing.
+# All presets but release leave tests and mains unoptimised: optimising (and instrumenting) what the
+# test and option libraries inline takes half of their compile time and finds nothing.
 set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests and mains")
 separate_arguments(HELENUS_TEST_FLAGS UNIX_COMMAND "${HELENUS_TEST_FLAGS}")
 option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
@@ -39,7 +39,8 @@ target_compile_options(helenus_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wnon-virtual-dtor
   -Woverloaded-virtual -Wnull-dereference -Wimplicit-fallthrough -Wthread-safety -Werror
   -fno-omit-frame-pointer "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
-target_link_options(helenus_flags INTERFACE -fuse-ld=lld)
+# -rdynamic: the backtrace of an assertion names functions.
+target_link_options(helenus_flags INTERFACE -fuse-ld=lld -rdynamic)
 if(HELENUS_MARCH AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(helenus_flags INTERFACE "-march=${HELENUS_MARCH}")
 endif()

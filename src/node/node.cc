@@ -26,8 +26,7 @@ runtime::Task<Result<void>> Node::start() {
 
   auto listening = admin_.start(config_.admin_address);
   if (!listening) {
-    co_return std::move(listening).error().within(
-        fmt::format("listening on {}", config_.admin_address));
+    co_return std::move(listening).error().within("admin server");
   }
   started_ = true;
   log_.info("started", kv("node", identity.node), kv("folder", directory),
