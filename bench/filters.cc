@@ -1,7 +1,10 @@
 // bench-filters: every filter at a million keys, which fit the caches, and at a hundred million,
 // which do not; single thread.
 //
-//   bench-filters [--quick] [--json FILE] [--keys N]...     sizes instead of 1,000,000 100,000,000
+//   bench-filters [--quick] [--json FILE] [--keys N]... [--only PART]
+//
+// --keys: sizes instead of 1,000,000 and 100,000,000. --only: the parts whose name has PART in it,
+// of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive" and "RocksDB".
 //
 // Beside a cuckoo filter as its paper has it ("plain cuckoo"), keys are integers hashed in the loop
 // by the same function for both. Beside RocksDB's filters, keys are strings of 8 bytes hashed by
@@ -9,12 +12,15 @@
 // loop over one filter's lookups into one of vectors; the processor may still overlap them. Where
 // it says "awaited", the next key depends on the answer, as it does when a caller acts on it.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,20 +47,23 @@ constexpr std::size_t kBatch = 1024;
 // How long and how often to measure at one size.
 struct Scale {
   std::uint64_t keys;
-  std::uint64_t lookups;
+  std::uint64_t lookups;    // a round
+  std::uint64_t strangers;  // that are counted for the rate of false positives
   int rounds;
   int builds;
 };
 
+// Rounds are many and short, a few milliseconds where the filter fits the caches: on a shared
+// machine both contestants then see the same neighbours, and few rounds are cut in two.
 Scale scale_for(std::uint64_t keys, bool quick) {
-  constexpr std::uint64_t kLookupsMax = 4'000'000;
   const bool large = keys > 20'000'000;
   return {.keys = keys,
-          .lookups = std::min(keys, kLookupsMax),
-          .rounds = quick   ? 3
-                    : large ? 7
-                            : 15,
-          .builds = quick || large ? 1 : 7};
+          .lookups = std::min<std::uint64_t>(keys, large ? 1'000'000 : 250'000),
+          .strangers = std::min<std::uint64_t>(keys, 4'000'000),
+          .rounds = quick   ? 5
+                    : large ? 15
+                            : 101,
+          .builds = quick || large ? 1 : 15};
 }
 
 std::string size_name(std::uint64_t keys) {
@@ -168,11 +177,18 @@ class Duel {
   Scale scale_;
 };
 
-// The first refusal, in percent of all slots.
+// Goes on after `keys` keys to the first refusal and returns how many are in.
 template <class F>
-double max_load(F filter, std::uint64_t keys) {
+std::uint64_t fill_up(F& filter, std::uint64_t keys) {
   while (filter.insert(KeyHash::of_integer(keys))) ++keys;
-  return 100 * filter.load();
+  return keys;
+}
+
+// Erases keys 0 to `keys` - 1.
+template <class F>
+double erase_all(F& filter, std::uint64_t keys) {
+  return mega_per_second(keys,
+                         [&](std::uint64_t i) { keep(filter.erase(KeyHash::of_integer(i))); });
 }
 
 // `contains_batch` beside lookups one by one of the same filter.
@@ -198,20 +214,20 @@ void cuckoo_beside_plain(Report& report, const Scale& scale) {
   std::optional<Ours> ours;
   std::optional<Plain> plain;
   const double keys = static_cast<double>(scale.keys);
-  const auto timed = [&](auto&& work) {
+  const auto timed_fill = [&](auto& filter) {
     const CpuStopwatch stopwatch;
-    work();
+    insert_all(filter, scale.keys);
     return keys / stopwatch.seconds() / 1e6;
   };
   duel.rate(
       "insert all", scale.builds,
       [&] {
         ours = *Ours::for_capacity(scale.keys);
-        return timed([&] { insert_all(*ours, scale.keys); });
+        return timed_fill(*ours);
       },
       [&] {
         plain.emplace(scale.keys);
-        return timed([&] { insert_all(*plain, scale.keys); });
+        return timed_fill(*plain);
       });
   duel.rate(
       "negative", scale.rounds, [&] { return lookups(*ours, kStrangers, scale.lookups); },
@@ -220,20 +236,20 @@ void cuckoo_beside_plain(Report& report, const Scale& scale) {
       "positive", scale.rounds, [&] { return lookups(*ours, 0, scale.lookups); },
       [&] { return lookups(*plain, 0, scale.lookups); });
   batch_rows(duel, *ours);
+  duel.rate(
+      "batch negative", scale.rounds,
+      [&] { return batched_lookups(*ours, kStrangers, scale.lookups); },
+      [&] { return lookups(*plain, kStrangers, scale.lookups); });
   const auto hits = [](const auto& filter) {
     return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
   };
   duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(*plain, scale.keys));
-  duel.row("false positives", "%", false_positive_percent(scale.lookups, hits(*ours)),
-           false_positive_percent(scale.lookups, hits(*plain)));
-  const auto erase_all = [&](auto& filter) {
-    return timed([&] {
-      for (std::uint64_t i = 0; i < scale.keys; ++i) keep(filter.erase(KeyHash::of_integer(i)));
-    });
-  };
-  duel.rate("erase all", 1, [&] { return erase_all(*ours); }, [&] { return erase_all(*plain); });
-  duel.row("load at first refusal", "%", max_load(*std::move(ours), 0),
-           max_load(*std::move(plain), 0));
+  duel.row("false positives", "%", false_positive_percent(scale.strangers, hits(*ours)),
+           false_positive_percent(scale.strangers, hits(*plain)));
+  const std::uint64_t ours_filled = fill_up(*ours, scale.keys);
+  const std::uint64_t plain_filled = fill_up(*plain, scale.keys);
+  duel.row("load at first refusal", "%", 100 * ours->load(), 100 * plain->load());
+  duel.row("erase all", "Mops", erase_all(*ours, ours_filled), erase_all(*plain, plain_filled));
 }
 
 // The filters that RocksDB's two stand beside, each made for a size.
@@ -243,10 +259,16 @@ struct Contender {
   F (*make)(std::uint64_t keys);
 };
 
+// A filter of RocksDB, and how fast it was built.
+struct Peer {
+  const char* name;
+  RocksDbFilter filter;
+  double build_mops;
+};
+
 template <class F>
 void beside_rocksdb(Report& report, const Scale& scale, const Contender<F>& contender,
-                    RocksDbFilter& peer, const char* peer_name, double peer_build_mops) {
-  Duel duel(report, contender.name, peer_name, scale);
+                    std::span<Peer* const> peers) {
   std::optional<F> ours;
   std::vector<double> builds;
   for (int i = 0; i < scale.builds; ++i) {
@@ -255,41 +277,52 @@ void beside_rocksdb(Report& report, const Scale& scale, const Contender<F>& cont
     insert_all_strings(*ours, scale.keys);
     builds.push_back(static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6);
   }
-  duel.row("build, strings", "Mops", median(std::move(builds)), peer_build_mops);
-  duel.rate(
-      "negative, strings", scale.rounds,
-      [&] { return string_lookups(*ours, kStrangers, scale.lookups); },
-      [&] { return string_lookups(peer, kStrangers, scale.lookups); });
-  duel.rate(
-      "positive, strings", scale.rounds, [&] { return string_lookups(*ours, 0, scale.lookups); },
-      [&] { return string_lookups(peer, 0, scale.lookups); });
-  duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(peer, scale.keys));
-  duel.row(
-      "false positives", "%",
-      false_positive_percent(
-          scale.lookups,
-          [&](std::uint64_t key) { return ours->contains(std::as_bytes(std::span(&key, 1))); }),
-      false_positive_percent(scale.lookups, [&](std::uint64_t key) { return peer.contains(key); }));
+  const double build_mops = median(std::move(builds));
+  const double false_positives = false_positive_percent(scale.strangers, [&](std::uint64_t key) {
+    return ours->contains(std::as_bytes(std::span(&key, 1)));
+  });
+  for (const Peer* peer : peers) {
+    const RocksDbFilter& theirs = peer->filter;
+    Duel duel(report, contender.name, peer->name, scale);
+    duel.row("build, strings", "Mops", build_mops, peer->build_mops);
+    duel.rate(
+        "negative, strings", scale.rounds,
+        [&] { return string_lookups(*ours, kStrangers, scale.lookups); },
+        [&] { return string_lookups(theirs, kStrangers, scale.lookups); });
+    duel.rate(
+        "positive, strings", scale.rounds, [&] { return string_lookups(*ours, 0, scale.lookups); },
+        [&] { return string_lookups(theirs, 0, scale.lookups); });
+    duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys),
+             bits_per_key(theirs, scale.keys));
+    duel.row("false positives", "%", false_positives,
+             false_positive_percent(scale.strangers,
+                                    [&](std::uint64_t key) { return theirs.contains(key); }));
+  }
 }
 
-void all_beside_rocksdb(Report& report, const Scale& scale, RocksDbFilter::Kind kind,
-                        const char* peer_name) {
+void build(Peer& peer, const Scale& scale) {
+  std::vector<double> builds;
+  for (int i = 0; i < scale.builds; ++i) {
+    const CpuStopwatch stopwatch;
+    peer.filter.build(scale.keys);
+    builds.push_back(static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6);
+  }
+  peer.build_mops = median(std::move(builds));
+}
+
+void all_beside_rocksdb(Report& report, const Scale& scale) {
   using filters::BlockedBloom;
   using filters::Bloom;
   using filters::Cuckoo12;
   using filters::Cuckoo16;
   // What a cuckoo filter of 12 bits takes.
   constexpr double kBitsPerKey = 12.6;
-  RocksDbFilter peer(kind, kBitsPerKey);
-  std::vector<double> builds;
-  for (int i = 0; i < scale.builds; ++i) {
-    const CpuStopwatch stopwatch;
-    peer.build(scale.keys);
-    builds.push_back(static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6);
-  }
-  const double build_mops = median(std::move(builds));
+  Peer bloom{"RocksDB Bloom", RocksDbFilter(RocksDbFilter::Kind::bloom, kBitsPerKey), 0};
+  Peer ribbon{"RocksDB Ribbon", RocksDbFilter(RocksDbFilter::Kind::ribbon, kBitsPerKey), 0};
+  const std::array peers = {&bloom, &ribbon};
+  for (Peer* peer : peers) build(*peer, scale);
   const auto duel = [&]<class F>(const char* name, F (*make)(std::uint64_t)) {
-    beside_rocksdb<F>(report, scale, {.name = name, .make = make}, peer, peer_name, build_mops);
+    beside_rocksdb<F>(report, scale, {.name = name, .make = make}, peers);
   };
   duel("cuckoo 12", +[](std::uint64_t keys) { return *Cuckoo12::for_capacity(keys); });
   duel("cuckoo 16", +[](std::uint64_t keys) { return *Cuckoo16::for_capacity(keys); });
@@ -321,7 +354,7 @@ void adaptive_beside_cuckoo(Report& report, const Scale& scale) {
   duel.rate(
       "positive", scale.rounds, [&] { return lookups(adaptive, 0, scale.lookups); },
       [&] { return lookups(cuckoo, 0, scale.lookups); });
-  for (std::uint64_t i = 0; i < scale.lookups; ++i) {
+  for (std::uint64_t i = 0; i < scale.strangers; ++i) {
     const KeyHash stranger = KeyHash::of_integer(kStrangers + i);
     const filters::Matches matches = adaptive.matches(stranger);
     std::vector<filters::Resident> fetched;
@@ -334,35 +367,51 @@ void adaptive_beside_cuckoo(Report& report, const Scale& scale) {
     return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
   };
   duel.row("false positives, asked again", "%",
-           false_positive_percent(scale.lookups, hits(adaptive)),
-           false_positive_percent(scale.lookups, hits(cuckoo)));
+           false_positive_percent(scale.strangers, hits(adaptive)),
+           false_positive_percent(scale.strangers, hits(cuckoo)));
 }
 
-std::vector<std::uint64_t> sizes(const Options& options) {
-  std::vector<std::uint64_t> chosen;
-  for (std::size_t i = 0; i + 1 < options.others.size(); i += 2) {
+// What to measure.
+struct Choice {
+  std::vector<std::uint64_t> sizes;
+  std::string only;  // the parts whose name has this in it
+};
+
+Choice choice_of(const Options& options) {
+  Choice choice;
+  ASSERT(options.others.size() % 2 == 0, "--keys and --only take a value");
+  for (std::size_t i = 0; i < options.others.size(); i += 2) {
     const std::string& value = options.others[i + 1];
+    if (options.others[i] == "--only") {
+      choice.only = value;
+      continue;
+    }
     std::uint64_t keys = 0;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), keys);
     const bool sound = options.others[i] == "--keys" && parsed.ec == std::errc() && keys >= 1000;
     ASSERT(sound, "--keys takes a number of at least 1000");
-    chosen.push_back(keys);
+    choice.sizes.push_back(keys);
   }
-  if (!chosen.empty()) return chosen;
-  if (options.quick) return {1'000'000};
-  return {1'000'000, 100'000'000};
+  if (!choice.sizes.empty()) return choice;
+  choice.sizes.push_back(1'000'000);
+  if (!options.quick) choice.sizes.push_back(100'000'000);
+  return choice;
 }
 
 void compare_filters(const Options& options, Report& report) {
-  for (const std::uint64_t keys : sizes(options)) {
-    const Scale scale = scale_for(keys, options.quick);
-    cuckoo_beside_plain<8>(report, scale);
-    cuckoo_beside_plain<12>(report, scale);
-    cuckoo_beside_plain<16>(report, scale);
-    cuckoo_beside_plain<32>(report, scale);
-    adaptive_beside_cuckoo(report, scale);
-    all_beside_rocksdb(report, scale, RocksDbFilter::Kind::bloom, "RocksDB Bloom");
-    all_beside_rocksdb(report, scale, RocksDbFilter::Kind::ribbon, "RocksDB Ribbon");
+  struct Part {
+    std::string_view name;
+    void (*compare)(Report&, const Scale&);
+  };
+  constexpr std::array kParts = {
+      Part{"cuckoo 8", cuckoo_beside_plain<8>},   Part{"cuckoo 12", cuckoo_beside_plain<12>},
+      Part{"cuckoo 16", cuckoo_beside_plain<16>}, Part{"cuckoo 32", cuckoo_beside_plain<32>},
+      Part{"adaptive", adaptive_beside_cuckoo},   Part{"RocksDB", all_beside_rocksdb}};
+  const Choice choice = choice_of(options);
+  for (const std::uint64_t keys : choice.sizes) {
+    for (const Part& part : kParts) {
+      if (part.name.contains(choice.only)) part.compare(report, scale_for(keys, options.quick));
+    }
   }
 }
 

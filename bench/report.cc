@@ -61,7 +61,8 @@ base::Result<Options> parse_options(std::span<const char* const> arguments) {
 void Report::row(Row row) {
   ASSERT(!row.peer.empty(), "row {} names no peer", row.name);
   ASSERT(row.value > 0 && row.peer_value > 0, "row {} was not measured", row.name);
-  fmt::print(stderr, "measured {}\n", row.name);
+  fmt::print(stderr, "measured {}: {:.4g} {}, {:.2f} of {}\n", row.name, row.value, row.unit,
+             row.ratio(), row.peer);
   rows_.push_back(std::move(row));
 }
 

@@ -7,6 +7,7 @@
 #include "filters/chain.h"
 #include "filters/cuckoo_table.h"
 #include "filters/envelope.h"
+#include "filters/overlap.h"
 
 namespace helenus::filters {
 
@@ -92,13 +93,13 @@ bool AdaptiveCuckoo<kBits>::insert(KeyHash key, ResidentKeys& residents) {
 template <unsigned kBits>
 void AdaptiveCuckoo<kBits>::contains_batch(std::span<const KeyHash> keys,
                                            std::span<bool> answers) const {
-  ASSERT(keys.size() == answers.size());
-  constexpr std::size_t kGroup = 32;
-  for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
-    const std::size_t end = std::min(begin + kGroup, keys.size());
-    for (std::size_t i = begin; i < end; ++i) prefetch(keys[i]);
-    for (std::size_t i = begin; i < end; ++i) answers[i] = contains(keys[i]);
-  }
+  overlap(
+      keys, answers,
+      [this](KeyHash key) {
+        prefetch(key);
+        return key;
+      },
+      [this](KeyHash key) { return contains(key); });
 }
 
 template <unsigned kBits>

@@ -30,7 +30,8 @@
 // An adaptation may bring back a false positive that an earlier one of the same slot removed: there
 // are four selectors, and the filter remembers the last. Moving a key keeps its selector.
 //
-// Cost: as Cuckoo, with four comparisons a bucket instead of one.
+// Cost: as Cuckoo, and four comparisons a bucket more where a base agrees: for every key that is
+// in, and for one absent key in eight (16 bits) or two thousand (32 bits).
 #pragma once
 
 #include <array>
@@ -102,17 +103,18 @@ class AdaptiveCuckoo {
   [[nodiscard]] bool insert(KeyHash key, ResidentKeys& residents);
 
   bool contains(KeyHash key) const {
-    const Patterns patterns(key);
+    const std::uint32_t base_fingerprint = base_of(key);
     const std::uint64_t first = placement_.first(key);
-    return agrees(first, placement_.alternate(first, patterns.base_fingerprint), patterns);
+    const std::uint64_t second = placement_.alternate(first, base_fingerprint);
+    return has_base(first, second, base_fingerprint) && agrees(first, second, Patterns(key));
   }
 
   void contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const;
 
   void prefetch(KeyHash key) const {
     const std::uint64_t first = placement_.first(key);
-    __builtin_prefetch(bucket_at(first));
-    __builtin_prefetch(bucket_at(placement_.alternate(first, base_of(key))));
+    Slots::prefetch(bucket_at(first));
+    Slots::prefetch(bucket_at(placement_.alternate(first, base_of(key))));
   }
 
   // The slots that make `contains(key)` true; none when it is false.
@@ -184,6 +186,14 @@ class AdaptiveCuckoo {
 
   const std::byte* bucket_at(std::uint64_t bucket) const {
     return table_.data() + bucket * Slots::kBytes;
+  }
+  // Whether any slot of the two buckets has this base, whatever its tag: for most absent keys none
+  // has, and one comparison does.
+  bool has_base(std::uint64_t first, std::uint64_t second, std::uint32_t base_fingerprint) const {
+    const Word bases = Slots::in_every_slot(kBaseMask);
+    const Word wanted = Slots::in_every_slot(base_fingerprint);
+    return Slots::any_zero((Slots::load(bucket_at(first)) ^ wanted) & bases,
+                           (Slots::load(bucket_at(second)) ^ wanted) & bases);
   }
   bool agrees(std::uint64_t first, std::uint64_t second, const Patterns& patterns) const {
     bool found = false;

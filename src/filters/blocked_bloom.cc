@@ -6,6 +6,7 @@
 
 #include "filters/bit_count.h"
 #include "filters/envelope.h"
+#include "filters/overlap.h"
 
 namespace helenus::filters {
 
@@ -78,13 +79,13 @@ base::Result<BlockedBloom> BlockedBloom::for_rate(std::uint64_t capacity,
 }
 
 void BlockedBloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  ASSERT(keys.size() == answers.size());
-  constexpr std::size_t kGroup = 32;
-  for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
-    const std::size_t end = std::min(begin + kGroup, keys.size());
-    for (std::size_t i = begin; i < end; ++i) prefetch(keys[i]);
-    for (std::size_t i = begin; i < end; ++i) answers[i] = contains(keys[i]);
-  }
+  overlap(
+      keys, answers,
+      [this](KeyHash key) {
+        prefetch(key);
+        return key;
+      },
+      [this](KeyHash key) { return contains(key); });
 }
 
 double BlockedBloom::rate_with(std::uint64_t keys) const {

@@ -6,6 +6,7 @@
 
 #include "filters/bit_count.h"
 #include "filters/envelope.h"
+#include "filters/overlap.h"
 
 namespace helenus::filters {
 
@@ -69,24 +70,23 @@ void Bloom::prefetch(KeyHash key) const {
 }
 
 void Bloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  ASSERT(keys.size() == answers.size());
   // Most absent keys fail one of their first probes: only those are worth fetching for all.
-  constexpr std::size_t kGroup = 16;
   constexpr unsigned kProbesFetched = 3;
   const unsigned fetched = std::min(kProbesFetched, shape_.probes);
-  for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
-    const std::size_t end = std::min(begin + kGroup, keys.size());
-    for (std::size_t i = begin; i < end; ++i) {
-      Probes probes(keys[i]);
-      for (unsigned probe = 0; probe < fetched; ++probe) {
-        __builtin_prefetch(table_.data() + probes.next(shape_.bits) / 8);
-      }
-    }
-    for (std::size_t i = begin; i < end; ++i) answers[i] = contains(keys[i]);
-  }
+  overlap(
+      keys, answers,
+      [this, fetched](KeyHash key) {
+        Probes probes(key);
+        for (unsigned i = 0; i < fetched; ++i) {
+          __builtin_prefetch(table_.data() + probes.next(shape_.bits) / 8);
+        }
+        return key;
+      },
+      [this](KeyHash key) { return contains(key); });
 }
 
 double Bloom::rate_with(std::uint64_t keys) const {
+  if (keys == 0) return 0;  // of a single bit, the logarithm below is infinite
   const double set = static_cast<double>(keys) * shape_.probes;
   const double fill = -std::expm1(set * std::log1p(-1.0 / static_cast<double>(shape_.bits)));
   return std::pow(fill, shape_.probes);

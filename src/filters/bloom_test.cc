@@ -47,6 +47,7 @@ TEST(Bloom, IsNoLargerThanTheRateNeeds) {
 
 TEST(Bloom, WorksWithASingleBit) {
   auto filter = *Bloom::with_shape({.bits = 1, .probes = 3, .capacity = 2});
+  EXPECT_EQ(filter.false_positive_rate(), 0.0);
   EXPECT_FALSE(filter.contains("a"));
   EXPECT_TRUE(filter.insert("a"));
   EXPECT_TRUE(filter.contains("a"));

@@ -7,7 +7,8 @@
 // Why breadth first and not, as the paper has it, a random walk that displaces as it goes:
 // - Nothing is written before the chain is complete, so that giving up undoes nothing.
 // - The loads of one level do not wait for one another; each step of a walk needs the one before.
-// - Chains are short: at a load of 0.95 the walk displaces about ten, the search moves one or two.
+// - Chains are short: between loads of 0.94 and 0.95 the walk displaces 20 fingerprints for each
+//   that it takes in, the search 1.4.
 //
 // A shortest chain never visits a bucket twice (the part between the visits could be cut out and
 // what is left would have been found earlier), so the moves do not get in one another's way.

@@ -1,11 +1,11 @@
 #include "filters/cuckoo.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "filters/cuckoo_table.h"
 #include "filters/envelope.h"
+#include "filters/overlap.h"
 
 namespace helenus::filters {
 
@@ -55,24 +55,26 @@ bool Cuckoo<kBits>::insert_by_moving(std::uint64_t first, std::uint64_t second,
 
 template <unsigned kBits>
 void Cuckoo<kBits>::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  ASSERT(keys.size() == answers.size());
-  constexpr std::size_t kGroup = 32;
-  const std::byte* buckets[kGroup][2];
-  for (std::size_t begin = 0; begin < keys.size(); begin += kGroup) {
-    const std::size_t count = std::min(kGroup, keys.size() - begin);
-    for (std::size_t i = 0; i < count; ++i) {
-      const KeyHash key = keys[begin + i];
-      const std::uint64_t first = placement_.first(key);
-      buckets[i][0] = bucket_at(first);
-      buckets[i][1] = bucket_at(placement_.alternate(first, fingerprint_of(key)));
-      __builtin_prefetch(buckets[i][0]);
-      __builtin_prefetch(buckets[i][1]);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      answers[begin + i] =
-          Slots::any_equal(buckets[i][0], buckets[i][1], fingerprint_of(keys[begin + i]));
-    }
-  }
+  struct Lookup {
+    const std::byte* first;
+    const std::byte* second;
+    std::uint32_t fingerprint;
+  };
+  overlap(
+      keys, answers,
+      [this](KeyHash key) {
+        const std::uint32_t fingerprint = fingerprint_of(key);
+        const std::uint64_t first = placement_.first(key);
+        const Lookup lookup{.first = bucket_at(first),
+                            .second = bucket_at(placement_.alternate(first, fingerprint)),
+                            .fingerprint = fingerprint};
+        Slots::prefetch(lookup.first);
+        Slots::prefetch(lookup.second);
+        return lookup;
+      },
+      [](const Lookup& lookup) {
+        return Slots::any_equal(lookup.first, lookup.second, lookup.fingerprint);
+      });
 }
 
 template <unsigned kBits>

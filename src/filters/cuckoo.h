@@ -72,8 +72,8 @@ class Cuckoo {
 
   void prefetch(KeyHash key) const {
     const std::uint64_t first = placement_.first(key);
-    __builtin_prefetch(bucket_at(first));
-    __builtin_prefetch(bucket_at(placement_.alternate(first, fingerprint_of(key))));
+    Slots::prefetch(bucket_at(first));
+    Slots::prefetch(bucket_at(placement_.alternate(first, fingerprint_of(key))));
   }
 
   // Takes out one occurrence. Requires: the key is in (filter.h says what happens otherwise).

@@ -13,7 +13,7 @@ namespace helenus::filters {
 
 class Table {
  public:
-  // All zero, aligned to a cache line.
+  // All zero, aligned to a cache line, and from 4 MiB on to a huge page.
   static Table zeroed(std::uint64_t bytes);
   // Looks into `bytes` and keeps them alive.
   static Table viewing(base::Bytes bytes);

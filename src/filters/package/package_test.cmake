@@ -27,12 +27,28 @@ run("building the example" "${CMAKE_COMMAND}" --build "${home}/build")
 run("running the example" "${home}/build/filters_example" "${home}/seen.filter")
 message("${output}")
 
-# A header that included something outside the package would have been found in the tree.
-file(GLOB_RECURSE headers "${home}/prefix/include/*.h")
+# All headers together, as the example does not use them all. What is not renamed would have been
+# found in the tree, or would meet the macros of others.
+file(GLOB_RECURSE headers RELATIVE "${home}/prefix/include" "${home}/prefix/include/*.h")
+set(includes)
 foreach(header IN LISTS headers)
-  file(STRINGS "${header}" stray REGEX "#include \"(base|filters)/|[^A-Z_](ASSERT|TRY)\\(")
+  string(APPEND includes "#include <${header}>\n")
+  file(STRINGS "${home}/prefix/include/${header}" stray
+       REGEX "#include \"(base|filters)/|[^A-Z_](ASSERT|TRY)\\(")
   if(stray)
+    file(REMOVE_RECURSE "${home}")
     message(FATAL_ERROR "${header} is not fit to be installed: ${stray}")
   endif()
 endforeach()
+file(WRITE "${home}/headers/main.cc" "${includes}int main() {}\n")
+file(WRITE "${home}/headers/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)
+project(headers LANGUAGES CXX)
+find_package(HelenusFilters 0.1 REQUIRED)
+add_executable(headers main.cc)
+target_compile_options(headers PRIVATE -Wall -Wextra -Werror)
+target_link_libraries(headers PRIVATE HelenusFilters::filters)
+")
+run("configuring all headers" "${CMAKE_COMMAND}" -S "${home}/headers" -B "${home}/headers/build"
+    -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_PREFIX_PATH=${home}/prefix")
+run("building all headers" "${CMAKE_COMMAND}" --build "${home}/headers/build")
 file(REMOVE_RECURSE "${home}")
