@@ -51,13 +51,12 @@ Clock clock_with(std::uint32_t actors, int gaps, std::uint64_t seed) {
 RoaringClock roaring_of(const Clock& clock) {
   RoaringClock copy;
   for (const Clock::Entry& entry : clock.entries()) {
-    Roaring64Map& set = copy[entry.actor];
+    Roaring counters;
     for (const causality::CounterRange& range : entry.counters.ranges()) {
-      for (causality::Counter counter = range.first; counter <= range.last; ++counter) {
-        set.add(std::uint64_t{counter});
-      }
+      counters.addRange(range.first, range.last + 1);
     }
-    set.runOptimize();
+    counters.runOptimize();
+    copy.emplace(entry.actor, Roaring64Map(counters));
   }
   return copy;
 }
