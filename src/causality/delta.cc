@@ -55,7 +55,7 @@ Version version_of(const Delta& delta, const CellChange& change) {
 
 Version empty_version_of(const Delta& delta) {
   return {.dot = delta.dot,
-          .timestamp = delta.timestamp,
+          .timestamp = timestamp_of_scopes(delta),
           .kind = VersionKind::empty,
           .expires = {},
           .amount = 0,
@@ -70,23 +70,25 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
   const bool increments =
       !mutation.cells.empty() && mutation.cells.front().kind == VersionKind::increment;
   Context context{.epoch = epoch, .floor = kTimestampMin, .dots = {}};
-  if (mutation.context) {
+  const bool blind = !mutation.context;
+  if (!blind) {
     TRY_VOID(check_claims(*mutation.context, actor, clock));
     context = *std::move(mutation.context);
     ASSERT(context.epoch <= epoch, "epoch {} of the context was not adopted", context.epoch);
     context.epoch = epoch;
   }
-  const bool takes_clock = !increments && (policy != Policy::siblings || context.dots.empty());
+  const bool takes_clock = !increments && (policy != Policy::siblings || blind);
   if (takes_clock) context.dots = join(context.dots, clock);
   if (increments) context.dots = {};
   if (policy == Policy::lww) {
     context.floor = std::max(context.floor, floor);
-    if (context.floor == kTimestampMax) {
-      return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}", floor);
+    // The scopes of a mutation that writes too are older by one, and must be above the floor too.
+    const std::int64_t above = mutation.cells.empty() || mutation.scopes.empty() ? 1 : 2;
+    if (context.floor.value() > kTimestampMax.value() - above) {
+      return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}",
+                         context.floor);
     }
-    if (mutation.timestamp <= context.floor) {
-      mutation.timestamp = Timestamp{context.floor.value() + 1};
-    }
+    mutation.timestamp = std::max(mutation.timestamp, Timestamp{context.floor.value() + above});
   }
   return Delta{.dot = event(clock, actor),
                .context = std::move(context),
@@ -94,6 +96,11 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
                .operation = mutation.operation,
                .cells = std::move(mutation.cells),
                .scopes = std::move(mutation.scopes)};
+}
+
+Timestamp timestamp_of_scopes(const Delta& delta) {
+  if (delta.cells.empty() || delta.timestamp == kTimestampMin) return delta.timestamp;
+  return Timestamp{delta.timestamp.value() - 1};
 }
 
 PartitionStore fragment_of(const Delta& delta, Policy policy) {

@@ -11,6 +11,10 @@
 //                                                    what is concurrent, until it is stable
 //   delete, otherwise     none                       the same
 //   increment             increment                  (empty)
+//
+// A mutation may delete a scope and write cells inside it (CQL replaces a collection so, or a row):
+// its cells override its scopes. In an 'lww' table the scope's empty version is one tick older than
+// the cells', so that whatever defeats or outlives such a cell does the same to the scope beneath.
 #pragma once
 
 #include <array>
@@ -72,12 +76,15 @@ struct Mutation {
 };
 
 // Mints the next dot of `actor` in `clock` and fixes the context at birth (S2):
-//   siblings   the client's context as it is, or everything the clock has seen
+//   siblings   the client's context as it is, an empty one too (the write then is a sibling of
+//              all there is); without one everything the clock has seen
 //   lww        the client's united with everything the clock has seen, always (rule (a)); the
-//              timestamp is raised above `floor` and the context's own floor (rule (b))
+//              timestamp is raised above `floor` and the context's own floor (rule (b)), by two
+//              when the mutation has cells and scopes
 //   counter    a delete takes the clock; an increment takes nothing
 // `floor` is the largest timestamp of the unstable mutations of these cells that the clock covers;
-// they are in the mutation log (kTimestampMin when there are none).
+// they are in the mutation log (kTimestampMin when there are none, and for an explicit timestamp:
+// explicit_write_applies in resolve.h has left out the cells in which it is not above all).
 // Law: the context does not contain the dot; in an 'lww' table the timestamp exceeds that of every
 // unstable mutation the context covers.
 // Errors: invalid_argument for a context that claims dots never minted here, for a mutation that
@@ -85,6 +92,11 @@ struct Mutation {
 // and when no larger timestamp is left.
 base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
                          Timestamp floor);
+
+// The timestamp of what the delta's scopes delete: one tick older than what its cells write, as in
+// CQL, where replacing a collection deletes it and writes its elements at once. Whoever keeps the
+// scopes of a delta apart from its cells gives them this one.
+Timestamp timestamp_of_scopes(const Delta& delta);
 
 // The delta as a fragment: what a memtable merges. Law: merging the fragments of a set of deltas in
 // any order, in any grouping, any number of times gives one result.

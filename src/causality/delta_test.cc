@@ -57,6 +57,20 @@ TEST(Mint, ASiblingsTableTakesTheClientsContextAsItIs) {
   EXPECT_EQ(minted(clock, Policy::siblings, mutation)->context.dots, given);
 }
 
+TEST(Mint, ASiblingsTableTakesAnEmptyContextAsItIsToo) {
+  Clock clock;
+  Clock applied;
+  PartitionStore store;
+  apply(applied, store, minted(clock, Policy::siblings, write({put("k", "v")})).value(),
+        Policy::siblings);
+  Mutation knows_nothing = write({put("k", "w")});
+  knows_nothing.context.emplace();
+  const Delta second = minted(clock, Policy::siblings, knows_nothing).value();
+  EXPECT_TRUE(second.context.dots.empty());
+  apply(applied, store, second, Policy::siblings);
+  EXPECT_EQ(store.cell(text("k"), ColumnId{0}).versions().size(), 2U) << "they are siblings";
+}
+
 TEST(Mint, AnLwwTableUnitesTheClientsContextWithItsOwn) {
   Clock clock;
   clock.add(Dot{kThere, 1});
@@ -74,6 +88,17 @@ TEST(Mint, RaisesTheTimestampAboveEveryFloor) {
   Mutation mutation = write({put("k", "v")}, 10);
   mutation.context.emplace().floor = Timestamp{99};
   EXPECT_EQ(minted(clock, Policy::lww, mutation)->timestamp, Timestamp{100});
+}
+
+TEST(Mint, RaisesWhatTheScopesOfAWriteDeleteAboveTheFloorToo) {
+  Clock clock;
+  Mutation replaces = write({put("k", "v")}, 10);
+  replaces.scopes = {row_scope(text("k"))};
+  const Delta delta = minted(clock, Policy::lww, replaces, Timestamp{10}).value();
+  EXPECT_EQ(delta.timestamp, Timestamp{12});
+  EXPECT_EQ(timestamp_of_scopes(delta), Timestamp{11});
+  EXPECT_TRUE(minted(clock, Policy::lww, replaces, Timestamp{kTimestampMax.value() - 1})
+                  .failed_with(base::Errc::invalid_argument));
 }
 
 TEST(Mint, RefusesWhatNoDeltaMayHold) {
@@ -126,6 +151,41 @@ TEST(Apply, ADeleteLeavesAnEmptyVersionOnlyInAnLwwTable) {
     const CellStore cell = fragment_of(delta, policy).cell(text("k"), ColumnId{3});
     EXPECT_EQ(cell.versions().size(), policy == Policy::lww ? 1U : 0U);
   }
+}
+
+TEST(Apply, TheCellsOfAMutationOverrideItsScopes) {
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    Clock clock;
+    PartitionStore store;
+    store.absorb(fragment_of(
+        minted(clock, policy, write({put("k", "old"), put("k", "old", 1)})).value(), policy));
+    Mutation replaces = write({put("k", "new")});
+    replaces.scopes = {row_scope(text("k"))};
+    const Delta delta = minted(clock, policy, replaces).value();
+    store.absorb(fragment_of(delta, policy));
+    const CellStore written = store.cell(text("k"), ColumnId{0});
+    const auto shown = visible(written, policy, WallTime{0});
+    ASSERT_EQ(shown.size(), 1U);
+    EXPECT_EQ(shown[0]->value.text(), "new");
+    EXPECT_TRUE(visible(store.cell(text("k"), ColumnId{1}), policy, WallTime{0}).empty());
+  }
+}
+
+TEST(Apply, WhatDefeatsACellOfAMutationDefeatsItsScopeToo) {
+  Clock here;
+  Mutation replaces = write({put("k", "m")}, 10);
+  replaces.scopes = {row_scope(text("k"))};
+  const Delta replaced = minted(here, Policy::lww, replaces).value();
+  Clock there;
+  const Delta concurrent =
+      mint(there, kThere, Epoch{1}, Policy::lww, write({put("k", "z")}, 10), kTimestampMin).value();
+  PartitionStore store = fragment_of(replaced, Policy::lww);
+  store.absorb(fragment_of(concurrent, Policy::lww));
+  // A merge that holds the cell but not all of the scope drops the loser and keeps the scope.
+  store.forget(text("k"), ColumnId{0}, std::vector{replaced.dot});
+  const CellStore cell = store.cell(text("k"), ColumnId{0});
+  ASSERT_EQ(cell.versions().size(), 2U);
+  EXPECT_EQ(visible(cell, Policy::lww, WallTime{0}).at(0)->value.text(), "z");
 }
 
 TEST(Apply, ALateVersionIsNotAddedUnderAContextThatNamesIt) {
@@ -192,6 +252,40 @@ RC_GTEST_PROP(DeltaLaws, FragmentsMergeInAnyOrderAndGroupingToOneResult, ()) {
     newer.absorb(older);
     newer.absorb(older);
     RC_ASSERT(newer == straight);
+  }
+}
+
+RC_GTEST_PROP(DeltaLaws, ACellReadsAsTheSyncOfItsFragmentsInAnyOrder, ()) {
+  const auto dots = *rc::gen::container<std::vector<Dot>>(any_dot());
+  const base::Bytes row = testing::any_row();
+  const ColumnId column{*rc::gen::inRange<std::uint32_t>(0, 2)};
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    PartitionStore whole;
+    CellStore forwards;
+    CellStore backwards;
+    for (const Dot& dot : dots) {
+      const PartitionStore fragment = fragment_of(delta_of(dot), policy);
+      whole.absorb(fragment);
+      const CellStore cell = fragment.cell(row, column);
+      forwards = sync(forwards, cell);
+      backwards = sync(cell, backwards);
+    }
+    RC_ASSERT(forwards == backwards);
+    RC_ASSERT(forwards == whole.cell(row, column));
+  }
+}
+
+RC_GTEST_PROP(DeltaLaws, ScopesKeptApartFromTheirCellsAreTheSameFragment, ()) {
+  const Delta delta = delta_of(*any_dot());
+  for (const Policy policy : {Policy::lww, Policy::siblings}) {
+    Delta cells = delta;
+    cells.scopes.clear();
+    Delta scopes = delta;
+    scopes.cells.clear();
+    scopes.timestamp = timestamp_of_scopes(delta);
+    PartitionStore both = fragment_of(scopes, policy);
+    both.absorb(fragment_of(cells, policy));
+    RC_ASSERT(both == fragment_of(delta, policy));
   }
 }
 

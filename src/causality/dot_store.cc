@@ -33,6 +33,16 @@ void CellStore::discard(const Clock& seen) {
   context_ = context_.empty() ? seen : join(context_, seen);
 }
 
+namespace {
+
+// Which of two versions of one dot is that of the cell, and which that of a scope around it.
+bool overrides(const Version& a, const Version& b) {
+  if (a.timestamp != b.timestamp) return a.timestamp > b.timestamp;
+  return a.kind != VersionKind::empty;
+}
+
+}  // namespace
+
 void CellStore::absorb(const CellStore& other) {
   if (!other.context_.empty()) {
     std::erase_if(versions_,
@@ -41,11 +51,14 @@ void CellStore::absorb(const CellStore& other) {
   for (const Version& version : other.versions_) {
     if (context_.contains(version.dot)) continue;
     const auto at = std::ranges::lower_bound(versions_, version.dot, {}, &Version::dot);
-    if (at != versions_.end() && at->dot == version.dot) {
-      ASSERT_SLOW(*at == version, "the dot {} has two versions", version.dot);
-      continue;
+    if (at == versions_.end() || at->dot != version.dot) {
+      versions_.insert(at, version);
+    } else if (*at != version) {
+      // One mutation deleted the scope and wrote the cell: what it wrote stands.
+      ASSERT_SLOW(at->kind == VersionKind::empty || version.kind == VersionKind::empty,
+                  "the dot {} has two versions", version.dot);
+      if (overrides(version, *at)) *at = version;
     }
-    versions_.insert(at, version);
   }
   if (!other.context_.empty()) {
     context_ = context_.empty() ? other.context_ : join(context_, other.context_);

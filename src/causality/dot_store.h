@@ -81,7 +81,8 @@ class CellStore {
 
 // Both stores together: the union of the versions that neither context names, the union of the
 // contexts. Law: commutative, associative, idempotent; the empty store is neutral. Requires: I0,
-// one dot is one version in both.
+// one dot is one version in both; save that a mutation that deleted a scope and wrote a cell in it
+// has two in that cell, of which the written one stands (delta.h).
 CellStore sync(const CellStore& a, const CellStore& b);
 
 // `store` without the part of its context that `known` covers; see CellStore::strip.

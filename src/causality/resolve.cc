@@ -6,12 +6,20 @@
 
 namespace helenus::causality {
 
-std::strong_ordering defeats(const Version& a, const Version& b) {
+namespace {
+
+std::strong_ordering defeats_by_content(const Version& a, const Version& b) {
   if (const auto order = a.timestamp <=> b.timestamp; order != 0) return order;
   const bool a_empty = a.kind == VersionKind::empty;
   const bool b_empty = b.kind == VersionKind::empty;
   if (const auto order = a_empty <=> b_empty; order != 0) return order;
-  if (const auto order = a.value <=> b.value; order != 0) return order;
+  return a.value <=> b.value;
+}
+
+}  // namespace
+
+std::strong_ordering defeats(const Version& a, const Version& b) {
+  if (const auto order = defeats_by_content(a, b); order != 0) return order;
   return a.dot <=> b.dot;
 }
 
@@ -115,10 +123,13 @@ void drop_stable(PartitionStore& partition, Policy policy, const Stability& stab
   partition.forget_scoped(scoped_dots);
 }
 
-bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, Timestamp timestamp) {
-  if (timestamp <= covered_floor) return false;
-  return std::ranges::all_of(cell.versions(),
-                             [&](const Version& known) { return known.timestamp < timestamp; });
+bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, const Version& write) {
+  bool ties = false;
+  for (const Version& known : cell.versions()) {
+    if (defeats_by_content(write, known) <= 0) return false;
+    ties = ties || known.timestamp == write.timestamp;
+  }
+  return write.timestamp > covered_floor || (ties && write.timestamp == covered_floor);
 }
 
 }  // namespace helenus::causality

@@ -69,8 +69,12 @@ void drop_stable(PartitionStore& partition, Policy policy, const Stability& stab
 // Rule (d), explicit USING TIMESTAMP: whether a mutation at `timestamp` may write the cell, or must
 // leave it out because the minting replica already knows something that it would not defeat.
 // `cell` is the merge of all fragments; `covered_floor` the largest timestamp of the unstable
-// mutations of this cell in the mutation log, which may have been superseded since. An equal
-// timestamp does not apply: what is known stays, wherever it came from.
-bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, Timestamp timestamp);
+// mutations of this cell in the mutation log, alive or superseded since; `write` what would be
+// written (its dot does not matter). At equal timestamps empty beats value, then the larger bytes;
+// what is equal in all does not apply, for it is there already. An equal timestamp at the floor
+// applies only where a version of that timestamp is alive to be compared with: whoever superseded
+// the others of that timestamp defeats them, and is alive, or newer than the write, or was dropped
+// when stable with all that could come back.
+bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, const Version& write);
 
 }  // namespace helenus::causality

@@ -144,12 +144,25 @@ TEST(Strip, ACellGoesOnNamingTheRangeDeleteItSupersedes) {
 }
 
 TEST(ExplicitTimestamp, LeavesOutCellsThatKnowSomethingNewer) {
-  const CellStore cell({value_at(1, 5, "a")}, {});
-  EXPECT_TRUE(explicit_write_applies(cell, kTimestampMin, Timestamp{6}));
-  EXPECT_FALSE(explicit_write_applies(cell, kTimestampMin, Timestamp{5}));
-  EXPECT_FALSE(explicit_write_applies(cell, Timestamp{8}, Timestamp{7}));
-  EXPECT_FALSE(explicit_write_applies({{empty_at(1, 9)}, {}}, kTimestampMin, Timestamp{8}))
+  const CellStore cell({value_at(1, 5, "m")}, {});
+  EXPECT_TRUE(explicit_write_applies(cell, kTimestampMin, value_at(2, 6, "a")));
+  EXPECT_FALSE(explicit_write_applies(cell, kTimestampMin, value_at(2, 4, "z")));
+  EXPECT_FALSE(explicit_write_applies(cell, Timestamp{8}, value_at(2, 7, "z")))
+      << "a superseded mutation that is unstable has a larger timestamp";
+  EXPECT_FALSE(explicit_write_applies({{empty_at(1, 9)}, {}}, kTimestampMin, value_at(2, 8, "z")))
       << "a remembered delete beats an older explicit timestamp";
+}
+
+TEST(ExplicitTimestamp, AtEqualTimesEmptyBeatsValueAndThenTheLargerBytes) {
+  const CellStore cell({value_at(1, 5, "m")}, {});
+  const Timestamp floor{5};  // the version itself, unstable
+  EXPECT_TRUE(explicit_write_applies(cell, floor, value_at(2, 5, "n")));
+  EXPECT_TRUE(explicit_write_applies(cell, floor, empty_at(2, 5)));
+  EXPECT_FALSE(explicit_write_applies(cell, floor, value_at(2, 5, "l")));
+  EXPECT_FALSE(explicit_write_applies(cell, floor, value_at(2, 5, "m"))) << "it is there already";
+  EXPECT_FALSE(explicit_write_applies({{empty_at(1, 5)}, {}}, floor, value_at(2, 5, "z")));
+  EXPECT_FALSE(explicit_write_applies({}, floor, value_at(2, 5, "z")))
+      << "of what was superseded only the timestamp is known";
 }
 
 RC_GTEST_PROP(ResolveLaws, DefeatsIsATotalOrder, ()) {

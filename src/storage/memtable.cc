@@ -47,6 +47,7 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
   if (!delta.scopes.empty()) {
     causality::Delta part = restricted_to(delta, {});
     part.scopes = delta.scopes;
+    part.timestamp = causality::timestamp_of_scopes(delta);
     add({partition, EntryKind::scopes, {}}, causality::encoded(part), sequence);
   }
 }

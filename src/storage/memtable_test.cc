@@ -60,8 +60,7 @@ RC_GTEST_PROP(Memtable, AnyOrderOfDeltasReadsAsTheDotStoreTheyMake, ()) {
   Memtable memtable(policy);
   std::map<std::string, PartitionStore> model;
   for (const causality::Dot& dot : dots) {
-    Delta delta = causality::testing::delta_of(dot);
-    if (!delta.cells.empty()) delta.scopes.clear();
+    const Delta delta = causality::testing::delta_of(dot);
     const std::string partition = dot.counter % 2 == 0 ? "p" : "q";
     apply(memtable, partition, delta);
     model[partition].absorb(causality::fragment_of(delta, policy));

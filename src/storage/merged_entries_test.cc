@@ -29,6 +29,10 @@ std::string key_of_row(const std::string& row) {
   return encode_key({base::as_bytes("p"), EntryKind::row, base::as_bytes(row)});
 }
 
+std::string key_of_scopes() {
+  return encode_key({base::as_bytes("p"), EntryKind::scopes, {}});
+}
+
 struct Scene {
   std::vector<std::shared_ptr<Memtable>> memtables;
   std::map<std::string, Entry> model;
@@ -40,7 +44,8 @@ struct Scene {
   }
 };
 
-// Single-row deltas strewn over several memtables; some in more than one, as after a replay.
+// What one delta says of one row and of scopes, strewn over several memtables; some in more than
+// one, as after a replay.
 Scene any_scene() {
   Scene scene;
   const std::size_t count = *rc::gen::inRange<std::size_t>(0, 4);
@@ -52,11 +57,16 @@ Scene any_scene() {
        *rc::gen::container<std::vector<causality::Dot>>(causality::testing::any_dot())) {
     causality::Delta delta = causality::testing::delta_of(dot);
     if (delta.cells.empty()) continue;
-    delta.scopes.clear();
     delta.cells.resize(1);
     Memtable& memtable = *scene.memtables[*rc::gen::inRange<std::size_t>(0, count)];
     memtable.apply(base::as_bytes("p"), delta, causality::encoded(delta), 1);
-    scene.model[key_of_row(std::string(delta.cells.front().row.text()))].absorb(delta, Policy::lww);
+    const std::string row(delta.cells.front().row.text());
+    causality::Delta scopes = delta;
+    scopes.cells.clear();
+    scopes.timestamp = causality::timestamp_of_scopes(delta);
+    delta.scopes.clear();
+    scene.model[key_of_row(row)].absorb(delta, Policy::lww);
+    if (!scopes.scopes.empty()) scene.model[key_of_scopes()].absorb(scopes, Policy::lww);
   }
   return scene;
 }
