@@ -32,6 +32,8 @@ bool perform(State& state, const Scope& scope, const Action& action) {
       return flush(state, scope, action);
     case ActionKind::compact:
       return compact(state, scope, action);
+    case ActionKind::merge_all:
+      return merge_all(state, scope, action);
     case ActionKind::tick:
       return tick(state, scope, action);
     case ActionKind::crash:
@@ -62,6 +64,7 @@ bool perform(State& state, const Scope& scope, const Action& action) {
 
 bool step(State& state, const Scope& scope, const Action& action) {
   if (!perform(state, scope, action)) return false;
+  acknowledge(state, scope);
   if (scope.expiring && state.expiry_passed == 0) {
     bool all = true;
     each(newest(state).members, [&](int r) { all = all && replica_of(state, r).wall != 0; });

@@ -28,6 +28,7 @@ enum class ActionKind : std::uint8_t {
   freeze,
   flush,
   compact,
+  merge_all,
   tick,
   crash,
   reconcile,

@@ -201,6 +201,8 @@ class Enumerator {
       const Table& table = replica(r).table[t];
       Action action{.kind = ActionKind::freeze, .replica = static_cast<std::uint8_t>(r), .what = t};
       if (state_.freezes_left > 0) emit_(action);
+      action.kind = ActionKind::merge_all;
+      if (scope_.one_layer) emit_(action);
       action.kind = ActionKind::flush;
       if (table.is_frozen != 0) emit_(action);
       action.kind = ActionKind::compact;

@@ -40,6 +40,7 @@ struct Options {
   bool list = false;
   bool table = false;
   bool crosscheck = false;
+  bool all_names = false;
 };
 
 class Reporter {
@@ -81,7 +82,10 @@ void list() {
 
 Outcome search(const Scope& scope, const Options& options, bool random, Reporter& reporter) {
   const Progress progress = [&](const Outcome& outcome) { return reporter(outcome); };
-  if (!random) return search_all(scope, {.states_max = options.states_max}, progress);
+  if (!random) {
+    const SearchLimits limits{.states_max = options.states_max, .up_to_names = !options.all_names};
+    return search_all(scope, limits, progress);
+  }
   WalkOptions walks{.seed = options.seed,
                     .schedules = options.random == 0 ? ~std::uint64_t{0} : options.random,
                     .steps_max = options.steps,
@@ -161,6 +165,8 @@ int main(int argc, char** argv) {
   app.add_option("--pulls", options.pulls, "instead of the scope's own number");
   app.add_option("--freezes", options.freezes, "instead of the scope's own number");
   app.add_flag("--crosscheck", options.crosscheck, "compare every random state with the library");
+  app.add_flag("--all-names", options.all_names,
+               "count states that differ only in names as different");
   app.add_flag("--mutants", options.table, "find every mutant and print the table");
   app.add_flag("--list", options.list, "list scopes and mutants");
   CLI11_PARSE(app, argc, argv);

@@ -51,24 +51,51 @@ ReadContext context_of_read(const State& state, const Scope& scope, int r, Mask 
           static_cast<Events>(replica.clock | common_past)};
 }
 
-void acknowledge(State& state, int e, int r) {
-  Event& event = state.event[static_cast<unsigned>(e)];
-  event.acks |= bit(r);
-  const int members = std::popcount(state.config[event.epoch].members);
-  if (std::popcount(event.acks) <= members / 2) return;
-  // Once promised, who promised no longer matters.
-  state.acked |= event_bit(e);
-  event.acks = static_cast<Mask>(~0U);
+// Whether a mutation that is minted now would defeat a known one: the larger timestamp; then empty
+// beats value; then the larger bytes, which the one minted later has. Two deletes are the same.
+bool would_defeat(int timestamp, const Event& known) {
+  if (known.timestamp != timestamp) return known.timestamp < timestamp;
+  return known.kind != Kind::remove;
 }
 
-// Rule (d): the cells of an explicit-timestamp write that know nothing newer.
-Mask cells_not_newer(const State& state, int r, Mask cells, int timestamp) {
+// Rule (d): the cells of an explicit-timestamp write in which it defeats all that is known; see
+// causality::explicit_write_applies.
+Mask cells_not_newer(const State& state, int r, const Action& action) {
   Mask kept = 0;
-  const Events all = static_cast<Events>(~0U);
-  each(cells, [&](int cell) {
-    if (floor_at(state, r, bit(cell), all) < timestamp) kept |= bit(cell);
+  each(action.what, [&](int cell) {
+    bool applies = true;
+    bool ties = false;
+    const Events alive = read_cell(replica_of(state, r), cell).versions;
+    each(alive, [&](int e) {
+      const Event& known = event_of(state, e);
+      applies = applies && would_defeat(action.timestamp, known);
+      ties = ties || known.timestamp == action.timestamp;
+    });
+    each(without(replica_of(state, r).log, alive), [&](int e) {
+      const Event& known = event_of(state, e);
+      if (!touches(known, bit(cell))) return;
+      applies = applies && (known.timestamp < action.timestamp ||
+                            (ties && known.timestamp == action.timestamp));
+    });
+    if (applies) kept |= bit(cell);
   });
   return kept;
+}
+
+// Whether a mutation is in the clock of a replica of the newest ring, or may still come into one:
+// none of them refuses it yet. A mutation that went with its only holder (a tail lost in a crash, a
+// member removed) survives in the contexts of those who had seen it, and nowhere else: it hid
+// nothing from anybody who is left, is refused by all of them (S9), and so can never be compared
+// with anything again. A timestamp below that of such a mutation is below nothing.
+bool may_surface(const State& state, int e) {
+  bool may = false;
+  each(newest(state).members | newest(state).pending, [&](int r) {
+    const Replica& replica = replica_of(state, r);
+    if (replica.phase == Phase::absent || replica.phase == Phase::stopped) return;
+    const bool refused = has(config_of(state, replica).removed, event_of(state, e).actor);
+    may = may || has(replica.clock, e) || !refused;
+  });
+  return may;
 }
 
 // The premise of last-writer-wins: timestamps extend causality over all that is unstable in truth,
@@ -81,7 +108,8 @@ bool below_unstable_past(const State& state, Events past, Mask cells, int timest
   bool below = false;
   each(without(past, everywhere), [&](int e) {
     const Event& seen = event_of(state, e);
-    below = below || (touches(seen, cells) && seen.timestamp >= timestamp);
+    const bool older = touches(seen, cells) && !would_defeat(timestamp, seen);
+    below = below || (older && may_surface(state, e));
   });
   return below;
 }
@@ -102,8 +130,9 @@ bool write(State& state, const Scope& scope, const Action& action) {
   }
   Replica& replica = replica_of(state, r);
   Mask cells = action.what;
-  if ((action.flags & kExplicit) != 0) {
-    cells = cells_not_newer(state, r, cells, action.timestamp);
+  const bool is_explicit = (action.flags & kExplicit) != 0;
+  if (is_explicit) {
+    cells = cells_not_newer(state, r, action);
     if (cells == 0) return false;
   }
   ReadContext read{seen_by(state, replica), replica.clock};
@@ -125,7 +154,8 @@ bool write(State& state, const Scope& scope, const Action& action) {
   if (scope.mutant == Mutant::put_covers_own_dots) read.context |= minted_by(state, own);
   if (action.operation == Kind::increment) read = {0, 0};
   int timestamp = action.timestamp;
-  if (scope.policy == Policy::lww && scope.mutant != Mutant::no_timestamp_raise) {
+  const bool raises = !is_explicit && scope.mutant != Mutant::no_timestamp_raise;
+  if (scope.policy == Policy::lww && raises) {
     if (scope.mutant == Mutant::context_without_floor) floor = 0;
     floor = std::max(floor, floor_at(state, r, cells, read.context));
     timestamp = std::max(timestamp, floor + 1);
@@ -150,7 +180,6 @@ bool write(State& state, const Scope& scope, const Action& action) {
                                            .context = read.context,
                                            .past = read.past};
   apply_mutation(state, scope, r, e);
-  acknowledge(state, e, r);
   return true;
 }
 
@@ -163,12 +192,28 @@ bool deliver(State& state, const Scope& scope, const Action& action) {
   if (state.slot_of_actor[event.actor] == r) return false;
   adopt(state, r, event.epoch);
   if (replica.phase == Phase::stopped || fenced(state, scope, r, event.actor)) return false;
-  // S10: the sender's ring is this one's too, or it is acknowledged by nobody.
-  const bool counts = replica.epoch == event.epoch && coordinates(state, r);
-  if (has(seen_by(state, replica), e) && (!counts || has(event.acks, r))) return false;
+  if (has(seen_by(state, replica), e)) return false;
   apply_mutation(state, scope, r, e);
-  if (counts) acknowledge(state, e, r);
   return true;
+}
+
+void acknowledge(State& state, const Scope& scope) {
+  for (int e = 0; e < state.events; ++e) {
+    if (has(state.acked, e)) continue;
+    Event& event = state.event[static_cast<unsigned>(e)];
+    each(state.config[event.epoch].members, [&](int r) {
+      const Replica& replica = replica_of(state, r);
+      if (!has(replica.clock, e) || replica.epoch != event.epoch || !coordinates(state, r)) return;
+      const bool minted_here = replica.actor == event.actor;
+      if (!minted_here && state.slot_of_actor[event.actor] == r) return;
+      if (!fenced(state, scope, r, event.actor)) event.acks |= bit(r);
+    });
+    const int members = std::popcount(state.config[event.epoch].members);
+    if (std::popcount(event.acks) <= members / 2) continue;
+    // Once promised, who promised no longer matters.
+    state.acked |= event_bit(e);
+    event.acks = static_cast<Mask>(~0U);
+  }
 }
 
 }  // namespace helenus::explore

@@ -45,6 +45,10 @@ inline bool post(State& state, const Message& message) {
 // operations.cc
 bool write(State& state, const Scope& scope, const Action& action);
 bool deliver(State& state, const Scope& scope, const Action& action);
+// S10: acknowledges every mutation at every member that has it and is in the ring it was minted in.
+// In truth an answer may come later or never; but a promise only adds to what must hold and no rule
+// looks at it, so given at once it stands for all of them.
+void acknowledge(State& state, const Scope& scope);
 
 // exchange.cc
 bool pull(State& state, const Scope& scope, const Action& action);
@@ -61,6 +65,7 @@ bool sync(State& state, const Action& action);
 bool freeze(State& state, const Scope& scope, const Action& action);
 bool flush(State& state, const Scope& scope, const Action& action);
 bool compact(State& state, const Scope& scope, const Action& action);
+bool merge_all(State& state, const Scope& scope, const Action& action);
 bool tick(State& state, const Scope& scope, const Action& action);
 
 // ring_actions.cc

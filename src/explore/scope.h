@@ -39,6 +39,8 @@ struct Scope {
   int delays = 0;
   int removals = 0;
   int joins = 0;
+  // Whether a joiner is pending from the beginning, in a ring that all know.
+  bool pending = false;
   // Reconciles beyond those that re-entry needs (a peer behind the log's cap).
   int reconciles = 0;
   // Operations beyond blind puts and deletes of cells.
@@ -52,6 +54,9 @@ struct Scope {
   bool pages = false;
   // Partial compactions; without it a flush is the only merge.
   bool compactions = false;
+  // Storage is one layer that is merged in place, dropped from and stripped at any moment, instead
+  // of an LSM tree. For scopes that are about other things.
+  bool one_layer = false;
   // An exhaustive search checks quiescence in one of so many states; 0 for none.
   int quiescence_every = 1;
   Mutant mutant = Mutant::none;

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/prng.h"
+#include "explore/symmetry.h"
 
 namespace helenus::explore {
 
@@ -59,10 +60,6 @@ class PackedStates {
   std::size_t at_ = 0;
 };
 
-base::Hash128 fingerprint(const State& state) {
-  return base::hash128(std::as_bytes(std::span(&state, 1)));
-}
-
 // Every state ever seen: its fingerprint, and how it was first reached.
 class Visited {
  public:
@@ -112,7 +109,7 @@ class Visited {
 class ExhaustiveSearch {
  public:
   ExhaustiveSearch(const Scope& scope, const SearchLimits& limits, const Progress& progress)
-      : scope_(scope), limits_(limits), progress_(progress) {}
+      : scope_(scope), limits_(limits), progress_(progress), symmetry_(scope) {}
 
   Outcome run() {
     const State state = initial_state(scope_);
@@ -146,6 +143,11 @@ class ExhaustiveSearch {
     return true;
   }
 
+  base::Hash128 fingerprint(const State& state) const {
+    if (limits_.up_to_names) return symmetry_.fingerprint(state);
+    return base::hash128(std::as_bytes(std::span(&state, 1)));
+  }
+
   bool keep_going() {
     outcome_.states = visited_.size();
     return visited_.size() < limits_.states_max &&
@@ -177,6 +179,7 @@ class ExhaustiveSearch {
   const Scope& scope_;
   const SearchLimits& limits_;
   const Progress& progress_;
+  Symmetry symmetry_;
   Visited visited_;
   PackedStates current_;
   PackedStates next_;

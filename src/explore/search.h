@@ -44,6 +44,8 @@ using Progress = std::function<bool(const Outcome&)>;
 struct SearchLimits {
   std::uint64_t states_max = 60'000'000;
   std::uint64_t frontier_bytes_max = 3ULL << 30;
+  // Off, every state counts, not every class of states that differ only in names (symmetry.h).
+  bool up_to_names = true;
 };
 
 Outcome search_all(const Scope& scope, const SearchLimits& limits, const Progress& progress);

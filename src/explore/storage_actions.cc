@@ -136,6 +136,20 @@ bool compact(State& state, const Scope& scope, const Action& action) {
   return true;
 }
 
+// Freeze, flush and a compaction of everything in one step: what is known now counts.
+bool merge_all(State& state, const Scope& scope, const Action& action) {
+  if (!scope.one_layer) return false;
+  Layer& held = replica_of(state, action.replica).table[action.what].memtable;
+  MergePlan plan{};
+  plan.input[plan.inputs++] = &held;
+  plan.at_freeze = plan.now = freeze_now(state, scope, action.replica);
+  const Layer out = merge_layers(state, scope, plan);
+  if (out == held) return false;
+  held = out;
+  sync_log(state, action.replica);
+  return true;
+}
+
 bool tick(State& state, const Scope& scope, const Action& action) {
   Replica& replica = replica_of(state, action.replica);
   if (!scope.expiring || replica.wall != 0 || replica.phase == Phase::absent) return false;

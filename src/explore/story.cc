@@ -122,6 +122,8 @@ std::string told(const State& state, const Scope& scope, const Action& action) {
     case ActionKind::compact:
       return fmt::format("{} compacts sstables {:b} of row {}", self, action.flags,
                          action.what + 1);
+    case ActionKind::merge_all:
+      return fmt::format("{} merges all that it holds of row {}", self, action.what + 1);
     case ActionKind::tick:
       return fmt::format("the wall clock of {} passes the expiry", self);
     case ActionKind::crash:
