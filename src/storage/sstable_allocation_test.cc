@@ -1,47 +1,14 @@
-// What is in memory is read without allocating: counted by the operators new of this very program,
-// which is why it is a program of its own.
-#include <cstdlib>
-#include <new>
+// What is in memory is read without allocating.
 #include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
+#include "storage/allocation_count_test_support.h"
 #include "storage/sstable_cursor.h"
 #include "storage/sstable_reader.h"
 #include "storage/sstable_test_support.h"
-
-namespace {
-
-std::uint64_t& allocations() {
-  static std::uint64_t count = 0;
-  return count;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  ++allocations();
-  return std::malloc(size);
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  ++allocations();
-  const auto align = static_cast<std::size_t>(alignment);
-  return std::aligned_alloc(align, (size + align - 1) / align * align);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace helenus::storage {
 namespace {

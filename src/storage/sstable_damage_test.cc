@@ -49,6 +49,40 @@ void judge(const base::Error& error, Verdict& verdict) {
   EXPECT_NE(error.context().find("offset"), std::string_view::npos) << error.to_string();
 }
 
+// The same row, or an error.
+void judge_lookup(const Result<Lookup>& lookup, const std::string* value, Verdict& verdict) {
+  if (!lookup) {
+    judge(lookup.error(), verdict);
+    return;
+  }
+  ++verdict.answers;
+  EXPECT_EQ(lookup->found.has_value(), value != nullptr);
+  if (lookup->found && value != nullptr) EXPECT_EQ(lookup->found->value.text(), *value);
+}
+
+// Asks for the row behind and the row before a key that is there.
+Task<void> ask_neighbours(Cursor& cursor, const Rows& rows, Rows::const_iterator at,
+                          Verdict& verdict) {
+  const std::string behind = at->first + "x";
+  const auto sought = co_await cursor.seek(as_bytes(behind));
+  if (!sought) {
+    judge(sought.error(), verdict);
+  } else {
+    ++verdict.answers;
+    const auto next = std::next(at);
+    EXPECT_EQ(cursor.valid(), next != rows.end());
+    if (cursor.valid()) EXPECT_EQ(base::as_text(cursor.key().bytes), next->first);
+  }
+  const auto before = co_await cursor.seek_before(as_bytes(at->first));
+  if (!before) {
+    judge(before.error(), verdict);
+  } else {
+    ++verdict.answers;
+    EXPECT_EQ(cursor.valid(), at != rows.begin());
+    if (cursor.valid()) EXPECT_EQ(base::as_text(cursor.value()), std::prev(at)->second.value);
+  }
+}
+
 Task<void> ask_everything(Runtime& runtime, const Rows& rows, Verdict& verdict) {
   SstableShared shared(kCacheBytes);
   const auto reader = co_await open_sstable(runtime, shared, kPath);
@@ -57,18 +91,17 @@ Task<void> ask_everything(Runtime& runtime, const Rows& rows, Verdict& verdict) 
     co_return;
   }
   EXPECT_EQ((*reader)->metadata().text(), "metadata");
-  for (const auto& [key, row] : rows) {
+  const auto cursor = (*reader)->cursor({});
+  for (auto at = rows.begin(); at != rows.end(); ++at) {
+    const auto& [key, row] = *at;
     for (const std::string& asked : {key, key + "x"}) {
       const auto lookup =
           co_await (*reader)->get(as_bytes(asked), key_hash(as_bytes(asked)), Until::forever());
-      if (!lookup) {
-        judge(lookup.error(), verdict);
-      } else {
-        ++verdict.answers;
-        EXPECT_EQ(lookup->found.has_value(), asked == key);
-        if (lookup->found) EXPECT_EQ(lookup->found->value.text(), row.value);
-      }
+      judge_lookup(lookup, asked == key ? &row.value : nullptr, verdict);
     }
+    const auto partition = as_bytes(key).first(row.partition_size);
+    EXPECT_TRUE((*reader)->may_hold_partition(partition, key_hash(partition)));
+    co_await ask_neighbours(*cursor, rows, at, verdict);
   }
   const auto scanned = co_await scan(*reader, {.cache_use = CacheUse::bypass});
   if (!scanned) {
@@ -120,6 +153,74 @@ TEST_P(DamagedSstable, EveryFlippedBitGivesTheRightAnswerOrAnError) {
   }
   // Nothing but the header, which readers have no need of, goes unnoticed.
   EXPECT_EQ(silent_bits, SstableHeader::kSize * 8);
+}
+
+// A file as large as they are: blocks of the usual size, several of everything but levels.
+class LargeDamagedSstable : public testing::TestWithParam<Compression> {
+ protected:
+  static Task<void> make(Runtime& runtime, const Rows& rows) {
+    SstableWriter::Options options;
+    options.compression = GetParam();
+    options.filter = {.kind = FilterKind::bloom, .hashes_max = 1000};
+    const auto written =
+        co_await write_sstable(runtime, kPath, rows, options, Bytes::copy_of("metadata"));
+    CO_ASSERT_OK(written);
+    EXPECT_GE(written->filter_block_count, 3u);
+  }
+  static Task<void> ask(Runtime& runtime, const Rows& rows, Verdict& verdict) {
+    SstableShared shared(kCacheBytes);
+    const auto reader = co_await open_sstable(runtime, shared, kPath);
+    if (!reader) {
+      judge(reader.error(), verdict);
+      co_return;
+    }
+    std::size_t count = 0;
+    for (const auto& [key, row] : rows) {
+      if (++count % 13 != 0) continue;
+      const auto lookup =
+          co_await (*reader)->get(as_bytes(key), key_hash(as_bytes(key)), Until::forever());
+      judge_lookup(lookup, &row.value, verdict);
+    }
+    const auto scanned = co_await scan(*reader, {.cache_use = CacheUse::bypass});
+    if (!scanned) {
+      judge(scanned.error(), verdict);
+    } else {
+      EXPECT_TRUE(*scanned == rows);
+    }
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Sstable, LargeDamagedSstable,
+                         testing::Values(Compression::none, Compression::lz4, Compression::zstd),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
+
+TEST_P(LargeDamagedSstable, DamageAtRandomGivesTheRightAnswerOrAnError) {
+  base::Prng prng(11);
+  Rows rows;
+  for (int i = 0; i < 4000; ++i) {
+    rows[fmt::format("partition{:03}/{:05}", i / 100, i)] = {
+        .value = std::string(prng.below(150), static_cast<char>('a' + prng.below(26))),
+        .partition_size = 13};
+  }
+  SimMachine machine;
+  machine.run([&](Runtime& runtime) { return make(runtime, rows); });
+  const Bytes good = machine.content(kPath);
+  std::size_t noticed = 0;
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t at =
+        SstableHeader::kSize + prng.below(good.size() - SstableHeader::kSize - 1);
+    const std::size_t size = round % 2 == 0 ? 1 : std::min(good.size() - at, prng.below(5000) + 1);
+    std::vector<std::byte> garbage(size);
+    for (std::byte& byte : garbage) byte = std::byte(prng.below(256));
+    // Never what was there.
+    garbage[0] = good[at] ^ std::byte(1u << prng.below(8));
+    machine.overwrite(kPath, at, garbage);
+    Verdict verdict;
+    machine.run([&](Runtime& runtime) { return ask(runtime, rows, verdict); });
+    noticed += verdict.errors > 0 ? 1 : 0;
+    machine.overwrite(kPath, at, good.view().subspan(at, size));
+    ASSERT_FALSE(HasFailure()) << size << " bytes at " << at << ", round " << round;
+  }
+  EXPECT_EQ(noticed, 60u) << "no byte behind the header is without meaning";
 }
 
 TEST_P(DamagedSstable, EveryTruncationIsAnErrorAtOpen) {

@@ -12,7 +12,10 @@
 #include <mutex>
 
 #define HELENUS_THREAD_ATTRIBUTE(x) __attribute__((x))
+// Abseil's headers define it, too, and to the same.
+#ifndef GUARDED_BY
 #define GUARDED_BY(mutex) HELENUS_THREAD_ATTRIBUTE(guarded_by(mutex))
+#endif
 #define REQUIRES_LOCK(...) HELENUS_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 
 namespace helenus::runtime::native {
