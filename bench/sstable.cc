@@ -24,10 +24,10 @@
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 
-#include "base/codec.h"
 #include "base/prng.h"
 #include "bench/measure.h"
 #include "bench/report.h"
+#include "bench/rows.h"
 #include "runtime/native/native_host.h"
 #include "storage/sstable_reader.h"
 #include "storage/sstable_writer.h"
@@ -40,64 +40,8 @@ using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
 
-constexpr std::size_t kKeySize = 16;
-constexpr std::size_t kValueSize = 100;
 constexpr std::size_t kCacheBytes = std::size_t{4} << 30;
 constexpr std::size_t kLookupsPerTurn = 500'000;
-
-template <class T>
-T must(base::Result<T> result) {
-  ASSERT(result.has_value(), "{}", result.error().to_string());
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-void must(const rocksdb::Status& status) {
-  ASSERT(status.ok(), "{}", status.ToString());
-}
-
-// The rows, by their place in the order of keys.
-class Data {
- public:
-  explicit Data(std::uint64_t rows) : heads_(rows) {
-    for (std::uint64_t i = 0; i < rows; ++i) heads_[i] = base::mix64(i + 1);
-    std::ranges::sort(heads_);
-    base::Prng prng(1);
-    pool_.resize((std::size_t{1} << 20) + kValueSize);
-    for (std::size_t i = 0; i < pool_.size(); i += kValueSize / 2) {
-      // Half of every value is new, half repeats it.
-      const std::size_t size = std::min(kValueSize / 2, pool_.size() - i);
-      if (i / (kValueSize / 2) % 2 == 1) {
-        std::copy_n(pool_.begin() + static_cast<std::ptrdiff_t>(i - kValueSize / 2), size,
-                    pool_.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        for (std::size_t j = 0; j < size; ++j) pool_[i + j] = static_cast<char>(prng.below(256));
-      }
-    }
-  }
-
-  std::uint64_t rows() const { return heads_.size(); }
-  void key(std::uint64_t index, std::byte* into) const {
-    base::store_be(into, heads_[index]);
-    base::store_be(into + 8, base::mix64(heads_[index]));
-  }
-  // A key that is not there, between others.
-  void absent_key(std::uint64_t index, std::byte* into) const {
-    base::store_be(into, heads_[index]);
-    base::store_be(into + 8, ~base::mix64(heads_[index]));
-  }
-  std::string_view value(std::uint64_t index) const {
-    return std::string_view(pool_).substr(index * kValueSize % (std::size_t{1} << 20), kValueSize);
-  }
-
- private:
-  std::vector<std::uint64_t> heads_;
-  std::string pool_;
-};
-
-struct Key {
-  std::byte bytes[kKeySize];
-  ByteView view() const { return bytes; }
-  rocksdb::Slice slice() const { return {reinterpret_cast<const char*>(bytes), kKeySize}; }
-};
 
 // ---- RocksDB
 
