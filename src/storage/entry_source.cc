@@ -7,6 +7,14 @@ namespace helenus::storage {
 
 namespace {
 
+void take(Entry& entry, Entry&& fragment) {
+  if (entry.empty()) {
+    entry = std::move(fragment);
+  } else {
+    entry.absorb(fragment);
+  }
+}
+
 // Nothing here ever waits: every motion is over when it returns.
 class MemtableSource final : public EntrySource {
  public:
@@ -34,9 +42,9 @@ class MemtableSource final : public EntrySource {
     return {.bytes = cursor_.key(),
             .partition_size = static_cast<std::uint16_t>(cursor_.partition_size())};
   }
-  std::uint64_t sequence() const override { return memtable_->sequence_of(cursor_.key()); }
+  std::uint64_t sequence() const override { return cursor_.sequence(); }
   base::Result<void> absorb_into(Entry& entry) const override {
-    entry.absorb(cursor_.entry());
+    take(entry, cursor_.entry());
     return {};
   }
 
@@ -62,7 +70,7 @@ class SstableSource final : public EntrySource {
       return std::move(decoded).error().within(
           fmt::format("{}: entry {}", name_, base::to_hex(cursor_->key().bytes, 64)));
     }
-    entry.absorb(*decoded);
+    take(entry, *std::move(decoded));
     return {};
   }
 

@@ -67,6 +67,7 @@ void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t se
   auto at = keys_.lower_bound(bytes);
   if (at == keys_.end() || at->first != bytes) {
     const base::ByteView owned = arena_.copy(base::as_bytes(bytes));
+    ++generation_;
     at = keys_.insert(at, {base::as_text(owned),
                            Chain{.partition = static_cast<std::uint32_t>(key.partition.size())}});
   }
@@ -109,36 +110,39 @@ Entry Memtable::merge(const Chain& chain) const {
   return merged;
 }
 
-void Memtable::Cursor::seek_first() {
-  current_.reset();
-  if (!memtable_->keys_.empty()) current_ = base::as_bytes(memtable_->keys_.begin()->first);
+void Memtable::Cursor::stand_on(Keys::const_iterator at) {
+  valid_ = at != memtable_->keys_.end();
+  if (!valid_) return;
+  at_ = at;
+  generation_ = memtable_->generation_;
+  key_ = base::as_bytes(at->first);
+  partition_size_ = at->second.partition;
+}
+
+const Memtable::Chain& Memtable::Cursor::chain() const {
+  return in_place() ? at_->second : memtable_->keys_.find(base::as_text(key_))->second;
 }
 
 void Memtable::Cursor::seek_last() {
-  current_.reset();
-  if (!memtable_->keys_.empty()) current_ = base::as_bytes(memtable_->keys_.rbegin()->first);
+  const Keys& keys = memtable_->keys_;
+  stand_on(keys.empty() ? keys.end() : std::prev(keys.end()));
 }
 
 void Memtable::Cursor::seek(base::ByteView key) {
-  const auto at = memtable_->keys_.lower_bound(base::as_text(key));
-  current_.reset();
-  if (at != memtable_->keys_.end()) current_ = base::as_bytes(at->first);
+  stand_on(memtable_->keys_.lower_bound(base::as_text(key)));
 }
 
 void Memtable::Cursor::seek_before(base::ByteView key) {
-  auto at = memtable_->keys_.lower_bound(base::as_text(key));
-  current_.reset();
-  if (at != memtable_->keys_.begin()) current_ = base::as_bytes((--at)->first);
+  const auto at = memtable_->keys_.lower_bound(base::as_text(key));
+  stand_on(at == memtable_->keys_.begin() ? memtable_->keys_.end() : std::prev(at));
 }
 
 void Memtable::Cursor::next() {
-  const auto at = memtable_->keys_.upper_bound(text());
-  current_.reset();
-  if (at != memtable_->keys_.end()) current_ = base::as_bytes(at->first);
+  stand_on(in_place() ? std::next(at_) : memtable_->keys_.upper_bound(base::as_text(key_)));
 }
 
 void Memtable::Cursor::previous() {
-  seek_before(*current_);
+  seek_before(key_);
 }
 
 }  // namespace helenus::storage

@@ -58,32 +58,7 @@ class Memtable {
     return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey;
   }
 
-  // A place between keys or on one. Writes to the memtable do not disturb it.
-  class Cursor {
-   public:
-    explicit Cursor(const Memtable& memtable) : memtable_(&memtable) {}
-
-    bool valid() const { return current_.has_value(); }
-    // Requires of the rest: valid(). The key lives as long as the memtable.
-    base::ByteView key() const { return *current_; }
-    std::size_t partition_size() const { return memtable_->keys_.find(text())->second.partition; }
-    Entry entry() const { return memtable_->find(*current_); }
-
-    void seek_first();
-    void seek_last();
-    // To the first key at or after `key`.
-    void seek(base::ByteView key);
-    // To the last key before `key`.
-    void seek_before(base::ByteView key);
-    void next();
-    void previous();
-
-   private:
-    std::string_view text() const { return base::as_text(*current_); }
-
-    const Memtable* memtable_;
-    std::optional<base::ByteView> current_;
-  };
+  class Cursor;
 
  private:
   static constexpr std::size_t kTreeBytesPerKey = 60;
@@ -113,6 +88,42 @@ class Memtable {
   bool has_scopes_ = false;
   Arena arena_;
   Keys keys_;
+  std::uint64_t generation_ = 0;  // of the tree: a new key may move the others
+};
+
+// A place between keys or on one. Writes to the memtable do not disturb it: it goes by its key, and
+// by its place in the tree as long as no key has been added.
+class Memtable::Cursor {
+ public:
+  explicit Cursor(const Memtable& memtable) : memtable_(&memtable) {}
+
+  bool valid() const { return valid_; }
+  // Requires of the rest: valid(). The key lives as long as the memtable.
+  base::ByteView key() const { return key_; }
+  std::size_t partition_size() const { return partition_size_; }
+  std::uint64_t sequence() const { return chain().sequence; }
+  Entry entry() const { return memtable_->merge(chain()); }
+
+  void seek_first() { stand_on(memtable_->keys_.begin()); }
+  void seek_last();
+  // To the first key at or after `key`.
+  void seek(base::ByteView key);
+  // To the last key before `key`.
+  void seek_before(base::ByteView key);
+  void next();
+  void previous();
+
+ private:
+  void stand_on(Keys::const_iterator at);
+  bool in_place() const { return generation_ == memtable_->generation_; }
+  const Chain& chain() const;
+
+  const Memtable* memtable_;
+  bool valid_ = false;
+  base::ByteView key_;
+  std::uint32_t partition_size_ = 0;
+  Keys::const_iterator at_;  // if in_place()
+  std::uint64_t generation_ = 0;
 };
 
 }  // namespace helenus::storage

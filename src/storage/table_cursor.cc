@@ -65,34 +65,49 @@ Task<Result<void>> TableCursor::seek_last() {
   co_return co_await settle(Direction::backward);
 }
 
-Task<Result<void>> TableCursor::next() {
-  ASSERT(std::exchange(valid_, false));
-  CO_TRY_VOID(co_await entries_->next());
-  co_return co_await settle(Direction::forward);
+TableCursor::Motion TableCursor::step(Direction direction) {
+  ASSERT(valid_);
+  valid_ = false;
+  Motion motion = step_entries(direction);
+  if (!motion.ready()) return step_waiting(std::move(motion), direction);
+  if (auto moved = std::move(motion).take(); !moved) return moved;
+  return settle(direction);
 }
 
-Task<Result<void>> TableCursor::previous() {
-  ASSERT(std::exchange(valid_, false));
-  CO_TRY_VOID(co_await entries_->previous());
-  co_return co_await settle(Direction::backward);
+Task<Result<void>> TableCursor::step_waiting(Motion motion, Direction direction) {
+  CO_TRY_VOID(co_await std::move(motion));
+  co_return co_await settle(direction);
 }
 
-Task<Result<void>> TableCursor::settle(Direction direction) {
-  while (entries_->valid() && in_tablet()) {
-    const RowKey key = entries_->key();
-    if (key_parts(key.bytes, key.partition_size).kind == EntryKind::row) {
-      if (may_have_scopes_) CO_TRY_VOID(co_await load_scopes());
-      trace_.sequence = std::max(trace_.sequence, entries_->sequence());
-      valid_ = true;
-      co_return {};
-    }
-    if (direction == Direction::forward) {
-      CO_TRY_VOID(co_await entries_->next());
-    } else {
-      CO_TRY_VOID(co_await entries_->previous());
-    }
-  }
+bool TableCursor::at_row_or_end() {
+  if (!entries_->valid() || !in_tablet()) return true;
+  const RowKey key = entries_->key();
+  return key_parts(key.bytes, key.partition_size).kind == EntryKind::row;
+}
+
+TableCursor::Motion TableCursor::settle(Direction direction) {
+  if (!at_row_or_end()) return settle_waiting(direction);
+  if (!entries_->valid() || !in_tablet()) return Result<void>();
+  if (!scopes_loaded()) return settle_waiting(direction);
+  arrive();
+  return Result<void>();
+}
+
+Task<Result<void>> TableCursor::settle_waiting(Direction direction) {
+  while (!at_row_or_end()) CO_TRY_VOID(co_await step_entries(direction));
+  if (!entries_->valid() || !in_tablet()) co_return {};
+  if (!scopes_loaded()) CO_TRY_VOID(co_await load_scopes());
+  arrive();
   co_return {};
+}
+
+void TableCursor::arrive() {
+  trace_.sequence = std::max(trace_.sequence, entries_->sequence());
+  valid_ = true;
+}
+
+bool TableCursor::scopes_loaded() const {
+  return !may_have_scopes_ || scopes_of_ == base::as_text(entries_->key().partition());
 }
 
 bool TableCursor::in_tablet() const {
@@ -100,20 +115,23 @@ bool TableCursor::in_tablet() const {
 }
 
 Task<Result<void>> TableCursor::load_scopes() {
-  const std::string_view partition = base::as_text(entries_->key().partition());
-  if (scopes_of_ == partition) co_return {};
   scopes_of_.reset();
-  std::string loading(partition);
+  std::string loading(base::as_text(entries_->key().partition()));
   const std::string key = encode_key({base::as_bytes(loading), EntryKind::scopes, {}});
   CO_TRY(scopes_, co_await view_.find(base::as_bytes(key), until_, trace_));
   scopes_of_ = std::move(loading);
   co_return {};
 }
 
-Result<causality::PartitionStore> TableCursor::read() {
+Result<Entry> TableCursor::row() {
   ASSERT(valid_);
   Entry entry;
   TRY_VOID(entries_->absorb_into(entry));
+  return entry;
+}
+
+Result<causality::PartitionStore> TableCursor::read() {
+  TRY(const auto entry, row());
   return assemble_row(row_key(), entry, scopes_);
 }
 

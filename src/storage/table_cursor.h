@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/bytes.h"
@@ -47,6 +48,8 @@ class TableCursor {
   TableCursor(const TableCursor&) = delete;
   TableCursor& operator=(const TableCursor&) = delete;
 
+  using Motion = EntrySource::Motion;
+
   // To the first row at or after this one. Errors of all motions: corrupt, unsupported, io_error,
   // timeout, cancelled; the cursor then stands nowhere.
   runtime::Task<base::Result<void>> seek(base::Bytes partition, base::Bytes row);
@@ -54,9 +57,9 @@ class TableCursor {
   runtime::Task<base::Result<void>> seek_before(base::Bytes partition, base::Bytes row);
   runtime::Task<base::Result<void>> seek_first();
   runtime::Task<base::Result<void>> seek_last();
-  // Both require: valid().
-  runtime::Task<base::Result<void>> next();
-  runtime::Task<base::Result<void>> previous();
+  // Both require: valid(). They wait, and allocate, only when something must be read.
+  Motion next() { return step(Direction::forward); }
+  Motion previous() { return step(Direction::backward); }
 
   bool valid() const { return valid_; }
   // All below require valid(); views live until the cursor moves.
@@ -64,6 +67,9 @@ class TableCursor {
   base::ByteView row_key() const;
   // The row with the scopes it lies in. Errors: corrupt, unsupported.
   base::Result<causality::PartitionStore> read();
+  // The same in its two parts: the row, and the scopes of its partition, which may not all hold it.
+  base::Result<Entry> row();
+  std::span<const causality::ScopedStore> scopes() const { return scopes_.scopes(); }
 
   // The clock that everything it shows may be shown with.
   const causality::Clock& clock() const { return clock_; }
@@ -72,8 +78,18 @@ class TableCursor {
  private:
   enum class Direction : unsigned char { forward, backward };
 
+  Motion step(Direction direction);
+  Motion step_entries(Direction direction) {
+    return direction == Direction::forward ? entries_->next() : entries_->previous();
+  }
+  runtime::Task<base::Result<void>> step_waiting(Motion motion, Direction direction);
   // From where the entries stand to the next row of the tablet in that direction.
-  runtime::Task<base::Result<void>> settle(Direction direction);
+  Motion settle(Direction direction);
+  // Whether they stand on a row of the tablet, or nowhere in it.
+  bool at_row_or_end();
+  bool scopes_loaded() const;
+  runtime::Task<base::Result<void>> settle_waiting(Direction direction);
+  void arrive();
   bool in_tablet() const;
   runtime::Task<base::Result<void>> load_scopes();
 
