@@ -23,10 +23,11 @@ void keep(const T& value) {
 double median(std::vector<double> values);
 
 // How often a second `operation()` runs, tried for at least `seconds_min`. The clock is read once
-// a batch that takes about a hundredth of that, so that reading it costs nothing.
-template <class Operation>
+// a batch that takes about a hundredth of that, so that reading it costs nothing. What never waits
+// may be measured in processor time: operations_per_second<CpuStopwatch>(...).
+template <class Watch = Stopwatch, class Operation>
 double operations_per_second(double seconds_min, Operation&& operation) {
-  const Stopwatch stopwatch;
+  const Watch stopwatch;
   std::uint64_t operations = 0;
   std::uint64_t batch = 1;
   double seconds = 0;

@@ -138,7 +138,14 @@ void Clock::add(const DotRange& range) {
 }
 
 void Clock::add(ActorId actor, CounterSet counters) {
-  if (counters.empty() || is_closed(actor)) return;
+  if (counters.empty() || (!closed_.empty() && is_closed(actor))) return;
+  // Decoders bring actors in order.
+  if (entries_.empty() || entries_.back().actor < actor) {
+    const bool full = counters.base() == kCounterMax;
+    entries_.push_back({actor, std::move(counters)});
+    if (full) close(actor);
+    return;
+  }
   CounterSet& mine = at(actor);
   mine = mine.empty() ? std::move(counters) : unite(mine, counters);
   if (mine.base() == kCounterMax) close(actor);

@@ -90,6 +90,13 @@ void put_counters(Encoder& out, const CounterSet& counters) {
 }
 CounterSet get_counters(Reader& in) {
   const std::uint64_t head = in.varint();
+  // Nearly every actor is a base without a gap.
+  if (head == 3) {
+    const std::uint64_t more = in.varint();
+    if (more < kCounterMax) return in.ok() ? CounterSet::up_to(more + 1) : CounterSet();
+    in.fail("a range ends beyond the largest counter");
+    return {};
+  }
   const std::uint64_t ranges = head / 2;
   if (ranges == 0 || ranges > kRangesPerActorMax || ranges > in.remaining()) {
     in.fail("a number of ranges is out of range");

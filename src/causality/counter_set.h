@@ -6,7 +6,7 @@
 // never the number of counters.
 //
 // Why ranges and not a Roaring bitmap: docs/adr/0010. In short: gaps in a clock come in runs, and
-// where gaps are few, the common case, ranges should be smaller and faster to join and compare.
+// where gaps are few, the common case, ranges are smaller and faster to join and compare.
 #pragma once
 
 #include <compare>
