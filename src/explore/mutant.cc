@@ -24,6 +24,8 @@ constexpr std::array kMutants = {
                "only live versions and the sender's own dots enter the clock", "cell-remove"},
     MutantInfo{Mutant::clock_of_another_moment, "P9-clock-of-another-moment",
                "objects are filled with a clock of another moment", "cell-delay", true},
+    MutantInfo{Mutant::error_is_empty, "P10-error-is-empty",
+               "a cell that cannot be read is sent as an empty one", "cell-crash"},
     MutantInfo{Mutant::clock_per_node, "P11-clock-per-node", "one clock for all ranges of a node",
                "two-ranges"},
     MutantInfo{Mutant::page_claims_whole_clock, "P12-page-claims-whole-clock",

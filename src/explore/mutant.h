@@ -19,6 +19,7 @@ enum class Mutant : std::uint8_t {
   same_actor_after_tail_loss,  // P5
   only_origins_close_gaps,     // P6
   clock_of_another_moment,     // P9
+  error_is_empty,              // P10, S6
   clock_per_node,              // P11
   page_claims_whole_clock,     // P12
   strip_at_insert,

@@ -313,7 +313,12 @@ void reconcile(State& state, const Scope& scope, int to, int from, Events claim,
   const Replica& giver = replica_of(state, from);
   const Events seen = seen_by(state, taker);
   for (int cell = 0; cell < scope.tables * kCellsPerTable; ++cell) {
-    take_object(state, to, from, cell, filled(state, scope, from, cell));
+    Fragment object = filled(state, scope, from, cell);
+    // S6: a bad block is an error, and nothing is installed.
+    if (scope.mutant == Mutant::error_is_empty && cell == 0) {
+      object = {0, static_cast<Events>(object.context | object.versions)};
+    }
+    take_object(state, to, from, cell, object);
   }
   // Scopes travel as they are: filled, a scope would name what is alive in its cells.
   for (int t = 0; t < scope.tables; ++t) {
