@@ -61,16 +61,16 @@ Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
   if (table.value() > kTableIdMax) co_return Error(Errc::invalid_argument, "table {}", table);
+  // A crash may have left a table in some of the shards: then the others are made up for.
+  bool made = false;
   for (const auto& shard : shards_) {
-    if (shard->table(table) != nullptr) co_return Error(Errc::already_exists, "table {}", table);
-  }
-  for (const auto& shard : shards_) {
+    if (shard->table(table) != nullptr) continue;
     CO_TRY_VOID(co_await install_until_done(
         *shard, [=](ManifestState& state) { state.tables[table].options = options; }));
-  }
-  for (const auto& shard : shards_) {
     if (shard->table(table) == nullptr) shard->add_table(table, options);
+    made = true;
   }
+  if (!made) co_return Error(Errc::already_exists, "table {}", table);
   co_return {};
 }
 
