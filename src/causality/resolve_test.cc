@@ -1,5 +1,8 @@
 #include "causality/resolve.h"
 
+#include <set>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "causality/generators.h"
@@ -191,6 +194,36 @@ RC_GTEST_PROP(ResolveLaws, DroppingChangesNothingAReaderSees, ()) {
     for (const Version* version : visible(cell, policy, now)) after.push_back(version->dot);
     RC_ASSERT(before == after);
   }
+}
+
+std::vector<Version> seen_in(const PartitionStore& partition) {
+  std::vector<Version> seen;
+  for (const char* row : {"a", "b", "c"}) {
+    for (const std::uint32_t column : {0U, 1U}) {
+      const CellStore cell = partition.cell(base::Bytes::copy_of(row), ColumnId{column});
+      for (const Version* it : visible(cell, Policy::lww, WallTime{0})) seen.push_back(*it);
+    }
+  }
+  return seen;
+}
+
+// Many of the deltas write cells inside the scopes that they delete.
+RC_GTEST_PROP(ResolveLaws, DroppingCellsThenScopesChangesNothingAReaderSees, ()) {
+  PartitionStore partition;
+  for (const Dot& dot : *rc::gen::container<std::set<Dot>>(testing::any_dot())) {
+    partition.absorb(fragment_of(testing::delta_of(dot), Policy::lww));
+  }
+  const Stability stable{base(*any_clock()), WallTime{0}};
+  const std::vector<Version> before = seen_in(partition);
+  // First in one cell alone, as by a merge that holds all of the cell but not of the scope.
+  const base::Bytes row = testing::any_row();
+  for (const std::uint32_t column : {0U, 1U}) {
+    const CellStore cell = partition.cell(row, ColumnId{column});
+    partition.forget(row, ColumnId{column}, droppable(cell, Policy::lww, stable));
+  }
+  RC_ASSERT(seen_in(partition) == before);
+  drop_stable(partition, Policy::lww, stable);
+  RC_ASSERT(seen_in(partition) == before);
 }
 
 }  // namespace

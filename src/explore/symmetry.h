@@ -17,8 +17,19 @@
 // each with its mutations in the one order that puts, at every place, the smallest actor whose
 // mutation need not wait for another (the lexicographic normal form of a trace).
 //
-// That the premise holds is a test, not a hope: it takes random steps under random renamings and
-// compares (Symmetry in explore_test.cc).
+// Also forgotten is what no rule and no invariant will look at again (in searches of the rules as
+// they are; a mutant may look anywhere):
+//
+//   of a freeze      its clock (recovery syncs first), and of what was known then all but the
+//                    versions and contexts in layers frozen by then: a merge looks up nothing else
+//   watermarks       of dots that are alive in no layer here and in no log, once everybody has them
+//   a past           and what a cell reflects: mutations of other cells, where no client reads
+//   acknowledgements that can no longer count (an older epoch), or no longer be broken (everybody
+//                    has the mutation and nobody can lose it)
+//   epochs           that nobody is in, and replicas that know they were removed
+//
+// That all this holds is a test, not a hope: it takes random steps beside the same steps under
+// other names and without the forgotten, and compares (Symmetry in explore_test.cc).
 #pragma once
 
 #include <array>
