@@ -85,20 +85,24 @@ void DiskQueue::on_event(std::uint64_t argument) {
   }
 }
 
-bool DiskQueue::read_fails() {
-  const bool fails = faults.read_error > 0 && disk_.stream().chance(faults.read_error);
+bool DiskQueue::strikes(double chance, std::string_view path) {
+  return chance > 0 && path.ends_with(faults.only_suffix) && disk_.stream().chance(chance);
+}
+
+bool DiskQueue::read_fails(std::string_view path) {
+  const bool fails = strikes(faults.read_error, path);
   counts_.read_errors += fails ? 1 : 0;
   return fails;
 }
 
-bool DiskQueue::write_fails() {
-  const bool fails = faults.write_error > 0 && disk_.stream().chance(faults.write_error);
+bool DiskQueue::write_fails(std::string_view path) {
+  const bool fails = strikes(faults.write_error, path);
   counts_.write_errors += fails ? 1 : 0;
   return fails;
 }
 
-bool DiskQueue::sync_fails() {
-  const bool fails = faults.sync_error > 0 && disk_.stream().chance(faults.sync_error);
+bool DiskQueue::sync_fails(std::string_view path) {
+  const bool fails = strikes(faults.sync_error, path);
   counts_.sync_errors += fails ? 1 : 0;
   return fails;
 }
@@ -106,7 +110,7 @@ bool DiskQueue::sync_fails() {
 void DiskQueue::finish_read(const Slot& slot) {
   runtime::File::ReadAt& read = *slot.read;
   const std::size_t count = disk_.read(slot.file->inode(), read.offset, read.into);
-  if (read_fails()) {
+  if (read_fails(slot.file->path())) {
     return read.complete(Error(Errc::io_error, "reading {} at {}", slot.file->path(), read.offset));
   }
   read.complete(count);
@@ -115,7 +119,7 @@ void DiskQueue::finish_read(const Slot& slot) {
 void DiskQueue::finish_write(const Slot& slot) {
   runtime::File::Write& write = *slot.write;
   const InodeId inode = slot.file->inode();
-  if (write_fails()) {
+  if (write_fails(slot.file->path())) {
     leave_in_doubt(slot);
     return write.complete(
         Error(Errc::io_error, "writing {} at {}", slot.file->path(), write.offset));
@@ -132,7 +136,7 @@ void DiskQueue::finish_write(const Slot& slot) {
 }
 
 void DiskQueue::finish_sync(const Slot& slot) {
-  if (sync_fails()) {
+  if (sync_fails(slot.file->path())) {
     disk_.fail_sync(slot.file->inode(), slot.mark, disk_.stream().chance(0.5));
     return slot.write->complete(Error(Errc::io_error, "syncing {}", slot.file->path()));
   }

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/file_system.h"
@@ -26,6 +28,8 @@ struct DiskFaults {
   double write_error = 0;  // that a write, or changing a name, fails
   double sync_error = 0;
   double misdirection = 0;  // that a synced write lands elsewhere
+  // The three errors above strike only paths that end so; every path, if empty.
+  std::string only_suffix = {};
   std::uint32_t slowness = 1;
   std::uint32_t sync_slowness = 1;  // of syncs; they are as slow as the slower of the two says
 };
@@ -77,10 +81,10 @@ class DiskQueue {
   // The process is gone, and nobody waits any more. Before its memory is.
   void abandon_all();
 
-  // Draws whether this one fails, and counts it.
-  bool read_fails();
-  bool write_fails();
-  bool sync_fails();
+  // Draws whether this one, of that path, fails, and counts it.
+  bool read_fails(std::string_view path);
+  bool write_fails(std::string_view path);
+  bool sync_fails(std::string_view path);
 
  private:
   enum class Kind : unsigned char { none, read, write, sync, pause };
@@ -94,6 +98,7 @@ class DiskQueue {
     std::uint64_t mark = 0;  // of a sync: what it covers
   };
 
+  bool strikes(double chance, std::string_view path);
   void launch(Slot slot, std::uint64_t base_ns, std::uint32_t slowness);
   void launch_sync(Slot slot);
   Slot take(std::size_t index);

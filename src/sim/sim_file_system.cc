@@ -79,7 +79,7 @@ Task<Result<std::uint64_t>> SimFile::size() {
   const auto paused = co_await DiskPause(runtime_, queue_, DiskPause::Kind::names);
   ASSERT(paused.has_value());
   on_operation_over();
-  if (queue_.read_fails()) co_return Error(Errc::io_error, "size of {}", path());
+  if (queue_.read_fails(path())) co_return Error(Errc::io_error, "size of {}", path());
   co_return disk_.size(inode_);
 }
 
@@ -89,7 +89,7 @@ Task<Result<void>> SimFile::preallocate(std::uint64_t size) {
   const auto paused = co_await DiskPause(runtime_, queue_, DiskPause::Kind::names);
   ASSERT(paused.has_value());
   on_operation_over();
-  if (queue_.write_fails()) co_return Error(Errc::io_error, "preallocating {}", path());
+  if (queue_.write_fails(path())) co_return Error(Errc::io_error, "preallocating {}", path());
   auto done = disk_.preallocate(inode_, size);
   if (!done) co_return std::move(done).error().within("preallocating " + path());
   co_return {};
@@ -101,7 +101,7 @@ Task<Result<void>> SimFile::truncate(std::uint64_t size) {
   const auto paused = co_await DiskPause(runtime_, queue_, DiskPause::Kind::names);
   ASSERT(paused.has_value());
   on_operation_over();
-  if (queue_.write_fails()) co_return Error(Errc::io_error, "truncating {}", path());
+  if (queue_.write_fails(path())) co_return Error(Errc::io_error, "truncating {}", path());
   disk_.truncate(inode_, size);
   co_return {};
 }
@@ -143,7 +143,7 @@ Task<Result<T>> SimFileSystem::perform(std::string path, Access access,
   if (disk_.stream().chance(0.5)) result.emplace(action());
   const auto paused = co_await DiskPause(runtime_, queue_, DiskPause::Kind::names);
   ASSERT(paused.has_value());
-  const bool fails = access == Access::look ? queue_.read_fails() : queue_.write_fails();
+  const bool fails = access == Access::look ? queue_.read_fails(path) : queue_.write_fails(path);
   if (fails) co_return Error(Errc::io_error, "{}", path);
   if (!result) result.emplace(action());
   co_return *std::move(result);
@@ -189,7 +189,7 @@ Task<Result<void>> SimFileSystem::sync_directory(std::string path) {
   const std::uint64_t mark = disk_.names_mark();
   const auto paused = co_await DiskPause(runtime_, queue_, DiskPause::Kind::names_sync);
   ASSERT(paused.has_value());
-  if (queue_.sync_fails()) co_return Error(Errc::io_error, "syncing {}", path);
+  if (queue_.sync_fails(path)) co_return Error(Errc::io_error, "syncing {}", path);
   disk_.commit_names(directory, mark);
   co_return {};
 }

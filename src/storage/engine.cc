@@ -1,6 +1,7 @@
 #include "storage/engine.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "runtime/sleep.h"
@@ -19,6 +20,7 @@ Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
       options_(std::move(options)),
       log_lines_(runtime.logger("storage.engine")),
       sstables_(options_.block_cache_bytes),
+      schema_turn_(runtime, 1, SIZE_MAX),
       compaction_rate_(runtime, options_.compaction_bytes_per_second, stop_.token()),
       flush_work_(runtime),
       compaction_work_(runtime),
@@ -60,23 +62,27 @@ Result<Engine::Place> Engine::find(TableId table, TabletId tablet) {
 Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
   if (table.value() > kTableIdMax) co_return Error(Errc::invalid_argument, "table {}", table);
-  // A crash may have left a table in some of the shards: then the others are made up for.
-  bool made = false;
   for (const auto& shard : shards_) {
-    if (shard->table(table) != nullptr) continue;
-    CO_TRY_VOID(co_await install_until_done(
-        *shard, [=](ManifestState& state) { state.tables[table].options = options; }));
-    if (shard->table(table) == nullptr) shard->add_table(table, options);
-    made = true;
+    if (shard->table(table) != nullptr) co_return Error(Errc::already_exists, "table {}", table);
   }
-  if (!made) co_return Error(Errc::already_exists, "table {}", table);
+  // Records of an earlier table of that name may still lie in the logs: they are not of this one.
+  TableRecord record{.options = options, .flushed = {}, .sstables = {}};
+  record.flushed.add_before(log_incarnation_);
+  record.flushed.add(log_->core(), log_->tail());
+  for (const auto& shard : shards_ | std::views::reverse) {
+    CO_TRY_VOID(co_await install_until_done(
+        *shard, [=](ManifestState& state) { state.tables[table] = record; }));
+  }
+  for (const auto& shard : shards_) shard->add_table(table, options);
   co_return {};
 }
 
 Task<Result<void>> Engine::drop_table(TableId table) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
   bool found = false;
   for (const auto& shard : shards_) {
     const auto at = shard->tables().find(table);
@@ -87,8 +93,15 @@ Task<Result<void>> Engine::drop_table(TableId table) {
     shard->remove_table(table);
     memtable_bytes_ -= store->active().memory_bytes();
     for (const FrozenMemtable& frozen : store->frozen()) memtable_bytes_ -= frozen.bytes;
-    CO_TRY_VOID(co_await install_until_done(
-        *shard, [=](ManifestState& state) { state.tables.erase(table); }));
+    // Its records go from the log without having been flushed; their dots were minted all the same.
+    const Clocks clocks = shard->clocks();
+    if (auto synced = co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}); !synced) {
+      co_return std::move(synced).error();
+    }
+    CO_TRY_VOID(co_await install_until_done(*shard, [&](ManifestState& state) {
+      state.tables.erase(table);
+      join_clocks(state, clocks);
+    }));
     log_->forget_table(store->stream());
     co_await shard->remove_files(store->sstables());
   }
@@ -101,6 +114,10 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
                                          causality::ActorId actor) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
+  if (range.to && *range.to <= range.from) {
+    co_return Error(Errc::invalid_argument, "the range of tablet {} is empty", tablet);
+  }
   Shard& shard = *shards_[shard_index(tablet)];
   if (shard.tablet(tablet) != nullptr) co_return Error(Errc::already_exists, "tablet {}", tablet);
   for (const auto& [id, other] : shard.tablets()) {
@@ -130,6 +147,7 @@ std::vector<TabletId> Engine::tablets_in_doubt() const {
 Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
   Shard& shard = *shards_[shard_index(tablet)];
   Tablet* replica = shard.tablet(tablet);
   if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
@@ -161,7 +179,7 @@ Result<causality::Clock> Engine::durable_clock(TabletId tablet) {
 // ---- Writing ----
 
 Result<void> Engine::check_writable() const {
-  if (failure_) return *failure_;
+  if (failure()) return *failure();
   if (gate_.closed()) return Error(Errc::closed, "the engine has stopped");
   return {};
 }

@@ -45,6 +45,7 @@
 #include "causality/delta.h"
 #include "runtime/gate.h"
 #include "runtime/runtime.h"
+#include "runtime/semaphore.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
@@ -158,7 +159,9 @@ class Engine {
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
 
   // What ended writing for good, if something did.
-  const std::optional<base::Error>& failure() const { return failure_; }
+  const std::optional<base::Error>& failure() const {
+    return failure_ || log_ == nullptr ? failure_ : log_->failure();
+  }
   // Why flushes fail at the moment, if they do.
   const std::optional<base::Error>& trouble() const { return trouble_; }
   EngineStatistics statistics() const;
@@ -195,6 +198,7 @@ class Engine {
   runtime::Task<base::Result<void>> replay();
   base::Result<void> replay(const ReplayedBatch& batch);
   runtime::Task<base::Result<void>> flush_replayed(Shard& shard, bool final);
+  runtime::Task<base::Result<void>> finish_schema_changes();
 
   // Writing (engine.cc).
   std::uint32_t shard_index(TabletId tablet) const {
@@ -256,6 +260,7 @@ class Engine {
   EngineStatistics statistics_;
 
   runtime::StopSource stop_;
+  runtime::Semaphore schema_turn_;  // of whoever changes tables or tablets
   RateLimiter compaction_rate_;
   runtime::WaitQueue flush_work_;
   runtime::WaitQueue compaction_work_;

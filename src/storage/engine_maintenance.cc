@@ -149,14 +149,12 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
   CO_TRY(auto written,
          co_await shard.write_file(table, *source, std::move(plan), nullptr, stop_.token()));
   CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
+    // A table that was dropped may have been made anew under the same id.
     const auto record = state.tables.find(table.id());
-    if (record == state.tables.end()) return;
+    if (table.dropped() || record == state.tables.end()) return;
     if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
     record->second.flushed.add(log_->core(), at.log_end);
-    for (const auto& [id, clock] : at.clocks) {
-      TabletRecord& tablet = state.tablets.at(id);
-      tablet.clock = causality::join(tablet.clock, clock);
-    }
+    join_clocks(state, at.clocks);
   }));
   ++statistics_.flushes;
   statistics_.keys_gone += written.counts.keys_gone;
@@ -175,14 +173,20 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
 // neither the old nor the new files are touched. Any other failure leaves in doubt what the next
 // start will find, and ends writing.
 Task<Result<void>> Engine::install_until_done(Shard& shard, Shard::Edit edit) {
+  bool waited = false;
   while (true) {
     const auto installed = co_await shard.install(edit);
-    if (installed) co_return {};
+    if (installed) {
+      if (waited) trouble_.reset();
+      if (waited) wake_everybody();
+      co_return {};
+    }
     if (!installed.failed_with(Errc::no_space)) {
       fail(Error(installed.error()).within("changing the manifest"));
       co_return *failure_;
     }
     log_lines_.warn("no space for the manifest", base::kv("error", installed.error()));
+    waited = true;
     trouble_ = installed.error();
     room_changed_.wake_all();
     CO_TRY_VOID(co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token()));
@@ -299,7 +303,9 @@ Task<Result<void>> Engine::compact_files(CompactionJob job) {
   // A file that cannot be read stays as it is, busy for ever: whoever reads it is told, and it is
   // not read here again and again.
   const bool damaged = written.failed_with(Errc::corrupt) || written.failed_with(Errc::unsupported);
-  if (!damaged) {
+  if (damaged) {
+    job.table->set_damage(written.error());
+  } else {
     for (const FileNumber input : job.numbers()) job.table->clear_busy(input);
   }
   files_changed_.wake_all();
@@ -311,8 +317,9 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
   TableStore& table = *job.table;
   const FileSet inputs = job.numbers();
   CO_TRY_VOID(co_await install_until_done(*job.shard, [&](ManifestState& state) {
+    // A table that was dropped may have been made anew under the same id.
     const auto record = state.tables.find(table.id());
-    if (record == state.tables.end()) return;
+    if (table.dropped() || record == state.tables.end()) return;
     std::erase_if(record->second.sstables,
                   [&](const SstableRecord& file) { return inputs.contains(file.number); });
     if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
@@ -343,6 +350,7 @@ Task<Result<void>> Engine::compact(TableId table, Until until) {
       store = at->second;
       const auto busy = [&](const auto& file) { return store->busy(file->record.number); };
       if (std::ranges::none_of(store->sstables(), busy)) break;
+      if (store->damage()) co_return *store->damage();
       CO_TRY_VOID(co_await files_changed_.wait(until));
     }
     if (store == nullptr || store->sstables().empty()) continue;

@@ -2,11 +2,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/codec.h"
-#include "base/crc32c.h"
 #include "causality/codec.h"
 #include "runtime/files.h"
 #include "storage/engine.h"
+#include "storage/engine_folder.h"
 
 namespace helenus::storage {
 
@@ -14,44 +13,6 @@ using base::Errc;
 using base::Error;
 using base::Result;
 using runtime::Task;
-
-namespace {
-
-// docs/formats/engine.md
-constexpr std::string_view kMagic = "HLNSENGN";
-constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kFileSize = 8 + 1 + 4 + 4;
-
-base::Bytes encode_folder_file(std::uint32_t shards) {
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  out.raw(base::as_bytes(kMagic));
-  out.u8(kVersion);
-  out.u32_le(shards);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
-}
-
-// How many shards the folder has.
-Result<std::uint32_t> decode_folder_file(base::ByteView bytes) {
-  if (bytes.size() < kMagic.size() + 1 ||
-      !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "does not begin with {}", kMagic);
-  }
-  const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
-  }
-  if (bytes.size() != kFileSize || base::load_le<std::uint32_t>(bytes.data() + kFileSize - 4) !=
-                                       base::crc32c(bytes.first(kFileSize - 4))) {
-    return Error(Errc::corrupt, "checksum does not match");
-  }
-  const auto shards = base::load_le<std::uint32_t>(bytes.data() + kMagic.size() + 1);
-  if (shards == 0 || shards > kShardsMax) return Error(Errc::corrupt, "{} shards", shards);
-  return shards;
-}
-
-}  // namespace
 
 Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime,
                                                    EngineOptions options) {
@@ -77,7 +38,7 @@ Task<Result<void>> Engine::open_folder() {
   CO_TRY_VOID(
       co_await runtime::make_directories_durably(runtime_, options_.log_directory_or_default()));
   const std::string path = options_.data_directories.front() + "/engine";
-  auto file = co_await runtime::read_file(runtime_, path, kFileSize);
+  auto file = co_await runtime::read_file(runtime_, path, kFolderFileSize);
   std::uint32_t shards = options_.shards;
   const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
   if (file.failed_with(Errc::not_found)) {
@@ -104,6 +65,11 @@ Task<Result<void>> Engine::recover() {
   CO_TRY(log_directory_,
          co_await LogDirectory::open(runtime_, options_.log_directory_or_default()));
   report_.log = log_directory_->report();
+  if (report_.created && report_.log.last_stop != LastStop::fresh) {
+    co_return Error(Errc::corrupt,
+                    "{}: there are logs, and the data that they belong to is missing",
+                    options_.log_directory_or_default());
+  }
   CO_TRY_VOID(co_await replay());
   report_.replayed = log_directory_->replayed();
   // From here on what was replayed is durable, and so is the end of every log.
@@ -111,6 +77,7 @@ Task<Result<void>> Engine::recover() {
   log_incarnation_ = seats.front().first.id.incarnation;
   CO_TRY(log_, co_await CommitLog::open(runtime_, std::move(seats.front()), options_.log));
   for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, true));
+  CO_TRY_VOID(co_await finish_schema_changes());
   CO_TRY_VOID(co_await log_directory_->release(log_directory_->tables_unreleased()));
   if (report_.log.tail_may_be_lost) {
     for (const auto& shard : shards_) {
@@ -126,6 +93,25 @@ Task<Result<void>> Engine::recover() {
                   base::kv("records_replayed", report_.replayed.records),
                   base::kv("records_applied", report_.records_applied),
                   base::kv("tablets_in_doubt", tablets_in_doubt_));
+  co_return {};
+}
+
+// A table is there if the first shard has it: that one is the last to get it and the first to lose
+// it. Where the last stop came in between, the others follow. After the replay, so that the dots of
+// its records are remembered.
+Task<Result<void>> Engine::finish_schema_changes() {
+  for (const auto& shard : shards_) {
+    std::vector<std::shared_ptr<TableStore>> lost;
+    for (const auto& [id, table] : shard->tables()) {
+      if (shards_.front()->table(id) == nullptr) lost.push_back(table);
+    }
+    for (const auto& table : lost) {
+      CO_TRY_VOID(
+          co_await shard->install([&](ManifestState& state) { state.tables.erase(table->id()); }));
+      shard->remove_table(table->id());
+      co_await shard->remove_files(table->sstables());
+    }
+  }
   co_return {};
 }
 
@@ -203,9 +189,7 @@ Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
     }
     if (!final) return;
     for (auto& [id, table] : state.tables) table.flushed.add_before(log_incarnation_);
-    for (const auto& [id, clock] : shard.clocks()) {
-      state.tablets[id].clock = causality::join(state.tablets[id].clock, clock);
-    }
+    join_clocks(state, shard.clocks());
   }));
   for (auto& [table, file] : files) {
     memtable_bytes_ -= table->frozen().front().bytes;

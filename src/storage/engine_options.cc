@@ -25,6 +25,16 @@ Result<void> EngineOptions::validate() const {
     return refuse("memtable_bytes_max", "less than twice memtable_bytes_flush");
   }
   if (block_bytes == 0) return refuse("block_bytes", "is zero");
+  if (filter.bits_per_hash && (*filter.bits_per_hash < 4 || *filter.bits_per_hash > 32)) {
+    return refuse("filter.bits_per_hash", "not between 4 and 32");
+  }
+  if (filter.false_positive_rate < 1e-6 || filter.false_positive_rate > 0.5) {
+    return refuse("filter.false_positive_rate", "not between 0.000001 and 0.5");
+  }
+  if (filter.hashes_max == 0) return refuse("filter.hashes_max", "is zero");
+  if (retry_delay < std::chrono::milliseconds(1) || retry_delay > std::chrono::hours(1)) {
+    return refuse("retry_delay", "not between 1 ms and 1 h");
+  }
   if (compactions_max == 0) return refuse("compactions_max", "is zero");
   if (sstables_slow < compaction.files_min || sstables_max <= sstables_slow) {
     return refuse("sstables_max", "is not above sstables_slow, or that is below files_min");

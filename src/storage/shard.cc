@@ -40,12 +40,23 @@ Task<Result<void>> Shard::create(ShardEnvironment environment, ShardNumber numbe
     CO_TRY_VOID(co_await runtime::make_directories_durably(environment.runtime,
                                                            shard_directory(parent, number)));
   }
+  const auto data_without_folder = [](const std::string& path) {
+    return Error(Errc::corrupt, "{}: there is data, and the file that tells of it is missing",
+                 path);
+  };
+  for (const std::string& parent : environment.options.data_directories) {
+    const std::string directory = shard_directory(parent, number);
+    CO_TRY(const auto entries, co_await environment.runtime.files.list(directory));
+    for (const runtime::DirectoryEntry& entry : entries) {
+      const std::string path = directory + "/" + entry.name;
+      if (entry.name.ends_with(kSstableSuffix)) co_return data_without_folder(path);
+    }
+  }
   const std::string path =
       shard_directory(environment.options.data_directories.front(), number) + "/manifest";
   const auto there = co_await read_manifest(environment.runtime, path);
   if (there != ManifestState() && !there.failed_with(Errc::not_found)) {
-    co_return Error(Errc::corrupt, "{}: there is data, and the file that tells of it is missing",
-                    path);
+    co_return data_without_folder(path);
   }
   co_return co_await write_manifest(environment.runtime, path, ManifestState());
 }
@@ -195,12 +206,14 @@ Task<Result<void>> Shard::install(Edit edit) {
   co_return {};
 }
 
-Task<Result<std::uint32_t>> Shard::choose_directory() {
+Task<Result<std::uint32_t>> Shard::choose_directory(FileNumber file) {
   const auto& directories = environment_.options.data_directories;
   if (directories.size() == 1) co_return 0;
-  std::uint32_t best = 0;
+  const auto first = static_cast<std::uint32_t>(file.value() % directories.size());
+  std::uint32_t best = first;
   std::uint64_t best_free = 0;
-  for (std::uint32_t index = 0; index < directories.size(); ++index) {
+  for (std::uint32_t step = 0; step < directories.size(); ++step) {
+    const auto index = static_cast<std::uint32_t>((first + step) % directories.size());
     CO_TRY(const auto space, co_await environment_.runtime.files.space(directories[index]));
     if (space.free_bytes > best_free) {
       best = index;
@@ -216,7 +229,7 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
   SstableRecord record{.number = FileNumber{next_file_++},
                        .freeze_first = plan.freeze_first,
                        .freeze_last = plan.freeze_last};
-  CO_TRY(record.directory, co_await choose_directory());
+  CO_TRY(record.directory, co_await choose_directory(record.number));
   const SstableWriter::Options options{.compression = table.options().compression,
                                        .block_bytes = environment_.options.block_bytes,
                                        .filter = environment_.options.filter,
@@ -234,14 +247,24 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
     co_return Written{.file = nullptr, .counts = merge.counts()};
   }
   CO_TRY(auto statistics, co_await writer->finish(encode(merge.metadata())));
+  auto file = co_await settle_file(record, std::move(statistics));
+  if (!file) {
+    // The next try writes another one: this one would take its space in vain.
+    (void)co_await environment_.runtime.files.remove(path_of(record));
+    co_return std::move(file).error();
+  }
+  co_return Written{.file = *std::move(file), .counts = merge.counts()};
+}
+
+Task<Result<std::shared_ptr<const Sstable>>> Shard::settle_file(SstableRecord record,
+                                                                SstableStatistics statistics) {
   CO_TRY_VOID(co_await environment_.runtime.files.sync_directory(directory(record.directory)));
   CO_TRY(const auto info, co_await environment_.runtime.files.info(path_of(record)));
   record.bytes = info.size;
   record.keys = statistics.key_count;
   record.key_first = statistics.first_key;
   record.key_last = statistics.last_key;
-  CO_TRY(auto file, co_await open_file(std::move(record)));
-  co_return Written{.file = std::move(file), .counts = merge.counts()};
+  co_return co_await open_file(std::move(record));
 }
 
 Task<void> Shard::remove_files(std::vector<std::shared_ptr<const Sstable>> files) {

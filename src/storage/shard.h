@@ -100,8 +100,11 @@ class Shard {
   std::string manifest_path() const { return directory(0) + "/manifest"; }
   runtime::Task<base::Result<void>> remove_leftovers();
   runtime::Task<base::Result<std::shared_ptr<const Sstable>>> open_file(SstableRecord record);
-  // The data directory with the most free space.
-  runtime::Task<base::Result<std::uint32_t>> choose_directory();
+  // Makes the name of a finished file durable, and opens it.
+  runtime::Task<base::Result<std::shared_ptr<const Sstable>>> settle_file(
+      SstableRecord record, SstableStatistics statistics);
+  // The data directory with the most free space; among equals, one after the other.
+  runtime::Task<base::Result<std::uint32_t>> choose_directory(FileNumber file);
 
   ShardEnvironment environment_;
   const ShardNumber number_;

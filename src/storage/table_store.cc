@@ -5,6 +5,13 @@
 
 namespace helenus::storage {
 
+void join_clocks(ManifestState& state, const Clocks& clocks) {
+  for (const auto& [id, clock] : clocks) {
+    TabletRecord& tablet = state.tablets.at(id);
+    tablet.clock = causality::join(tablet.clock, clock);
+  }
+}
+
 TableView TableStore::view() const {
   std::vector<std::shared_ptr<const Memtable>> frozen;
   frozen.reserve(frozen_.size());

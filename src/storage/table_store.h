@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <absl/container/btree_map.h>
@@ -30,6 +32,9 @@ namespace helenus::storage {
 
 using FileSet = absl::btree_set<FileNumber>;
 using Clocks = absl::btree_map<TabletId, causality::Clock>;
+
+// The manifest remembers these clocks, too. Requires: it has every tablet of them.
+void join_clocks(ManifestState& state, const Clocks& clocks);
 
 // What was so when a memtable was frozen.
 struct FreezeState {
@@ -83,6 +88,10 @@ class TableStore {
   bool busy(FileNumber file) const { return busy_.contains(file); }
   std::vector<CompactionCandidate> compaction_candidates() const;
 
+  // Why files of it are no longer merged, if some are not.
+  const std::optional<base::Error>& damage() const { return damage_; }
+  void set_damage(base::Error error) { damage_ = std::move(error); }
+
   bool dropped() const { return dropped_; }
   void set_dropped() { dropped_ = true; }
 
@@ -94,6 +103,7 @@ class TableStore {
   std::deque<FrozenMemtable> frozen_;
   std::shared_ptr<const SstableList> sstables_;  // ascending by number; replaced, never changed
   absl::flat_hash_set<FileNumber> busy_;
+  std::optional<base::Error> damage_;
   bool dropped_ = false;
 };
 
