@@ -189,7 +189,7 @@ class Rocks {
       database->GetIntProperty("rocksdb.num-running-compactions", &running);
       database->GetIntProperty("rocksdb.compaction-pending", &pending);
       running += pending;
-      if (running != 0) usleep(10'000);
+      if (running != 0) std::this_thread::yield();
     }
   }
 
