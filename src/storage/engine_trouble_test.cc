@@ -1,0 +1,405 @@
+// The engine on disks that are full, broken, slow or damaged: nothing acknowledged is lost, nothing
+// wrong is read, and where the trouble ends the engine goes on by itself.
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "runtime/contract/world.h"
+#include "runtime/sleep.h"
+#include "runtime/task_group.h"
+#include "storage/engine_test_support.h"
+
+namespace helenus::storage::testing {
+namespace {
+
+using base::Errc;
+using base::Result;
+using runtime::Runtime;
+using runtime::Task;
+using runtime::Until;
+using ::testing::HasSubstr;
+
+constexpr std::uint64_t kPlenty = std::uint64_t{64} << 30;
+
+// What writers were told.
+struct Told {
+  Shown acknowledged;
+  Shown open;  // the wait ended before the outcome was known
+  std::uint64_t refused = 0;
+  int next = 0;
+};
+
+// Everything acknowledged is shown, and nothing that nobody wrote.
+void expect_complete(const Shown& rows, const Told& told) {
+  for (const auto& [key, value] : told.acknowledged) {
+    const auto at = rows.find(key);
+    ASSERT_TRUE(at != rows.end()) << key << " is lost";
+    EXPECT_EQ(at->second, value);
+  }
+  for (const auto& [key, value] : rows) {
+    EXPECT_TRUE(told.acknowledged.contains(key) || told.open.contains(key)) << key;
+  }
+}
+
+Task<void> expect_reads(EngineStory& story, const Told& told) {
+  const auto rows = co_await story.scan();
+  CO_ASSERT_OK(rows);
+  expect_complete(*rows, told);
+}
+
+Task<Result<void>> write_one(EngineStory& story, Told& told) {
+  const std::string row = fmt::format("r{:05}", told.next++);
+  const std::string value = row + std::string(400, 'v');
+  const Until until = Until::after(story.runtime(), std::chrono::seconds(10));
+  const auto written = co_await story.put("p", row, value, until);
+  if (written) {
+    told.acknowledged["p/" + row] = value;
+    co_return {};
+  }
+  ++told.refused;
+  if (written.failed_with(Errc::timeout)) told.open["p/" + row] = value;
+  co_return written.error();
+}
+
+Task<void> pause(EngineStory& story, runtime::Duration duration) {
+  CO_ASSERT_OK(co_await runtime::sleep_for(story.runtime(), duration, {}));
+}
+
+EngineOptions quick_retries() {
+  EngineOptions options = small_engine();
+  options.retry_delay = std::chrono::milliseconds(100);
+  options.log.retry_delay = std::chrono::milliseconds(100);
+  return options;
+}
+
+// Writes until the engine has refused a few times; every refusal says what is wrong.
+Task<void> write_until_refused(EngineStory& story, Told& told, const std::vector<Errc>& allowed) {
+  const std::uint64_t refused_before = told.refused;
+  for (int tries = 0; tries < 3000 && told.refused < refused_before + 5; ++tries) {
+    const auto written = co_await write_one(story, told);
+    if (written) continue;
+    EXPECT_TRUE(std::ranges::any_of(allowed, [&](Errc code) { return written.failed_with(code); }))
+        << written.error().to_string();
+    co_await pause(story, std::chrono::milliseconds(30));
+  }
+  EXPECT_EQ(told.refused, refused_before + 5) << "nothing was refused";
+}
+
+// After the trouble: writes are taken again, and everything is there, in files too.
+Task<void> expect_recovered(EngineStory& story, Told& told) {
+  co_await pause(story, std::chrono::seconds(3));
+  for (int row = 0; row < 30; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  EXPECT_FALSE(story.engine().trouble().has_value());
+  EXPECT_FALSE(story.engine().failure().has_value());
+  co_await expect_reads(story, told);
+  CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
+  co_await expect_reads(story, told);
+}
+
+// ---- A full disk ----
+
+Task<void> fill_the_disk(EngineStory& story, LogWorld& world, Told& told, std::uint64_t slack) {
+  for (int row = 0; row < 20; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  world.disk().set_capacity(world.disk().used_bytes() + slack);
+  co_await write_until_refused(story, told, {Errc::no_space, Errc::overloaded, Errc::timeout});
+  co_await expect_reads(story, told);
+}
+
+Task<void> full_life(Runtime& runtime, LogWorld& world, Told& told, std::uint64_t slack) {
+  EngineStory story(runtime, quick_retries());
+  CO_ASSERT_OK(co_await story.open());
+  co_await fill_the_disk(story, world, told, slack);
+  world.disk().set_capacity(kPlenty);
+  co_await expect_recovered(story, told);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+// Stays full until the machine dies.
+struct Full {
+  bool reached = false;
+  std::uint64_t flush_failures = 0;
+  std::uint64_t compaction_failures = 0;
+};
+
+Task<void> stay_full(Runtime& runtime, LogWorld& world, Told& told, std::uint64_t slack,
+                     Full& full) {
+  EngineStory story(runtime, quick_retries());
+  CO_ASSERT_OK(co_await story.open());
+  co_await fill_the_disk(story, world, told, slack);
+  full.flush_failures += story.engine().statistics().flush_failures;
+  full.compaction_failures += story.engine().statistics().compaction_failures;
+  full.reached = true;
+  co_await pause(story, std::chrono::hours(10));
+}
+
+Task<void> later_life(Runtime& runtime, Told& told, bool& opened) {
+  EngineStory story(runtime, quick_retries());
+  const auto result = co_await story.open();
+  opened = result.has_value();
+  if (!opened) {
+    EXPECT_TRUE(result.failed_with(Errc::no_space)) << result.error().to_string();
+    co_return;
+  }
+  co_await expect_reads(story, told);
+  (void)co_await story.stop();
+}
+
+class FullDiskWith : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(FullDiskWith, RefusesWritesReadsOnAndRecoversWhenSpaceReturns) {
+  LogWorld world(GetParam());
+  Told told;
+  world.run([&](Runtime& runtime) { return full_life(runtime, world, told, GetParam() << 10); });
+  bool opened = false;
+  world.run([&](Runtime& runtime) { return later_life(runtime, told, opened); });
+  EXPECT_TRUE(opened);
+}
+
+// From room for next to nothing to room for a few segments of the log and files.
+INSTANTIATE_TEST_SUITE_P(KibibytesLeft, FullDiskWith,
+                         ::testing::Values(0, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 400));
+
+TEST(FullDisk, ACrashOnAFullDiskLosesNothing) {
+  Full full;
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
+    LogWorld world(seed);
+    Told told;
+    full.reached = false;
+    world.start(
+        [&](Runtime& runtime) { return stay_full(runtime, world, told, (seed * 16) << 10, full); });
+    ASSERT_TRUE(world.world().run_until([&] { return full.reached || !world.machine().is_up(); },
+                                        std::chrono::hours(1)));
+    world.machine().power_loss();
+    bool opened = false;
+    for (int tries = 0; tries < 3; ++tries) {
+      world.run([&](Runtime& runtime) { return later_life(runtime, told, opened); });
+    }
+    world.disk().set_capacity(kPlenty);
+    world.run([&](Runtime& runtime) { return later_life(runtime, told, opened); });
+    EXPECT_TRUE(opened);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(full.flush_failures, 0);
+  EXPECT_GT(full.compaction_failures, 0);
+}
+
+// ---- A broken disk ----
+
+Task<void> break_files(EngineStory& story, LogWorld& world, Told& told,
+                       std::function<void(sim::DiskFaults&)> fault) {
+  for (int row = 0; row < 30; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  world.faults().only_suffix = ".sst";
+  fault(world.faults());
+  co_await write_until_refused(story, told, {Errc::io_error});
+  CO_ASSERT_TRUE(story.engine().trouble().has_value());
+  EXPECT_THAT(story.engine().trouble()->to_string(), HasSubstr(".sst"));
+  EXPECT_FALSE(story.engine().failure().has_value());
+  const auto rows = co_await story.scan();
+  const bool reads_fail = world.faults().read_error > 0;
+  EXPECT_TRUE(rows.has_value() || (reads_fail && rows.failed_with(Errc::io_error)));
+  if (rows) expect_complete(*rows, told);
+  world.faults() = {};
+  co_await expect_recovered(story, told);
+}
+
+Task<void> broken_life(Runtime& runtime, LogWorld& world, Told& told,
+                       std::function<void(sim::DiskFaults&)> fault) {
+  EngineStory story(runtime, quick_retries());
+  CO_ASSERT_OK(co_await story.open());
+  co_await break_files(story, world, told, std::move(fault));
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(BrokenDisk, FilesThatCannotBeWrittenAreWrittenWhenTheyCan) {
+  const std::vector<std::function<void(sim::DiskFaults&)>> faults = {
+      [](sim::DiskFaults& disk) { disk.write_error = 1; },
+      [](sim::DiskFaults& disk) { disk.sync_error = 1; },
+      [](sim::DiskFaults& disk) { disk.read_error = 1; },
+  };
+  for (std::size_t kind = 0; kind < faults.size(); ++kind) {
+    LogWorld world(kind + 1);
+    Told told;
+    world.run([&](Runtime& runtime) { return broken_life(runtime, world, told, faults[kind]); });
+    bool opened = false;
+    world.run([&](Runtime& runtime) { return later_life(runtime, told, opened); });
+    EXPECT_TRUE(opened);
+    ASSERT_FALSE(HasFailure()) << "fault " << kind;
+  }
+}
+
+Task<void> fail_the_log(Runtime& runtime, LogWorld& world, Told& told) {
+  EngineStory story(runtime, quick_retries());
+  CO_ASSERT_OK(co_await story.open());
+  for (int row = 0; row < 30; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  Shown before = told.acknowledged;
+  world.faults().sync_error = 1;
+  const auto failed = co_await write_one(story, told);
+  EXPECT_TRUE(failed.failed_with(Errc::io_error));
+  told.open["p/r00030"] = "r00030" + std::string(400, 'v');
+  world.faults() = {};
+  co_await pause(story, std::chrono::seconds(5));
+  CO_ASSERT_TRUE(story.engine().failure().has_value());
+  EXPECT_TRUE((co_await write_one(story, told)).failed_with(Errc::io_error)) << "it is final";
+  for (const auto& [key, value] : before) {
+    const auto read = co_await story.get("p", key.substr(2));
+    CO_ASSERT_OK(read);
+    EXPECT_EQ(*read, value);
+  }
+  EXPECT_FALSE((co_await story.get("p", "r00030")).has_value()) << "it may never have been written";
+  EXPECT_FALSE((co_await story.stop()).has_value());
+}
+
+TEST(BrokenDisk, AFailedSyncOfTheLogEndsWritingForGoodAndReadsGoOn) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    LogWorld world(seed);
+    Told told;
+    world.run([&](Runtime& runtime) { return fail_the_log(runtime, world, told); });
+    if (seed % 2 == 0) world.machine().power_loss();
+    bool opened = false;
+    world.run([&](Runtime& runtime) { return later_life(runtime, told, opened); });
+    EXPECT_TRUE(opened);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+}
+
+// ---- A slow disk ----
+
+EngineOptions narrow() {
+  EngineOptions options = small_engine();
+  options.memtable_keys_flush = 1000;
+  options.memtable_bytes_flush = 32 << 10;
+  options.memtable_bytes_max = 128 << 10;
+  options.sstables_slow = 5;
+  options.sstables_max = 8;
+  return options;
+}
+
+struct Peak {
+  std::size_t memtable_bytes = 0;
+  std::size_t sstables = 0;
+};
+
+Task<void> write_at_full_speed(EngineStory& story, int writer, Peak& peak) {
+  for (int row = 0; row < 40; ++row) {
+    const auto written =
+        co_await story.put("p", fmt::format("{}-{}", writer, row), std::string(1500, 'v'));
+    EXPECT_TRUE(written.has_value()) << written.error().to_string();
+    const EngineStatistics now = story.engine().statistics();
+    peak.memtable_bytes = std::max(peak.memtable_bytes, now.memtable_bytes);
+    peak.sstables = std::max(peak.sstables, now.sstables);
+  }
+}
+
+Task<void> slow_life(Runtime& runtime, LogWorld& world) {
+  const EngineOptions options = narrow();
+  EngineStory story(runtime, options);
+  CO_ASSERT_OK(co_await story.open());
+  world.faults().slowness = 100;
+  Peak peak;
+  runtime::TaskGroup tasks(runtime);
+  for (int writer = 0; writer < 24; ++writer) {
+    tasks.spawn(write_at_full_speed(story, writer, peak));
+  }
+  co_await tasks.join();
+  EXPECT_LE(peak.memtable_bytes, options.memtable_bytes_max + options.memtable_bytes_flush);
+  // What was frozen before the limit was reached still becomes files.
+  EXPECT_LE(peak.sstables,
+            options.sstables_max + options.memtable_bytes_max / options.memtable_bytes_flush);
+  EXPECT_GT(story.engine().statistics().writes_delayed, 0);
+  const auto rows = co_await story.scan();
+  CO_ASSERT_OK(rows);
+  EXPECT_EQ(rows->size(), 24 * 40);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(SlowDisk, WritersWaitAndMemoryAndFilesStayWithinTheirLimits) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return slow_life(runtime, world); });
+}
+
+// ---- A damaged disk ----
+
+Task<void> make_history(Runtime& runtime, Told& told) {
+  EngineStory story(runtime);
+  CO_ASSERT_OK(co_await story.open());
+  for (int row = 0; row < 40; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
+  for (int row = 0; row < 6; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
+  for (int row = 0; row < 5; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+// The files below a folder that have bytes.
+void collect(LogWorld& world, const std::string& folder, std::vector<std::string>& paths) {
+  const auto entries = world.disk().list(folder);
+  for (const auto& entry : *entries) {
+    const std::string path = folder + "/" + entry.name;
+    if (world.disk().find_directory(path).has_value()) {
+      collect(world, path, paths);
+    } else if (!world.read(path).empty()) {
+      paths.push_back(path);
+    }
+  }
+}
+
+Task<void> read_damaged(Runtime& runtime, const Told& told, const std::string& path,
+                        bool& told_so) {
+  EngineStory story(runtime);
+  auto opened = co_await story.open();
+  const auto expect_named = [&](const base::Error& error) {
+    told_so = true;
+    const std::string name = path.substr(path.rfind('/') + 1);
+    EXPECT_THAT(error.to_string(), HasSubstr(name)) << path;
+  };
+  if (!opened) {
+    expect_named(opened.error());
+    co_return;
+  }
+  const auto rows = co_await story.scan();
+  if (rows) {
+    EXPECT_EQ(*rows, told.acknowledged) << path;
+  } else {
+    expect_named(rows.error());
+  }
+  (void)co_await story.stop();
+}
+
+TEST(DamagedDisk, AFlippedBitOfAnyFileGivesTheRightAnswerOrAnErrorThatNamesIt) {
+  LogWorld world;
+  Told told;
+  world.run([&](Runtime& runtime) { return make_history(runtime, told); });
+  world.machine().power_loss();
+  const auto image = world.disk().snapshot();
+  std::vector<std::string> paths;
+  collect(world, "/data", paths);
+  base::Prng prng(7);
+  std::map<std::string, std::uint64_t> told_of;  // by kind of file
+  for (const std::string& path : paths) {
+    const std::size_t size = world.read(path).size();
+    const std::size_t flips = std::min<std::size_t>(size, 200);
+    for (std::size_t flip = 0; flip < flips; ++flip) {
+      const std::uint64_t byte = size <= 200 ? flip : prng.below(size);
+      world.flip_bit(path, byte * 8 + prng.below(8));
+      bool told_so = false;
+      world.run([&](Runtime& runtime) { return read_damaged(runtime, told, path, told_so); });
+      const std::string name = path.substr(path.rfind('/') + 1);
+      if (told_so)
+        ++told_of[name.substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.'))];
+      ASSERT_FALSE(HasFailure()) << path << " byte " << byte;
+      world.machine().power_loss();
+      world.disk().put_back(*image, false);
+    }
+  }
+  EXPECT_GE(told_of["engine"], 17);
+  EXPECT_GE(told_of["manifest"], 50);
+  EXPECT_GE(told_of[".sst"], 100);
+}
+
+}  // namespace
+}  // namespace helenus::storage::testing
