@@ -1,0 +1,63 @@
+// Fuzzes what the engine reads of its own. The first byte chooses what the others are:
+//
+//   0 a mutation record, 1 the metadata of an sstable, 2 a manifest, which gets a right checksum
+//     first. What decodes must encode to the very bytes it came from
+#include <cstddef>
+#include <cstdint>
+
+#include "base/codec.h"
+#include "base/crc32c.h"
+#include "causality/codec.h"
+#include "storage/knowledge.h"
+#include "storage/manifest.h"
+#include "storage/mutation_record.h"
+
+namespace helenus::storage {
+namespace {
+
+using base::Bytes;
+using base::ByteView;
+
+void check_mutation(ByteView input) {
+  const Bytes bytes = Bytes::copy_of(input);
+  const auto record = decode_mutation(bytes);
+  if (!record) return;
+  const auto delta = causality::decode_delta(record->delta);
+  if (!delta) return;
+  base::Buffer again;
+  encode_mutation(record->tablet, record->partition, *delta, again);
+  ASSERT(base::equal(again.view(), input));
+}
+
+void check_metadata(ByteView input) {
+  const auto metadata = decode_sstable_metadata(Bytes::copy_of(input));
+  if (metadata) ASSERT(base::equal(encode(*metadata), input));
+}
+
+void check_manifest(ByteView input) {
+  base::Buffer bytes;
+  bytes.append(input);
+  base::Encoder(bytes).u32_le(base::crc32c(input));
+  const auto manifest = decode_manifest(Bytes::copy_of(bytes.view()));
+  if (manifest) ASSERT(base::equal(encode(*manifest), bytes.view()));
+}
+
+}  // namespace
+}  // namespace helenus::storage
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace helenus::storage;
+  if (size < 1) return 0;
+  const helenus::base::ByteView input = std::as_bytes(std::span(data, size)).subspan(1);
+  switch (data[0] % 3) {
+    case 0:
+      check_mutation(input);
+      break;
+    case 1:
+      check_metadata(input);
+      break;
+    default:
+      check_manifest(input);
+  }
+  return 0;
+}

@@ -1,0 +1,204 @@
+// What the engine itself writes as bytes: mutation records, the metadata of sstables, the folder's
+// file and the manifest. Each comes back as it was, no part of one passes for a whole one, and what
+// version one wrote is read for ever.
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "causality/codec.h"
+#include "storage/engine_folder.h"
+#include "storage/engine_test_support.h"
+#include "storage/knowledge.h"
+#include "storage/manifest.h"
+#include "storage/mutation_record.h"
+
+namespace helenus::storage::testing {
+namespace {
+
+using base::Bytes;
+using base::Errc;
+using causality::actor_of;
+
+std::string golden(const std::string& name) {
+  std::ifstream file(std::string(HELENUS_TESTDATA "/") + name, std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Every shorter one fails, and so does one with a byte more.
+void expect_only_whole(const std::string& whole, const std::function<bool(const Bytes&)>& decodes) {
+  EXPECT_TRUE(decodes(Bytes::copy_of(whole)));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(decodes(Bytes::copy_of(whole.substr(0, size)))) << size;
+  }
+  EXPECT_FALSE(decodes(Bytes::copy_of(whole + '\0')));
+}
+
+// The mutation that docs/formats/mutation-record.md takes apart.
+causality::Delta delta_of_the_example() {
+  causality::Clock clock;
+  auto delta = causality::mint(clock, actor_of(3, 1), causality::Epoch{1}, causality::Policy::lww,
+                               put_of("r", "red", 1000), causality::kTimestampMin);
+  return *std::move(delta);
+}
+
+std::string record_of_the_example() {
+  base::Buffer buffer;
+  encode_mutation(TabletId{2}, base::as_bytes("plum"), delta_of_the_example(), buffer);
+  return std::string(base::as_text(buffer.view()));
+}
+
+bool decodes_as_mutation(const Bytes& bytes) {
+  const auto record = decode_mutation(bytes);
+  return record && causality::decode_delta(record->delta).has_value();
+}
+
+TEST(MutationRecord, RoundTripsAndOnlyWhole) {
+  const std::string whole = record_of_the_example();
+  const auto record = decode_mutation(Bytes::copy_of(whole));
+  ASSERT_TRUE(record.has_value());
+  EXPECT_EQ(record->tablet, TabletId{2});
+  EXPECT_EQ(base::as_text(record->partition), "plum");
+  EXPECT_EQ(*causality::decode_delta(record->delta), delta_of_the_example());
+  expect_only_whole(whole, decodes_as_mutation);
+}
+
+TEST(MutationRecord, ALaterVersionAndAKeyThatCannotBeAreRefused) {
+  std::string later = record_of_the_example();
+  later[0] = 2;
+  EXPECT_TRUE(decode_mutation(Bytes::copy_of(later)).failed_with(Errc::unsupported));
+  base::Buffer empty;
+  encode_mutation(TabletId{2}, {}, delta_of_the_example(), empty);
+  EXPECT_TRUE(decode_mutation(std::move(empty).freeze()).failed_with(Errc::corrupt));
+}
+
+TEST(MutationRecord, StreamsNameTableAndShard) {
+  for (const std::uint64_t table : {std::uint64_t{0}, std::uint64_t{7}, kTableIdMax}) {
+    for (const std::uint32_t shard : {0U, 1U, kShardsMax - 1}) {
+      const TableId stream = stream_of(TableId{table}, ShardNumber{shard});
+      EXPECT_EQ(table_of_stream(stream), TableId{table});
+      EXPECT_EQ(shard_of_stream(stream), ShardNumber{shard});
+    }
+  }
+}
+
+// The metadata that docs/formats/engine.md takes apart.
+SstableMetadata metadata_of_the_example() {
+  SstableMetadata metadata{.table = TableId{7},
+                           .freeze_first = FreezeNumber{3},
+                           .freeze_last = FreezeNumber{5},
+                           .scopes = 1,
+                           .at_last_freeze = {}};
+  TabletKnowledge& knowledge = metadata.at_last_freeze[TabletId{2}];
+  knowledge.base.add(causality::DotRange{actor_of(3, 1), 1, 9});
+  knowledge.stable.dots.add(causality::DotRange{actor_of(3, 1), 1, 4});
+  knowledge.stable.wall = causality::WallTime{1000};
+  metadata.at_last_freeze[TabletId{6}] = {};
+  return metadata;
+}
+
+void expect_same(const SstableMetadata& found, const SstableMetadata& wanted) {
+  EXPECT_EQ(found.table, wanted.table);
+  EXPECT_EQ(found.freeze_first, wanted.freeze_first);
+  EXPECT_EQ(found.freeze_last, wanted.freeze_last);
+  EXPECT_EQ(found.scopes, wanted.scopes);
+  ASSERT_EQ(found.at_last_freeze.size(), wanted.at_last_freeze.size());
+  for (const auto& [tablet, knowledge] : wanted.at_last_freeze) {
+    const auto at = found.at_last_freeze.find(tablet);
+    ASSERT_TRUE(at != found.at_last_freeze.end());
+    EXPECT_EQ(at->second.base, knowledge.base);
+    EXPECT_EQ(at->second.stable.dots, knowledge.stable.dots);
+    EXPECT_EQ(at->second.stable.wall, knowledge.stable.wall);
+  }
+}
+
+TEST(SstableMetadata, RoundTripsAndOnlyWhole) {
+  const Bytes whole = encode(metadata_of_the_example());
+  const auto decoded = decode_sstable_metadata(whole);
+  ASSERT_TRUE(decoded.has_value());
+  expect_same(*decoded, metadata_of_the_example());
+  expect_only_whole(std::string(whole.text()),
+                    [](const Bytes& bytes) { return decode_sstable_metadata(bytes).has_value(); });
+}
+
+TEST(SstableMetadata, ALaterVersionAndFreezesOutOfOrderAreRefused) {
+  std::string later(encode(metadata_of_the_example()).text());
+  later[0] = 2;
+  EXPECT_TRUE(decode_sstable_metadata(Bytes::copy_of(later)).failed_with(Errc::unsupported));
+  SstableMetadata disordered = metadata_of_the_example();
+  std::swap(disordered.freeze_first, disordered.freeze_last);
+  EXPECT_TRUE(decode_sstable_metadata(encode(disordered)).failed_with(Errc::corrupt));
+}
+
+TEST(EngineFolder, RoundTripsAndOnlyWhole) {
+  for (const std::uint32_t shards : {1U, 8U, kShardsMax}) {
+    EXPECT_EQ(decode_folder_file(encode_folder_file(shards)), shards);
+  }
+  expect_only_whole(std::string(encode_folder_file(8).text()),
+                    [](const Bytes& bytes) { return decode_folder_file(bytes).has_value(); });
+}
+
+TEST(EngineFolder, EveryFlippedBitAndALaterVersionAreRefused) {
+  const std::string whole(encode_folder_file(8).text());
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_FALSE(decode_folder_file(base::as_bytes(damaged)).has_value()) << bit;
+  }
+  std::string later = whole;
+  later[8] = 2;
+  EXPECT_TRUE(decode_folder_file(base::as_bytes(later)).failed_with(Errc::unsupported));
+}
+
+// The manifest that docs/formats/manifest.md takes apart.
+ManifestState manifest_of_the_example() {
+  ManifestState state;
+  state.next_file = FileNumber{4};
+  state.next_freeze = FreezeNumber{6};
+  FlushedLog flushed;
+  flushed.add_before(2);
+  flushed.add(0, {{2, 1}, 4096});
+  state.tables[TableId{7}] = {.options = {},
+                              .flushed = flushed,
+                              .sstables = {{.number = FileNumber{3},
+                                            .directory = 0,
+                                            .bytes = 700,
+                                            .keys = 2,
+                                            .freeze_first = FreezeNumber{3},
+                                            .freeze_last = FreezeNumber{5},
+                                            .key_first = Bytes::copy_of("apple"),
+                                            .key_last = Bytes::copy_of("plum")}}};
+  TabletRecord tablet{
+      .range = {.from = {}, .to = Bytes::copy_of("q")}, .actor = actor_of(3, 1), .clock = {}};
+  tablet.clock.add(causality::DotRange{actor_of(3, 1), 1, 9});
+  state.tablets[TabletId{2}] = tablet;
+  return state;
+}
+
+TEST(EngineGolden, VersionOneReadsForEver) {
+  const Bytes record = Bytes::copy_of(golden("mutation-record-v1"));
+  const auto mutation = decode_mutation(record);
+  ASSERT_TRUE(mutation.has_value());
+  EXPECT_EQ(*causality::decode_delta(mutation->delta), delta_of_the_example());
+  const auto metadata = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v1")));
+  ASSERT_TRUE(metadata.has_value());
+  expect_same(*metadata, metadata_of_the_example());
+  EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
+  const auto manifest = decode_manifest(Bytes::copy_of(golden("manifest-v1")));
+  ASSERT_TRUE(manifest.has_value());
+  EXPECT_EQ(*manifest, manifest_of_the_example());
+}
+
+TEST(EngineGolden, VersionOneIsWhatIsWritten) {
+  const auto hex = [](const std::string& text) { return base::to_hex(base::as_bytes(text)); };
+  EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v1")));
+  EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v1")));
+  EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));
+  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v1")));
+}
+
+}  // namespace
+}  // namespace helenus::storage::testing
