@@ -370,6 +370,72 @@ Task<void> read_damaged(Runtime& runtime, const Told& told, const std::string& p
   (void)co_await story.stop();
 }
 
+// A file that is damaged under a running engine.
+Task<void> compact_damaged(Runtime& runtime, LogWorld& world) {
+  EngineStory story(runtime);
+  Told told;
+  CO_ASSERT_OK(co_await story.open());
+  for (int row = 0; row < 3; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
+  std::vector<std::string> paths;
+  collect(world, kEngineFolder, paths);
+  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  CO_ASSERT_TRUE(paths.size() == 1);
+  world.flip_bit(paths.front(), 100 * 8);
+  // Once by reading it, and then because it is not read again.
+  for (int tries = 0; tries < 2; ++tries) {
+    const auto compacted = co_await story.engine().compact(kTable, Until::forever());
+    EXPECT_TRUE(compacted.failed_with(Errc::corrupt));
+    EXPECT_THAT(compacted.error().to_string(), HasSubstr(paths.front()));
+  }
+  CO_ASSERT_OK(co_await write_one(story, told));
+  EXPECT_EQ((co_await story.get("p", "r00003"))->substr(0, 6), "r00003");
+  EXPECT_TRUE((co_await story.scan()).failed_with(Errc::corrupt));
+  EXPECT_TRUE(world.disk().find(paths.front()).has_value());
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(DamagedDisk, ADamagedFileIsNotMergedAndNotForgotten) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return compact_damaged(runtime, world); });
+}
+
+// The same for a machine that lost its power after a while of rest.
+Task<void> make_unfinished_history(Runtime& runtime, Told& told, bool& ready) {
+  EngineStory story(runtime);
+  CO_ASSERT_OK(co_await story.open());
+  for (int row = 0; row < 20; ++row) CO_ASSERT_OK(co_await write_one(story, told));
+  co_await pause(story, std::chrono::seconds(5));
+  ready = true;
+  co_await pause(story, std::chrono::hours(10));
+}
+
+TEST(DamagedDisk, AFlippedBitOfAnUnfinishedLogGivesTheRightAnswerOrAnErrorThatNamesIt) {
+  LogWorld world;
+  Told told;
+  bool ready = false;
+  world.start([&](Runtime& runtime) { return make_unfinished_history(runtime, told, ready); });
+  ASSERT_TRUE(world.world().run_until([&] { return ready; }, std::chrono::hours(1)));
+  world.machine().power_loss();
+  const auto image = world.disk().snapshot();
+  base::Prng prng(9);
+  std::uint64_t told_of = 0;
+  for (const std::string& path : world.segment_paths()) {
+    const std::size_t size = std::min<std::size_t>(world.read(path).size(), 16 << 10);
+    for (int flip = 0; flip < 300; ++flip) {
+      const std::uint64_t bit = prng.below(size * 8);
+      world.flip_bit(path, bit);
+      bool told_so = false;
+      world.run([&](Runtime& runtime) { return read_damaged(runtime, told, path, told_so); });
+      told_of += told_so ? 1 : 0;
+      ASSERT_FALSE(HasFailure()) << path << " bit " << bit;
+      world.machine().power_loss();
+      world.disk().put_back(*image, false);
+    }
+  }
+  EXPECT_GT(told_of, 20);
+}
+
 TEST(DamagedDisk, AFlippedBitOfAnyFileGivesTheRightAnswerOrAnErrorThatNamesIt) {
   LogWorld world;
   Told told;
