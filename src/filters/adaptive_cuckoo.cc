@@ -31,11 +31,12 @@ struct Fetched {
 
 template <unsigned kBits>
 base::Result<AdaptiveCuckoo<kBits>> AdaptiveCuckoo<kBits>::for_capacity(std::uint64_t capacity) {
-  if (capacity == 0 || capacity > kBucketsMax) {
+  if (capacity == 0 || capacity > capacity_of(kBucketsMax)) {
     return Error(Errc::invalid_argument, "an adaptive cuckoo filter for {} keys", capacity);
   }
   const std::uint64_t bucket_count = buckets_for(capacity);
-  return AdaptiveCuckoo(bucket_count, capacity, 0, Table::zeroed(table_bytes(bucket_count)));
+  TRY(Table table, Table::zeroed(table_bytes(bucket_count)));
+  return AdaptiveCuckoo(bucket_count, capacity, 0, std::move(table));
 }
 
 template <unsigned kBits>
@@ -44,8 +45,8 @@ base::Result<AdaptiveCuckoo<kBits>> AdaptiveCuckoo<kBits>::with_buckets(
   if (bucket_count == 0 || bucket_count > kBucketsMax) {
     return Error(Errc::invalid_argument, "an adaptive cuckoo filter of {} buckets", bucket_count);
   }
-  return AdaptiveCuckoo(bucket_count, capacity_of(bucket_count), 0,
-                        Table::zeroed(table_bytes(bucket_count)));
+  TRY(Table table, Table::zeroed(table_bytes(bucket_count)));
+  return AdaptiveCuckoo(bucket_count, capacity_of(bucket_count), 0, std::move(table));
 }
 
 template <unsigned kBits>
@@ -240,7 +241,7 @@ template <unsigned kBits>
 base::Result<KeyedAdaptiveCuckoo<kBits>> KeyedAdaptiveCuckoo<kBits>::for_capacity(
     std::uint64_t capacity) {
   TRY(auto filter, AdaptiveCuckoo<kBits>::for_capacity(capacity));
-  ResidentKeys residents(filter.slot_count());
+  TRY(ResidentKeys residents, ResidentKeys::for_slots(filter.slot_count()));
   return KeyedAdaptiveCuckoo(std::move(filter), std::move(residents));
 }
 
@@ -248,7 +249,7 @@ template <unsigned kBits>
 base::Result<KeyedAdaptiveCuckoo<kBits>> KeyedAdaptiveCuckoo<kBits>::with_buckets(
     std::uint64_t bucket_count) {
   TRY(auto filter, AdaptiveCuckoo<kBits>::with_buckets(bucket_count));
-  ResidentKeys residents(filter.slot_count());
+  TRY(ResidentKeys residents, ResidentKeys::for_slots(filter.slot_count()));
   return KeyedAdaptiveCuckoo(std::move(filter), std::move(residents));
 }
 

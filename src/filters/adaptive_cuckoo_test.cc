@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,7 +26,8 @@ class AdaptiveCuckooTest : public ::testing::Test {
   static constexpr std::uint64_t kKeys = 20'000;
 
   AdaptiveCuckooTest()
-      : filter_(*AdaptiveCuckoo<16>::for_capacity(kKeys)), disk_(filter_.slot_count()) {
+      : filter_(*AdaptiveCuckoo<16>::for_capacity(kKeys)),
+        disk_(*ResidentKeys::for_slots(filter_.slot_count())) {
     for (const KeyHash key : keys_from(0, kKeys)) EXPECT_TRUE(filter_.insert(key, disk_));
   }
 
@@ -146,6 +149,35 @@ TEST(AdaptiveCuckoo, AKeyThatAgreesUnderEverySelectorCannotBeToldApart) {
   EXPECT_EQ(filter.encode(), before);
 }
 
+// At 32 bits no number of strangers that a test can ask would show a tag cut short.
+template <class F>
+class AdaptiveCuckooOfEveryWidth : public ::testing::Test {};
+using AdaptiveCuckoos = ::testing::Types<KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>>;
+TYPED_TEST_SUITE(AdaptiveCuckooOfEveryWidth, AdaptiveCuckoos);
+
+TYPED_TEST(AdaptiveCuckooOfEveryWidth, EveryBitOfBaseAndTagTellsKeysApart) {
+  using Slots = std::remove_cvref_t<decltype(std::declval<TypeParam&>().filter())>;
+  for (const KeyHash key : keys_from(0, 20)) {
+    // With this bit the low ones are neither 0 nor 1, which look alike.
+    const KeyHash member(key.value() | 2);
+    auto filter = *TypeParam::with_buckets(1);
+    ASSERT_TRUE(filter.insert(member));
+    for (unsigned bit = 0; bit < Slots::kBaseBits; ++bit) {
+      EXPECT_FALSE(filter.contains(KeyHash(member.value() ^ (std::uint64_t{1} << bit))));
+    }
+    for (unsigned bit = 0; bit < Slots::kTagBits; ++bit) {
+      // The first tag differs in one bit; the others are tried until the base is the same.
+      const std::uint64_t tags = base::mix64(member.value()) ^ (std::uint64_t{1} << bit);
+      std::uint64_t twin = 0;
+      std::uint64_t others = 0;
+      do {
+        twin = unmix64(tags ^ (++others << 16));
+      } while ((twin ^ member.value()) % (std::uint64_t{1} << Slots::kBaseBits) != 0);
+      EXPECT_FALSE(filter.contains(KeyHash(twin))) << bit;
+    }
+  }
+}
+
 TEST(AdaptiveCuckoo, ErasingAStrangerDoesNothing) {
   constexpr std::uint64_t kKeys = 5000;
   auto filter = *KeyedAdaptiveCuckoo<16>::for_capacity(kKeys);
@@ -212,6 +244,12 @@ TEST(AdaptiveCuckoo, ResidentsOfAnotherFilterAreAnError) {
     EXPECT_TRUE(
         KeyedAdaptiveCuckoo<16>::decode(std::move(mixed).freeze()).failed_with(Errc::corrupt));
   }
+}
+
+TEST(ResidentKeys, NumbersOfSlotsThatCannotBeAreErrors) {
+  EXPECT_TRUE(ResidentKeys::for_slots(0).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(ResidentKeys::for_slots(kTableBytesMax / 8 + 1).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(ResidentKeys::for_slots(~0UL).failed_with(Errc::invalid_argument));
 }
 
 TEST(ResidentKeys, BytesThatAreNoWholeNumberOfEntriesAreAnError) {

@@ -47,7 +47,8 @@ base::Result<BlockedBloom> BlockedBloom::with_blocks(std::uint64_t block_count,
     return Error(Errc::invalid_argument, "a blocked Bloom filter of {} blocks for {} keys",
                  block_count, capacity);
   }
-  return BlockedBloom(block_count, capacity, 0, Table::zeroed(block_count * kBlockBytes));
+  TRY(Table table, Table::zeroed(block_count * kBlockBytes));
+  return BlockedBloom(block_count, capacity, 0, std::move(table));
 }
 
 base::Result<BlockedBloom> BlockedBloom::with_bits_per_key(std::uint64_t capacity,

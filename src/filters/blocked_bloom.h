@@ -42,7 +42,8 @@ class BlockedBloom {
   // A filter that would say yes to almost everything is refused.
   static constexpr std::uint64_t kKeysPerBlockMax = 256;
 
-  // Errors: invalid_argument for no keys, no blocks, or beyond the limits.
+  // Errors: invalid_argument for no keys, no blocks, or beyond the limits; overloaded when there is
+  // no memory for it.
   static base::Result<BlockedBloom> with_blocks(std::uint64_t block_count, std::uint64_t capacity);
   static base::Result<BlockedBloom> with_bits_per_key(std::uint64_t capacity, double bits_per_key);
   // The smallest filter that takes `capacity` keys at a rate of at most `false_positive_rate`,

@@ -30,7 +30,8 @@ base::Result<void> Bloom::check(const Shape& shape) {
 
 base::Result<Bloom> Bloom::with_shape(Shape shape) {
   TRY_VOID(check(shape));
-  return Bloom(shape, 0, Table::zeroed(table_bytes(shape.bits)));
+  TRY(Table table, Table::zeroed(table_bytes(shape.bits)));
+  return Bloom(shape, 0, std::move(table));
 }
 
 base::Result<Bloom> Bloom::for_rate(std::uint64_t capacity, double false_positive_rate) {

@@ -38,7 +38,8 @@ class Bloom {
     std::uint64_t capacity = 0;  // keys
   };
 
-  // Errors: invalid_argument for a shape without bits, probes or capacity, or beyond the limits.
+  // Errors: invalid_argument for a shape without bits, probes or capacity, or beyond the limits;
+  // overloaded when there is no memory for it.
   static base::Result<Bloom> with_shape(Shape shape);
   // The smallest filter that takes `capacity` keys at a rate of at most `false_positive_rate`,
   // between 1e-9 and 0.5.

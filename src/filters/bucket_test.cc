@@ -14,6 +14,9 @@ namespace {
 using Values = std::array<std::uint32_t, kSlotsPerBucket>;
 
 template <class B>
+constexpr unsigned kBitsOf = 8 * B::kBytes / kSlotsPerBucket;
+
+template <class B>
 class BucketTest : public ::testing::Test {
  public:
   static auto word_of(const Values& values) {
@@ -33,6 +36,18 @@ class BucketTest : public ::testing::Test {
     ASSERT_EQ(B::any_zero(differences, B::kOnes), equal > 0);
     ASSERT_EQ(B::any_zero(B::kOnes, differences), equal > 0);
     ASSERT_EQ(B::lane_count(B::zero_lanes(differences)), equal);
+    // The other bucket has what is wanted in no slot, and all bits set but one in each.
+    std::array<std::byte, 2 * B::kBytes + B::kSlackBytes> memory;
+    memory.fill(std::byte{0xff});
+    std::byte* const second = memory.data() + B::kBytes;
+    const auto other = B::in_every_slot(B::kSlotMask ^ (wanted == (B::kSlotMask ^ 1) ? 2 : 1));
+    B::store(memory.data(), word);
+    B::store(second, other);
+    ASSERT_EQ(B::any_equal(memory.data(), second, wanted), equal > 0);
+    ASSERT_EQ(B::any_equal(second, memory.data(), wanted), equal > 0);
+    B::store(memory.data(), other);
+    B::store(second, word);
+    ASSERT_EQ(B::any_equal(memory.data(), second, wanted), equal > 0);
     ASSERT_EQ(B::has_room(word), empty > 0);
     ASSERT_EQ(B::occupied(word), kSlotsPerBucket - empty);
     if (equal > 0) {
@@ -69,7 +84,10 @@ TYPED_TEST(BucketTest, AnswersAsALoopOverItsSlotsWould) {
 
 TYPED_TEST(BucketTest, FindsAValueInEitherOfTwoBucketsInMemory) {
   const bool held = rc::check([] {
-    const auto value = [] { return *rc::gen::inRange<std::uint32_t>(0, 6); };
+    // Few values, so that some are equal, with bits in all parts of a slot.
+    const auto value = [] {
+      return (*rc::gen::inRange<std::uint32_t>(0, 6) * 0x9e3779b9U) >> (32 - kBitsOf<TypeParam>);
+    };
     Values a;
     Values b;
     std::ranges::generate(a, value);

@@ -14,11 +14,12 @@ using base::Error;
 
 template <unsigned kBits>
 base::Result<Cuckoo<kBits>> Cuckoo<kBits>::for_capacity(std::uint64_t capacity) {
-  if (capacity == 0 || capacity > kBucketsMax) {
+  if (capacity == 0 || capacity > capacity_of(kBucketsMax)) {
     return Error(Errc::invalid_argument, "a cuckoo filter for {} keys", capacity);
   }
   const std::uint64_t bucket_count = buckets_for(capacity);
-  return Cuckoo(bucket_count, capacity, 0, Table::zeroed(table_bytes(bucket_count)));
+  TRY(Table table, Table::zeroed(table_bytes(bucket_count)));
+  return Cuckoo(bucket_count, capacity, 0, std::move(table));
 }
 
 template <unsigned kBits>
@@ -26,8 +27,8 @@ base::Result<Cuckoo<kBits>> Cuckoo<kBits>::with_buckets(std::uint64_t bucket_cou
   if (bucket_count == 0 || bucket_count > kBucketsMax) {
     return Error(Errc::invalid_argument, "a cuckoo filter of {} buckets", bucket_count);
   }
-  return Cuckoo(bucket_count, capacity_of(bucket_count), 0,
-                Table::zeroed(table_bytes(bucket_count)));
+  TRY(Table table, Table::zeroed(table_bytes(bucket_count)));
+  return Cuckoo(bucket_count, capacity_of(bucket_count), 0, std::move(table));
 }
 
 template <unsigned kBits>

@@ -7,7 +7,7 @@
 // taking a fingerprint to its other bucket, that ends in a free slot: breadth first, over at most
 // kSearchedBucketsMax buckets. Nothing is moved before the whole chain is known, so that a failed
 // insertion leaves the table as it was. (The paper moves at random and keeps the last one it
-// displaced in a victim slot; see the note on search in cuckoo.cc for why this is also faster.)
+// displaced in a victim slot; chain.h says why this is also faster.)
 //
 //   bits    8       12       16        32
 //   rate    3.1 %   0.20 %   0.012 %   1.9e-9     false positives, full; 8 / 2^bits
@@ -46,9 +46,10 @@ class Cuckoo {
 
   // A filter that takes `capacity` keys: any `capacity` distinct keys fit, except with a
   // probability below one in ten thousand, when `insert` refuses one of the last.
-  // Errors: invalid_argument for no capacity or one beyond kTableBytesMax.
+  // Errors: invalid_argument for no capacity or a table beyond kTableBytesMax; overloaded when
+  // there is no memory for it.
   static base::Result<Cuckoo> for_capacity(std::uint64_t capacity);
-  // A filter with this many buckets, a power of two or any other number.
+  // A filter with this many buckets, a power of two or any other number. Errors: the same.
   static base::Result<Cuckoo> with_buckets(std::uint64_t bucket_count);
 
   [[nodiscard]] bool insert(KeyHash key) {

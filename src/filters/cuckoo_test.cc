@@ -92,6 +92,24 @@ TEST(Cuckoo, AFullFilterTakesKeysAgainAfterAnErasure) {
   EXPECT_EQ(yes_count(filter, keys_from(20, key - 19)), key - 19);
 }
 
+// At 32 bits no number of strangers that a test can ask would show a fingerprint cut short.
+template <class F>
+class CuckooOfEveryWidth : public ::testing::Test {};
+using Cuckoos = ::testing::Types<Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32>;
+TYPED_TEST_SUITE(CuckooOfEveryWidth, Cuckoos);
+
+TYPED_TEST(CuckooOfEveryWidth, EveryBitOfAFingerprintTellsKeysApart) {
+  for (const KeyHash key : keys_from(0, 20)) {
+    // With this bit the low ones are neither 0 nor 1, which look alike.
+    const KeyHash member(key.value() | 2);
+    auto filter = *TypeParam::with_buckets(1);
+    ASSERT_TRUE(filter.insert(member));
+    for (unsigned bit = 0; bit < TypeParam::kFingerprintBits; ++bit) {
+      EXPECT_FALSE(filter.contains(KeyHash(member.value() ^ (std::uint64_t{1} << bit)))) << bit;
+    }
+  }
+}
+
 TEST(Cuckoo, TheHashZeroAndAllOnesAreKeysLikeOthers) {
   auto filter = *Cuckoo32::for_capacity(10);
   for (const KeyHash key : {KeyHash(0), KeyHash(~std::uint64_t{0})}) {

@@ -25,7 +25,9 @@
 //
 // Ownership: a filter is a value that can be moved, not copied. Any number of cores may ask one
 // filter that nobody changes; changing it needs exclusive access. Filters read no clock, start
-// nothing, allocate only when they are made or first changed, and never fail except as said here.
+// nothing, allocate only when they are made, encoded or first changed after decoding, and never
+// fail except as said here. To make a filter for which there is no memory is an error (overloaded);
+// what allocates later ends as any other failed allocation of the process does.
 #pragma once
 
 #include <concepts>
@@ -38,7 +40,7 @@
 
 namespace helenus::filters {
 
-// No filter is larger than this; asking for one is an error.
+// No table of a filter is larger than this; asking for one is an error.
 inline constexpr std::uint64_t kTableBytesMax = std::uint64_t{1} << 38;
 
 template <class F>

@@ -19,6 +19,7 @@
 #include "base/prng.h"
 #include "filters/checked_filter.h"
 #include "filters/filter.h"
+#include "filters/overlap.h"
 
 namespace helenus::filters {
 
@@ -92,7 +93,9 @@ TYPED_TEST_P(FilterContract, TakesItsCapacityAndDeniesNoneOfIt) {
 
 TYPED_TEST_P(FilterContract, AnswersABatchAsItAnswersOneByOne) {
   const TypeParam filter = this->filled(500);
-  for (const std::size_t count : {0UL, 1UL, 15UL, 16UL, 17UL, 31UL, 32UL, 33UL, 1000UL}) {
+  for (const std::size_t count :
+       {0UL, 1UL, kLookupsInFlight - 1, kLookupsInFlight, kLookupsInFlight + 1,
+        2 * kLookupsInFlight - 1, 2 * kLookupsInFlight, 2 * kLookupsInFlight + 1, 1000UL}) {
     const std::vector<KeyHash> keys = keys_from(250, count);
     const std::vector<bool> answers = batch_answers(filter, keys);
     for (std::size_t i = 0; i < count; ++i) {

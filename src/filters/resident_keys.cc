@@ -3,8 +3,17 @@
 #include <utility>
 
 #include "filters/envelope.h"
+#include "filters/filter.h"
 
 namespace helenus::filters {
+
+base::Result<ResidentKeys> ResidentKeys::for_slots(std::uint64_t slot_count) {
+  if (slot_count == 0 || slot_count > kTableBytesMax / kEntryBytes) {
+    return base::Error(base::Errc::invalid_argument, "resident keys of {} slots", slot_count);
+  }
+  TRY(Table table, Table::zeroed(slot_count * kEntryBytes));
+  return ResidentKeys(std::move(table));
+}
 
 base::Bytes ResidentKeys::encode() const {
   return seal({.kind = Kind::resident_keys,

@@ -23,9 +23,9 @@ class ResidentKeys {
  public:
   static constexpr std::size_t kEntryBytes = 8;
 
-  // Requires: slot_count > 0.
-  explicit ResidentKeys(std::uint64_t slot_count)
-      : table_(Table::zeroed(slot_count * kEntryBytes)) {}
+  // Errors: invalid_argument for no slots or more than fit kTableBytesMax; overloaded when there is
+  // no memory for them.
+  static base::Result<ResidentKeys> for_slots(std::uint64_t slot_count);
 
   std::uint64_t slot_count() const { return table_.size() / kEntryBytes; }
 

@@ -1,6 +1,7 @@
 #include "filters/table.h"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace helenus::filters {
@@ -20,11 +21,15 @@ base::Buffer memory_for(std::size_t bytes) {
 
 }  // namespace
 
-Table Table::zeroed(std::uint64_t bytes) {
+base::Result<Table> Table::zeroed(std::uint64_t bytes) {
   ASSERT(bytes > 0);
   Table table;
   table.size_ = static_cast<std::size_t>(bytes);
-  table.own_ = memory_for(table.size_);
+  try {
+    table.own_ = memory_for(table.size_);
+  } catch (const std::bad_alloc&) {
+    return base::Error(base::Errc::overloaded, "no memory for a filter of {} bytes", bytes);
+  }
   std::memset(table.own_.extend(table.size_).data(), 0, table.size_);
   table.data_ = table.writable_ = table.own_.data();
   return table;

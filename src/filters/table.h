@@ -8,13 +8,15 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "base/result.h"
 
 namespace helenus::filters {
 
 class Table {
  public:
   // All zero, aligned to a cache line, and from 4 MiB on to a huge page.
-  static Table zeroed(std::uint64_t bytes);
+  // Requires: 0 < bytes <= Buffer::kCapacityMax. Errors: overloaded when there is no such memory.
+  static base::Result<Table> zeroed(std::uint64_t bytes);
   // Looks into `bytes` and keeps them alive.
   static Table viewing(base::Bytes bytes);
 
