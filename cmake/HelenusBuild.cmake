@@ -8,8 +8,9 @@
 #   helenus_fuzzer(NAME codec SOURCES ... COVERS base/codec.cc DEPENDS base)   fuzz-codec, in asan
 #
 # A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan; the
-# targets tests-memory and tests-threads build just those. The target headers_check compiles every
-# header that no source file of its folder includes first on its own.
+# targets tests-memory and tests-threads build just those. The target tests builds all test programs
+# and all programs for users, but no benchmark. The target headers_check compiles every header that
+# no source file of its folder includes first on its own.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -26,10 +27,17 @@ set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests and mai
 separate_arguments(HELENUS_TEST_FLAGS UNIX_COMMAND "${HELENUS_TEST_FLAGS}")
 option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
 
+# The release preset precompiles nothing and dev no headers of libraries, so that a source which
+# forgets an include does not compile there.
+set(HELENUS_PRECOMPILE "" CACHE STRING "Whose headers are precompiled: tests, libraries, both")
+
+# Sloppiness: a precompiled header has no times in it, and tools/precompile writes the checksum that
+# stands for it.
 find_program(HELENUS_CCACHE ccache)
 if(HELENUS_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_PCH_EXTSUM=1 CCACHE_SLOPPINESS=pch_defines,time_macros
       "${HELENUS_CCACHE}")
 endif()
 
@@ -53,7 +61,56 @@ if(HELENUS_SANITIZE)
   target_link_options(helenus_flags INTERFACE "-fsanitize=${HELENUS_SANITIZE}")
 endif()
 
+# One precompiled header for the tests and one for the libraries: all targets of a kind have the
+# same flags, but for definitions that none of these headers reads.
+function(helenus_precompiled_headers kind)
+  cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS;DEPENDS" ${ARGN})
+  set(owner precompiled_${kind})
+  set(source "${CMAKE_BINARY_DIR}/precompiled/${kind}.cc")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "")
+  add_library(${owner} OBJECT EXCLUDE_FROM_ALL "${source}")
+  # What these libraries define is defined wherever base is linked.
+  target_link_libraries(${owner} PRIVATE helenus_flags fmt::fmt spdlog::spdlog ${ARG_DEPENDS})
+  target_compile_options(${owner} PRIVATE ${ARG_OPTIONS} "SHELL:-Xclang -fno-pch-timestamp")
+  target_precompile_headers(${owner} PRIVATE ${ARG_HEADERS})
+  set_target_properties(${owner} PROPERTIES
+    CXX_COMPILER_LAUNCHER "${CMAKE_SOURCE_DIR}/tools/precompile")
+endfunction()
+
+function(helenus_use_precompiled_headers target kind)
+  if(TARGET precompiled_${kind})
+    target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
+  endif()
+endfunction()
+
+set(library_headers
+  <algorithm> <array> <bit> <chrono> <compare> <concepts> <coroutine> <cstdint> <cstring> <expected>
+  <functional> <map> <memory> <optional> <span> <string> <string_view> <tuple> <utility> <variant>
+  <vector> <fmt/format.h>)
+set(test_headers ${library_headers}
+  <fstream> <set> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
+foreach(header IN ITEMS base/assert.h base/bytes.h base/codec.h base/result.h runtime/file_system.h
+                        runtime/runtime.h runtime/sleep.h runtime/task_group.h runtime/transport.h)
+  list(APPEND library_headers "<${header}>")
+  list(APPEND test_headers "<${header}>")
+endforeach()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # CMake's own value passes full paths behind -Xclang. ccache takes those as they are, and another
+  # clone would get nothing from the cache.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+  if("libraries" IN_LIST HELENUS_PRECOMPILE)
+    helenus_precompiled_headers(libraries HEADERS ${library_headers})
+    helenus_precompiled_headers(fuzzers HEADERS ${library_headers}
+                                OPTIONS -fsanitize=fuzzer-no-link)
+  endif()
+  if("tests" IN_LIST HELENUS_PRECOMPILE)
+    helenus_precompiled_headers(tests HEADERS ${test_headers} OPTIONS ${HELENUS_TEST_FLAGS}
+                                DEPENDS GTest::gmock)
+  endif()
+endif()
+
 add_custom_target(headers_check)
+add_custom_target(tests)
 add_custom_target(tests-memory)
 add_custom_target(tests-threads)
 
@@ -82,20 +139,27 @@ function(helenus_library)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
+  helenus_use_precompiled_headers(${ARG_NAME} libraries)
   helenus_check_headers(${ARG_NAME} ${ARG_SOURCES})
 endfunction()
 
-function(helenus_program)
+function(helenus_executable)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE helenus_flags ${ARG_DEPENDS})
   target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
 endfunction()
 
+function(helenus_program)
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  helenus_executable(${ARGN})
+  add_dependencies(tests ${ARG_NAME})
+endfunction()
+
 function(helenus_benchmark)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
-  helenus_program(NAME bench-${ARG_NAME} SOURCES ${ARG_SOURCES}
-                  DEPENDS ${ARG_DEPENDS} bench_support)
+  helenus_executable(NAME bench-${ARG_NAME} SOURCES ${ARG_SOURCES}
+                     DEPENDS ${ARG_DEPENDS} bench_support)
 endfunction()
 
 # One gtest program a module; every case in it is a ctest test of its own.
@@ -103,6 +167,7 @@ function(helenus_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
   helenus_program(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
                   DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  helenus_use_precompiled_headers(${ARG_NAME} tests)
   # gtest_discover_tests keeps only the first of a list of labels, so they become one word; the
   # presets' filters are regular expressions and find each label within it.
   list(JOIN ARG_LABELS "-" labels)
@@ -122,22 +187,35 @@ function(helenus_test_support)
   add_library(${ARG_NAME} OBJECT ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS} GTest::gmock)
   target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
+  helenus_use_precompiled_headers(${ARG_NAME} tests)
 endfunction()
 
 # A libFuzzer program, where there is a sanitizer to tell it of faults. COVERS names the sources
-# under test, relative to src: they are compiled into the program with the coverage that guides the
-# search, and so stand in for the same members of the library. As a test it is short and always
-# draws the same inputs; see fuzz/README.md for longer searches.
+# under test, relative to src: they are compiled, once for all fuzzers, with the coverage that
+# guides the search and linked into the program, and so stand in for the same members of the
+# library. As a test it is short and always draws the same inputs; see fuzz/README.md for longer
+# searches.
 function(helenus_fuzzer)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;COVERS;DEPENDS" ${ARGN})
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT HELENUS_SANITIZE MATCHES "address")
     return()
   endif()
   set(program fuzz-${ARG_NAME})
-  list(TRANSFORM ARG_COVERS PREPEND "${CMAKE_SOURCE_DIR}/src/")
-  add_executable(${program} ${ARG_SOURCES} ${ARG_COVERS})
-  target_link_libraries(${program} PRIVATE helenus_flags ${ARG_DEPENDS})
-  target_compile_options(${program} PRIVATE -fsanitize=fuzzer-no-link)
+  add_executable(${program} ${ARG_SOURCES})
+  set(guided ${program})
+  foreach(source IN LISTS ARG_COVERS)
+    string(MAKE_C_IDENTIFIER "covered_${source}" covered)
+    if(NOT TARGET ${covered})
+      add_library(${covered} OBJECT EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/src/${source}")
+      list(APPEND guided ${covered})
+    endif()
+    target_sources(${program} PRIVATE $<TARGET_OBJECTS:${covered}>)
+  endforeach()
+  foreach(target IN LISTS guided)
+    target_link_libraries(${target} PRIVATE helenus_flags ${ARG_DEPENDS})
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    helenus_use_precompiled_headers(${target} fuzzers)
+  endforeach()
   target_link_options(${program} PRIVATE -fsanitize=fuzzer)
 
   file(GLOB seeds CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${ARG_NAME}/*")
