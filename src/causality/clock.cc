@@ -180,15 +180,24 @@ void Clock::close_full_entries() {
 
 void Clock::close(const ClosedActors& actors) {
   ASSERT(actors.first <= actors.last);
-  const ClosedActors one[] = {actors};
-  closed_ = unite(closed_, one);
-  std::erase_if(entries_, [&](const Entry& entry) { return contains_actor(actors, entry.actor); });
+  // Decoders bring marks in order.
+  if (closed_.empty() || last_of(closed_.back()) < first_of(actors)) {
+    append(closed_, actors);
+  } else {
+    const ClosedActors one[] = {actors};
+    closed_ = unite(closed_, one);
+  }
+  const auto begin =
+      std::lower_bound(entries_.begin(), entries_.end(), first_of(actors), entry_before);
+  const auto end = std::find_if(begin, entries_.end(),
+                                [&](const Entry& entry) { return last_of(actors) < entry.actor; });
+  entries_.erase(begin, end);
 }
 
 Dot event(Clock& clock, ActorId actor) {
   ASSERT(!clock.is_closed(actor), "the closed actor {} cannot mint", actor);
   const Counter counter = clock.max_of(actor) + 1;
-  ASSERT(counter <= kCounterMax);
+  ASSERT(counter < kCounterMax, "the actor {} has minted all its dots", actor);
   const Dot dot{actor, counter};
   clock.add(dot);
   return dot;

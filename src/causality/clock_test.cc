@@ -86,6 +86,24 @@ TEST(Clock, ClosedIncarnationsOfANodeMeltIntoOneMark) {
   EXPECT_FALSE(clock.contains({actor_of(1, 101), 1}));
 }
 
+TEST(Clock, ClosesInAnyOrderAlike) {
+  const auto closed = [](std::initializer_list<std::uint32_t> incarnations) {
+    Clock clock = with({{actor_of(1, 2), 1, 4}, {actor_of(1, 9), 1, 1}, {actor_of(2, 2), 1, 1}});
+    for (const std::uint32_t incarnation : incarnations) clock.close(actor_of(1, incarnation));
+    return clock;
+  };
+  const Clock want = closed({1, 2, 3, 5});
+  EXPECT_EQ(want.closed().size(), 2U);
+  EXPECT_EQ(want.entries().size(), 2U) << "those of other actors stay";
+  EXPECT_EQ(closed({5, 3, 1, 2}), want);
+  EXPECT_EQ(closed({2, 5, 1, 3, 5, 1}), want);
+}
+
+TEST(ClockDeathTest, TheLargestCounterIsNeverMinted) {
+  Clock clock = with({{kA, 1, kCounterMax - 1}});
+  EXPECT_DEATH(event(clock, kA), "minted all");
+}
+
 TEST(Clock, TakingADotOutOfAClosedActorLeavesAllItsOtherDots) {
   Clock clock;
   clock.close({NodeNumber{1}, Incarnation{1}, Incarnation{3}});
@@ -182,6 +200,19 @@ RC_GTEST_PROP(ClockLaws, BaseIsTheContiguousPart, ()) {
   for (const ActorId actor : testing::universe_actors()) {
     RC_ASSERT(bases.base_of(actor) == clock.base_of(actor));
   }
+}
+
+RC_GTEST_PROP(ContextLaws, JoinIsCommutativeAssociativeIdempotent, ()) {
+  const auto any_context = [] {
+    return Context{Epoch{*rc::gen::inRange<std::uint64_t>(0, 4)},
+                   Timestamp{*rc::gen::inRange<std::int64_t>(-3, 4)}, *any_clock()};
+  };
+  const Context a = any_context();
+  const Context b = any_context();
+  const Context c = any_context();
+  RC_ASSERT(join(a, b) == join(b, a));
+  RC_ASSERT(join(a, join(b, c)) == join(join(a, b), c));
+  RC_ASSERT(join(a, a) == a);
 }
 
 RC_GTEST_PROP(ClockLaws, EventIsNewAndLargest, ()) {

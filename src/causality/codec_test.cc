@@ -188,6 +188,18 @@ TEST(CausalityFormat, EveryTruncationAndEveryFlippedBitIsAnErrorOrAnotherValue) 
   }
 }
 
+TEST(CausalityFormat, AClockOfAsManyMarksAndActorsAsAreAllowedComesBack) {
+  Clock clock;
+  for (std::uint32_t node = 1; node <= 4096; ++node) {
+    clock.add(actor_of(node, 1), CounterSet::up_to(node));
+    clock.close(actor_of(node, 2));
+  }
+  EXPECT_EQ(clock.closed().size(), 4096U);
+  EXPECT_EQ(decode_clock(encoded(clock)).value(), clock);
+  clock.close(actor_of(5000, 1));
+  EXPECT_TRUE(decode_clock(encoded(clock)).failed_with(base::Errc::corrupt)) << "one too many";
+}
+
 TEST(CausalityFormat, AHealthyClockOfThreeActorsIsSmall) {
   Clock clock;
   for (std::uint32_t node = 1; node <= 3; ++node) {

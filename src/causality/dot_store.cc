@@ -48,11 +48,15 @@ void CellStore::absorb(const CellStore& other) {
     std::erase_if(versions_,
                   [&](const Version& version) { return other.context_.contains(version.dot); });
   }
+  // What is new goes behind what was here and is put in order once: a cell may hold very many
+  // increments.
+  const std::size_t before = versions_.size();
   for (const Version& version : other.versions_) {
     if (context_.contains(version.dot)) continue;
-    const auto at = std::ranges::lower_bound(versions_, version.dot, {}, &Version::dot);
-    if (at == versions_.end() || at->dot != version.dot) {
-      versions_.insert(at, version);
+    const std::span<Version> here(versions_.data(), before);
+    const auto at = std::ranges::lower_bound(here, version.dot, {}, &Version::dot);
+    if (at == here.end() || at->dot != version.dot) {
+      versions_.push_back(version);
     } else if (*at != version) {
       // One mutation deleted the scope and wrote the cell: what it wrote stands.
       ASSERT_SLOW(at->kind == VersionKind::empty || version.kind == VersionKind::empty,
@@ -60,6 +64,9 @@ void CellStore::absorb(const CellStore& other) {
       if (overrides(version, *at)) *at = version;
     }
   }
+  const bool in_order = before == 0 || before == versions_.size() ||
+                        versions_[before - 1].dot < versions_[before].dot;
+  if (!in_order) std::ranges::sort(versions_, {}, &Version::dot);
   if (!other.context_.empty()) {
     context_ = context_.empty() ? other.context_ : join(context_, other.context_);
   }
@@ -70,8 +77,11 @@ void CellStore::strip(const Clock& known) {
 }
 
 void CellStore::forget(std::span<const Dot> dots) {
+  if (dots.empty()) return;
+  std::vector<Dot> sorted(dots.begin(), dots.end());
+  std::ranges::sort(sorted);
   std::erase_if(versions_, [&](const Version& version) {
-    return std::ranges::find(dots, version.dot) != dots.end();
+    return std::ranges::binary_search(sorted, version.dot);
   });
 }
 
@@ -87,10 +97,10 @@ CellStore strip(CellStore store, const Clock& known) {
 }
 
 CellStore fill(CellStore store, const Clock& clock) {
-  Clock context = join(store.context(), clock);
+  Clock alive;
+  for (const Version& version : store.versions()) alive.add(version.dot);
   std::vector<Version> versions(store.versions().begin(), store.versions().end());
-  for (const Version& version : versions) context.remove(version.dot);
-  return CellStore(std::move(versions), std::move(context));
+  return CellStore(std::move(versions), subtract(join(store.context(), clock), alive));
 }
 
 CellStore unseen(CellStore object, const Clock& clock) {
@@ -106,6 +116,10 @@ bool Scope::contains(const Scope& other) const {
   const bool begins = !from || (other.from && *from <= *other.from);
   const bool ends = !to || (other.to && *other.to <= *to);
   return begins && ends;
+}
+
+bool Scope::overlaps(const Scope& other) const {
+  return (!to || !other.from || *other.from < *to) && (!other.to || !from || *from < *other.to);
 }
 
 Scope row_scope(const RowKey& row) {
@@ -212,13 +226,23 @@ void PartitionStore::strip(const Clock& known) {
     }
     store.strip(spared);
   }
-  for (ScopedStore& scoped : scoped_) scoped.store.strip(known);
+  for (ScopedStore& scoped : scoped_) {
+    Clock spared = known;
+    for (const ScopedStore& other : scoped_) {
+      if (!scoped.scope.overlaps(other.scope)) continue;
+      for (const Version& version : other.store.versions()) spared.remove(version.dot);
+    }
+    scoped.store.strip(spared);
+  }
   std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
   std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
 }
 
 void PartitionStore::forget(const RowKey& row, ColumnId column, std::span<const Dot> dots) {
-  if (const auto at = rows_.find(row); at != rows_.end()) at->second.forget(column, dots);
+  const auto at = rows_.find(row);
+  if (at == rows_.end()) return;
+  at->second.forget(column, dots);
+  if (at->second.empty()) rows_.erase(at);
 }
 
 void PartitionStore::forget_scoped(std::span<const Dot> dots) {

@@ -91,7 +91,7 @@ CellStore strip(CellStore store, const Clock& known);
 // What may be sent of a cell: the store with everything the sender's clock has seen in its context,
 // live dots apart. `store` is the merge of *all* fragments and `clock` the sender's whole clock of
 // that very moment, all actors, exceptions too (S4). Law: sync(fill(a, ca), fill(b, cb)) holds a
-// version iff both have it, or one has it and the other's clock has not seen its dot.
+// version iff both have it, or one has it and neither the other's clock nor its context names it.
 // The receiver merges it without the versions that its own clock has seen (`unseen`): those are
 // alive in its store already, or superseded there.
 CellStore fill(CellStore store, const Clock& clock);
@@ -114,6 +114,8 @@ struct Scope {
   bool contains(const RowKey& row) const { return (!from || *from <= row) && (!to || row < *to); }
   // Whether every row of `other` is here too.
   bool contains(const Scope& other) const;
+  // Whether a row may lie in both.
+  bool overlaps(const Scope& other) const;
   friend auto operator<=>(const Scope&, const Scope&) = default;
 };
 Scope row_scope(const RowKey& row);
@@ -171,7 +173,8 @@ class PartitionStore {
   // Strips every cell and every scope. The caller vouches that this store is the merge of every
   // fragment of the *partition* that existed at T (merge_instant in delta.h). Law: no
   // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be
-  // taken out for one cell alone, so a cell's context goes on naming those that it supersedes.
+  // taken out for a part of it, so a cell's context goes on naming those that it supersedes, and so
+  // does the context of another scope that overlaps.
   void strip(const Clock& known);
   // Takes versions of one cell, or of all scopes, out without a trace; see CellStore::forget.
   void forget(const RowKey& row, ColumnId column, std::span<const Dot> dots);

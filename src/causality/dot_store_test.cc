@@ -77,6 +77,36 @@ TEST(RowContext, NamesOnlyDotsThatEveryCellReflects) {
   EXPECT_TRUE(context_of_read(one, clock).contains(w));
 }
 
+TEST(CellStore, OfVeryManyVersionsMergesFillsAndForgetsInOneRunOverThem) {
+  // Odd counters on one side, even ones on the other: increments that were not folded yet.
+  constexpr Counter kVersions = 20'000;
+  std::vector<Version> odd;
+  std::vector<Version> even;
+  std::vector<Dot> dots;
+  Clock clock;
+  for (Counter counter = 1; counter <= kVersions; ++counter) {
+    const Dot dot{actor_of(1, 1), counter};
+    (counter % 2 == 1 ? odd : even).push_back(version_of(dot, false));
+    if (counter % 2 == 1) dots.push_back(dot);
+    clock.add(dot);
+  }
+  CellStore cell = sync(CellStore(odd, {}), CellStore(even, {}));
+  ASSERT_EQ(cell.versions().size(), kVersions);
+  EXPECT_TRUE(std::ranges::is_sorted(cell.versions(), {}, &Version::dot));
+  EXPECT_TRUE(fill(cell, clock).context().empty());
+  EXPECT_EQ(fill(CellStore(even, {}), clock).context().dots_above_base(), kVersions / 2 - 1);
+  cell.forget(dots);
+  EXPECT_EQ(cell.versions().size(), even.size());
+}
+
+TEST(PartitionStore, IsEmptyOnceItsLastVersionIsForgotten) {
+  PartitionStore partition;
+  const auto row = base::Bytes::copy_of("a");
+  partition.absorb(row, ColumnId{0}, cell_with(kFirst));
+  partition.forget(row, ColumnId{0}, std::vector{kFirst});
+  EXPECT_TRUE(partition.empty());
+}
+
 TEST(Scope, OfARowIsThatRowAlone) {
   const Scope scope = row_scope(base::Bytes::copy_of("b"));
   EXPECT_TRUE(scope.contains(base::Bytes::copy_of("b")));
@@ -84,6 +114,9 @@ TEST(Scope, OfARowIsThatRowAlone) {
   EXPECT_FALSE(scope.contains(base::Bytes::copy_of("ba")));
   EXPECT_TRUE(Scope{}.contains(scope));
   EXPECT_FALSE(scope.contains(Scope{}));
+  const Scope up_to_b{std::nullopt, base::Bytes::copy_of("b")};
+  EXPECT_TRUE(scope.overlaps(Scope{}) && Scope{}.overlaps(scope) && scope.overlaps(scope));
+  EXPECT_FALSE(scope.overlaps(up_to_b) || up_to_b.overlaps(scope)) << "they only touch";
 }
 
 TEST(PartitionStore, ARangeDeleteHoldsForEveryCellInItsScope) {
@@ -138,7 +171,8 @@ RC_GTEST_PROP(CellStoreLaws, FillAfterStripLosesNothing, ()) {
 
 RC_GTEST_PROP(CellStoreLaws, AnObjectIsTakenAlikeByAStrippedAndAnUnstrippedStore, ()) {
   const Clock clock = *any_clock(false);
-  const CellStore local = sync(*any_cell(true, false), CellStore({}, subtract(clock, {})));
+  // What the clock has seen is alive here, or superseded here.
+  const CellStore local = fill(*any_cell(true, false), clock);
   const CellStore object = *any_cell(true, false);
   const CellStore direct = sync(local, object);
   const CellStore taken = sync(strip(local, base(clock)), unseen(object, clock));

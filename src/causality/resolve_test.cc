@@ -146,6 +146,23 @@ TEST(Strip, ACellGoesOnNamingTheRangeDeleteItSupersedes) {
       << "the delete it had seen hides the write again";
 }
 
+TEST(Strip, ARangeDeleteGoesOnNamingTheOneItSupersedesInAPartOfItsRows) {
+  const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
+  PartitionStore partition;
+  partition.absorb(ScopedStore{{row("a"), row("c")}, CellStore({empty_at(1, 5)}, {})});
+  Clock seen;
+  seen.add(Dot{kActor, 1});
+  partition.absorb(ScopedStore{{row("b"), row("d")}, CellStore({empty_at(2, 6)}, seen)});
+  partition.strip(stable_up_to(2).dots);
+  EXPECT_EQ(partition.cell(row("a"), ColumnId{0}).versions().size(), 1U);
+  EXPECT_EQ(partition.cell(row("b"), ColumnId{0}).versions().size(), 1U)
+      << "the superseded delete came back";
+  // Once it has gone, nothing is left to be named.
+  drop_stable(partition, Policy::lww, stable_up_to(2));
+  partition.strip(stable_up_to(2).dots);
+  EXPECT_TRUE(partition.empty());
+}
+
 TEST(ExplicitTimestamp, LeavesOutCellsThatKnowSomethingNewer) {
   const CellStore cell({value_at(1, 5, "m")}, {});
   EXPECT_TRUE(explicit_write_applies(cell, kTimestampMin, value_at(2, 6, "a")));

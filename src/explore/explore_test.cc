@@ -93,6 +93,15 @@ TEST(Mutants, EveryOneIsFound) {
     scope.mutant = mutant.mutant;
     const Outcome outcome = search_mutant(mutant, 5, kGoOn);
     ASSERT_TRUE(outcome.found) << mutant.name << " was not found";
+    const Invariant broken = outcome.found->violation.invariant;
+    EXPECT_EQ(broken == Invariant::i2_merged ? Invariant::i2 : broken, mutant.keeps)
+        << mutant.name << " was found for another reason:\n"
+        << told(scope, outcome);
+    scope.mutant = Mutant::none;
+    const auto innocent = replay_possible(scope, outcome.found->schedule);
+    EXPECT_FALSE(innocent) << mutant.name
+                           << ": the rules as they are break too: " << innocent->what;
+    scope.mutant = mutant.mutant;
     fmt::print("{:32} {:16} {:>9} {:>5}\n{}", mutant.name, mutant.scope, outcome.states,
                outcome.found->schedule.size(), told(scope, outcome));
   }

@@ -123,9 +123,10 @@ int explore_one(const Options& options) {
       scope.name, mutant == nullptr ? "" : fmt::format(" with {}", mutant->name), outcome.states,
       outcome.transitions, outcome.schedules, outcome.depth, outcome.quiescence_checks,
       reporter.seconds(),
-      outcome.found                 ? ", VIOLATION"
-      : outcome.complete && !random ? ", exhaustive, no violation"
-                                    : ", no violation");
+      outcome.found      ? ", VIOLATION"
+      : random           ? ", no violation"
+      : outcome.complete ? ", exhaustive, no violation"
+                         : ", a limit ended it early, no violation so far");
   if (!outcome.found) return 0;
   fmt::print("{}", story_of(scope, outcome.found->schedule, outcome.found->violation));
   return 1;

@@ -1,12 +1,15 @@
 // Mutants: single rules broken on purpose, to prove that the explorer can fail.
 //
 // Each is either a rule as the DottedDB paper prints it (P1..P12 of the theory) or a plausible
-// shortcut in an implementation of ours. A search of a mutant must end with a violation.
+// shortcut in an implementation of ours. A search of a mutant must end with a violation, of the
+// promise that its rule keeps; and its schedule, under the rules as they are, must break nothing.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+
+#include "explore/invariant.h"
 
 namespace helenus::explore {
 
@@ -55,6 +58,9 @@ struct MutantInfo {
   std::string_view breaks;
   // The scope in which it is to be found.
   std::string_view scope;
+  // The promise that the broken rule is there to keep: found by breaking another, a mutant would
+  // prove nothing about its rule.
+  Invariant keeps;
   // Found by random schedules when an exhaustive search of the scope would be too large.
   bool random = false;
 };

@@ -130,6 +130,7 @@ bool write(State& state, const Scope& scope, const Action& action) {
   }
   Replica& replica = replica_of(state, r);
   Mask cells = action.what;
+  if (replica.lacks_range != 0 && cells >> kCellsPerTable != 0) return false;
   const bool is_explicit = (action.flags & kExplicit) != 0;
   if (is_explicit) {
     cells = cells_not_newer(state, r, action);

@@ -110,6 +110,15 @@ bool reflects(const State& state, Mask replicas, int e) {
   return all;
 }
 
+// A node that does not hold the range of a mutation is no replica of it, nor part of a quorum
+// (P11).
+bool lacks_range_of(const State& state, Mask replicas, int e) {
+  if (event_of(state, e).cells >> kCellsPerTable == 0) return false;
+  bool lacks = false;
+  each(replicas, [&](int r) { lacks = lacks || replica_of(state, r).lacks_range != 0; });
+  return lacks;
+}
+
 std::optional<Violation> check_quorums(const State& state) {
   const Mask members = newest(state).members;
   Mask readable = 0;
@@ -122,7 +131,8 @@ std::optional<Violation> check_quorums(const State& state) {
   for (unsigned some = 1; some < 1U << kReplicasMax; ++some) {
     if ((some & ~unsigned{readable}) != 0 || std::popcount(some) != quorum) continue;
     for (int e = 0; e < state.events; ++e) {
-      if (!has(promised, e) || reflects(state, static_cast<Mask>(some), e)) continue;
+      if (!has(promised, e) || lacks_range_of(state, static_cast<Mask>(some), e)) continue;
+      if (reflects(state, static_cast<Mask>(some), e)) continue;
       return Violation{
           Invariant::a1,
           fmt::format("{} was acknowledged and the read quorum {} does not reflect it",

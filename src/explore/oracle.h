@@ -15,12 +15,11 @@
 #include <optional>
 #include <string>
 
+#include "explore/invariant.h"
 #include "explore/scope.h"
 #include "explore/state.h"
 
 namespace helenus::explore {
-
-enum class Invariant : std::uint8_t { i0, i1, i2, i2_merged, a1, s2, t, q };
 
 struct Violation {
   Invariant invariant;

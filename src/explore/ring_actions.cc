@@ -95,7 +95,10 @@ bool crash(State& state, const Scope& scope, const Action& action) {
   }
   note_losses(state);
   if (state.crashes_left == 0) stop_tracking_durability(state);
-  if (scope.mutant == Mutant::same_actor_after_tail_loss) return true;
+  if (scope.mutant == Mutant::same_actor_after_tail_loss) {
+    replica.phase = Phase::reentering;
+    return true;
+  }
   if (state.actors == kActorsMax) return false;
   Config config = newest(state);
   config.removed |= bit(replica.actor);
@@ -104,10 +107,9 @@ bool crash(State& state, const Scope& scope, const Action& action) {
   state.slot_of_actor[replica.actor] = static_cast<std::uint8_t>(r);
   replica.phase = Phase::reentering;
   replica.epoch = static_cast<std::uint8_t>(state.epochs - 1);
-  if (scope.mutant == Mutant::replaced_by_empty_node ||
-      scope.mutant == Mutant::reenter_without_reconcile) {
-    replica.phase = Phase::active;
-  }
+  // P2: it serves no client, and pulls and answers like any peer.
+  if (scope.mutant == Mutant::replaced_by_empty_node) replica.phase = Phase::installed;
+  if (scope.mutant == Mutant::reenter_without_reconcile) replica.phase = Phase::active;
   if (state.crashes_left != 0) sync_log(state, r);
   return true;
 }

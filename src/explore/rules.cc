@@ -156,7 +156,6 @@ void close_removed(State& state, const Scope& scope, int r) {
   Replica& replica = replica_of(state, r);
   const Mask others = others_of(state, r);
   const bool pulled_all = (replica.pulled & others) == others;
-  if (scope.mutant == Mutant::only_origins_close_gaps) return;
   if (pulled_all || scope.mutant == Mutant::close_early) {
     replica.closed |= config_of(state, replica).removed;
   }

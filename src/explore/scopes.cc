@@ -59,7 +59,7 @@ constexpr std::array kScopes = {
           .cells = 1,
           .operations = 2,
           .timestamps = 2,
-          .pulls = 2,
+          .pulls = 3,
           .pending = true,
           .one_layer = true},
     // Large scopes, for random schedules.

@@ -296,6 +296,17 @@ std::optional<Violation> replay(const Scope& scope, const std::vector<Action>& s
 
 }  // namespace
 
+std::optional<Violation> replay_possible(const Scope& scope, std::span<const Action> schedule) {
+  State state = initial_state(scope);
+  for (const Action& action : schedule) {
+    State next = state;
+    if (!step(next, scope, action)) continue;
+    state = next;
+    if (auto violation = check(state, scope)) return violation;
+  }
+  return check_quiescence(state, scope);
+}
+
 Outcome search_all(const Scope& scope, const SearchLimits& limits, const Progress& progress) {
   return ExhaustiveSearch(scope, limits, progress).run();
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "explore/action.h"
@@ -66,5 +67,9 @@ Outcome search_mutant(const MutantInfo& mutant, std::uint64_t seed, const Progre
 
 // The shortest schedule found by leaving actions out that still ends in the same invariant broken.
 Found shrink(const Scope& scope, const Found& found);
+
+// What the schedule breaks in `scope`: after one of its steps, or when all has come to rest after
+// the last. Steps that are not possible there are left out.
+std::optional<Violation> replay_possible(const Scope& scope, std::span<const Action> schedule);
 
 }  // namespace helenus::explore
