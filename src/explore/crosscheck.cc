@@ -31,6 +31,7 @@ class Comparison {
     for (int r = 0; r < kReplicasMax; ++r) {
       if (replica(r).phase == Phase::absent) continue;
       compare_clock(r);
+      compare_mint(r);
       compare_storage(r);
       for (int other = 0; other < kReplicasMax; ++other) {
         if (other != r && replica(other).phase != Phase::absent) compare_pair(r, other);
@@ -146,8 +147,31 @@ class Comparison {
         }
       }
     }
+    for (int cell = 0; cell < scope_.tables * kCellsPerTable; ++cell) {
+      const Fragment sent = filled(state_, scope_, theirs, cell);
+      const Fragment want{without(sent.versions, seen_by(state_, replica(mine))), sent.context};
+      ASSERT(fragment_of(lib::unseen(store_of(sent), a)) == want, "cell {} of {}", cell, theirs);
+    }
     const Events open = without(replica(theirs).clock, minted_by(state_, replica(theirs).closed));
     ASSERT(lacked == without(open, seen_by(state_, replica(mine))));
+  }
+
+  // A blind write through this replica: the next dot of its actor, after all that it has seen.
+  void compare_mint(int r) const {
+    const Replica& it = replica(r);
+    if (it.phase != Phase::active || has(it.closed, it.actor)) return;
+    const auto slot = static_cast<std::uint32_t>(state_.slot_of_actor[it.actor]);
+    const lib::ActorId actor = lib::actor_of(slot + 1, it.actor + 1U);
+    lib::Clock clock = clock_of(it);
+    lib::Mutation mutation;
+    mutation.cells.emplace_back().row = row_of(0);
+    mutation.cells.back().kind = lib::VersionKind::empty;
+    const lib::Delta delta = lib::mint(clock, actor, lib::Epoch{it.epoch}, policy(),
+                                       std::move(mutation), lib::kTimestampMin)
+                                 .value();
+    ASSERT(std::ranges::find(dots_, delta.dot) == dots_.end(), "{} is minted twice", delta.dot);
+    ASSERT(events_in(delta.context.dots) == seen_by(state_, it), "context {}", delta.context);
+    ASSERT(clock.contains(delta.dot) && !delta.context.dots.contains(delta.dot));
   }
 
   void compare_storage(int r) const {
@@ -187,6 +211,10 @@ class Comparison {
   // A merge of everything at this instant: drop what is stable, then strip what is known.
   void compare_merge(int t, const MergePlan& plan, lib::PartitionStore whole) const {
     const Layer want = merge_layers(state_, scope_, plan);
+    Events scoped_before = 0;
+    for (const lib::ScopedStore& scoped : whole.scoped()) {
+      scoped_before |= fragment_of(scoped.store).versions;
+    }
     lib::Stability stable;
     stable.dots = clock_of(plan.now.stable);
     stable.wall = lib::WallTime{plan.now.expired != 0 ? 1 : 0};
@@ -205,6 +233,8 @@ class Comparison {
       ASSERT(got[slot].versions == want[slot].versions, "slot {} of table {}", slot, t);
       // The library spares a scope's version only while it is there; the explorer decides before.
       ASSERT((got[slot].context & ~want[slot].context) == 0, "slot {} of table {}", slot, t);
+      ASSERT((want[slot].context & ~(got[slot].context | scoped_before)) == 0,
+             "slot {} of table {}", slot, t);
     }
   }
 
