@@ -309,6 +309,15 @@ std::vector<CellChange> get_changes(Reader& in) {
   return cells;
 }
 
+// Increments stand alone and supersede nothing; see mint.
+bool mixes_increments(const Delta& delta) {
+  const auto increments =
+      std::ranges::count(delta.cells, VersionKind::increment, &CellChange::kind);
+  if (increments == 0) return false;
+  return std::cmp_not_equal(increments, delta.cells.size()) || !delta.scopes.empty() ||
+         !delta.context.dots.empty();
+}
+
 Delta get_delta(Reader& in) {
   Delta delta;
   const std::uint8_t flags = in.flags(kHasOperation);
@@ -327,6 +336,7 @@ Delta get_delta(Reader& in) {
   }
   if (in.ok() && delta.cells.empty() && delta.scopes.empty()) in.fail("a delta changes nothing");
   if (delta.context.dots.contains(delta.dot)) in.fail("a dot is in its own context");
+  if (mixes_increments(delta)) in.fail("increments beside something else");
   return delta;
 }
 

@@ -171,6 +171,26 @@ TEST(CausalityFormat, RefusesADeltaThatNoEncoderWrites) {
       << "nothing is changed";
 }
 
+TEST(CausalityFormat, RefusesIncrementsBesideSomethingElse) {
+  Delta delta;
+  delta.dot = {actor_of(1, 1), 8};
+  delta.cells.emplace_back().kind = VersionKind::increment;
+  delta.cells.back().amount = -7;
+  EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
+  const auto refused = [](const Delta& mixed) {
+    return decode_delta(encoded(mixed)).failed_with(base::Errc::corrupt);
+  };
+  Delta with_context = delta;
+  with_context.context.dots.add(Dot{actor_of(2, 1), 1});
+  EXPECT_TRUE(refused(with_context)) << "it would supersede other increments";
+  Delta with_scope = delta;
+  with_scope.scopes.emplace_back();
+  EXPECT_TRUE(refused(with_scope));
+  Delta with_value = delta;
+  with_value.cells.emplace_back().column = ColumnId{1};
+  EXPECT_TRUE(refused(with_value));
+}
+
 TEST(CausalityFormat, EveryTruncationAndEveryFlippedBitIsAnErrorOrAnotherValue) {
   Delta delta = delta_of({actor_of(2, 3), 5});
   delta.operation.emplace().fill(std::byte{7});
