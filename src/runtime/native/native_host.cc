@@ -120,9 +120,10 @@ Result<void> NativeHost::start(const NativeOptions& options) {
   if (signals_ != nullptr) {
     TRY_VOID(signals_->start([this](int signal) { stop_on_signal(signal); }));
   }
-  log_.info("started", base::kv("cores", count), base::kv("pool_threads", options.pool_threads),
-            base::kv("files", files_ == NativeCore::Files::io_uring ? "io_uring" : "threads"),
-            base::kv("pinned", pin_threads_));
+  // A program says so itself once it is up: a start that fails says one thing.
+  log_.debug("started", base::kv("cores", count), base::kv("pool_threads", options.pool_threads),
+             base::kv("files", files_ == NativeCore::Files::io_uring ? "io_uring" : "threads"),
+             base::kv("pinned", pin_threads_));
   return {};
 }
 

@@ -20,7 +20,7 @@ namespace helenus::runtime::native {
 // Hears what a server's log hears unless it is told otherwise.
 class SharedLog final : public base::LogSink {
  public:
-  base::LogLevel level_for(std::string_view) const override { return base::LogLevel::info; }
+  base::LogLevel level_for(std::string_view) const override { return base::LogLevel::debug; }
   void write(const base::LogRecord& record) override {
     const MutexLock lock(mutex_);
     lines_.push_back(base::format_line("-", record));
