@@ -219,13 +219,9 @@ base::Bytes AdaptiveCuckoo<kBits>::encode() const {
 
 template <unsigned kBits>
 base::Result<AdaptiveCuckoo<kBits>> AdaptiveCuckoo<kBits>::decode(const base::Bytes& encoded) {
-  TRY(Opened opened, unseal(encoded, Kind::adaptive_cuckoo));
+  TRY(Opened opened,
+      unseal_bucket_table<Slots>(encoded, Kind::adaptive_cuckoo, kBits, "slots", kBucketsMax));
   const Envelope& envelope = opened.envelope;
-  if (envelope.width != kBits) {
-    return Error(Errc::invalid_argument, "slots of {} bits where {} are wanted", envelope.width,
-                 kBits);
-  }
-  TRY_VOID(check_bucket_table<Slots>(envelope, opened.body, kBucketsMax));
   AdaptiveCuckoo filter(envelope.units, envelope.capacity, envelope.size,
                         Table::viewing(std::move(opened.body)));
   for (std::uint64_t slot = 0; slot < filter.slot_count(); ++slot) {

@@ -117,13 +117,9 @@ base::Bytes Cuckoo<kBits>::encode() const {
 
 template <unsigned kBits>
 base::Result<Cuckoo<kBits>> Cuckoo<kBits>::decode(const base::Bytes& encoded) {
-  TRY(Opened opened, unseal(encoded, Kind::cuckoo));
+  TRY(Opened opened,
+      unseal_bucket_table<Slots>(encoded, Kind::cuckoo, kBits, "fingerprints", kBucketsMax));
   const Envelope& envelope = opened.envelope;
-  if (envelope.width != kBits) {
-    return Error(Errc::invalid_argument, "fingerprints of {} bits where {} are wanted",
-                 envelope.width, kBits);
-  }
-  TRY_VOID(check_bucket_table<Slots>(envelope, opened.body, kBucketsMax));
   return Cuckoo(envelope.units, envelope.capacity, envelope.size,
                 Table::viewing(std::move(opened.body)));
 }

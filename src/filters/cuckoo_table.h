@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -56,6 +57,20 @@ base::Result<void> check_bucket_table(const Envelope& envelope, base::ByteView b
     return Error(Errc::corrupt, "{} fingerprints of {} keys", occupied, envelope.size);
   }
   return {};
+}
+
+// Opens the bytes of a filter of that kind whose `slots` ("fingerprints", say) are of that width.
+// Errors: corrupt, unsupported, invalid_argument for another kind or width of filter.
+template <class Slots>
+base::Result<Opened> unseal_bucket_table(const base::Bytes& encoded, Kind kind, unsigned width,
+                                         std::string_view slots, std::uint64_t buckets_max) {
+  TRY(Opened opened, unseal(encoded, kind));
+  if (opened.envelope.width != width) {
+    return base::Error(base::Errc::invalid_argument, "{} of {} bits where {} are wanted", slots,
+                       opened.envelope.width, width);
+  }
+  TRY_VOID(check_bucket_table<Slots>(opened.envelope, opened.body, buckets_max));
+  return opened;
 }
 
 }  // namespace helenus::filters

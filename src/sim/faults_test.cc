@@ -185,27 +185,21 @@ FaultPlan plan_of(Fault fault) {
   return plan;
 }
 
-// How much of that kind has been seen to happen, by its effect where it has one.
+// How much of that kind has been seen to happen: what the nemesis counts, or an effect of it where
+// the nemesis counts no more than its own strikes.
 std::uint64_t seen(World& world, const Nemesis& nemesis, Fault fault) {
-  const NetworkCounts& network = world.network().counts();
-  std::uint64_t sum = 0;
   const auto over_machines = [&](auto count_of) {
+    std::uint64_t sum = 0;
     for (MachineId id = 0; id < kMachines; ++id) {
       sum += static_cast<std::uint64_t>(count_of(world.machine(id)));
     }
     return sum;
   };
   switch (fault) {
-    case Fault::packet_loss:
-      return network.lost;
-    case Fault::packet_duplication:
-      return network.duplicated;
-    case Fault::packet_reordering:
-      return network.reordered;
     case Fault::symmetric_partition:
     case Fault::one_way_partition:
     case Fault::bridge_partition:
-      return nemesis.strikes(fault) > 0 ? network.cut_off : 0;
+      return nemesis.strikes(fault) > 0 ? world.network().counts().cut_off : 0;
     case Fault::kill:
     case Fault::power_loss:
       return nemesis.strikes(fault) > 0 ? over_machines([](Machine& m) { return m.starts() - 1; })
@@ -218,25 +212,12 @@ std::uint64_t seen(World& world, const Nemesis& nemesis, Fault fault) {
       });
     case Fault::clock_drift:
       return over_machines([](Machine& m) { return m.clock().rate_ppb() != 0; });
-    case Fault::disk_full:
-      return over_machines([](Machine& m) { return m.disk_queue().counts().no_space; });
-    case Fault::read_error:
-      return over_machines([](Machine& m) { return m.disk_queue().counts().read_errors; });
-    case Fault::write_error:
-      return over_machines([](Machine& m) { return m.disk_queue().counts().write_errors; });
-    case Fault::sync_error:
-      return over_machines([](Machine& m) { return m.disk_queue().counts().sync_errors; });
     case Fault::bit_rot:
       return over_machines([](Machine& m) { return m.disk().counts().bits_flipped; });
-    case Fault::misdirected_write:
-      return over_machines([](Machine& m) { return m.disk().counts().writes_misdirected; });
     case Fault::older_image:
       return over_machines([](Machine& m) { return m.disk().counts().images_put_back; });
-    case Fault::buggify:
-      for (const auto& [name, site] : world.buggify().sites()) sum += site.fired;
-      return sum;
     default:
-      return nemesis.strikes(fault);
+      return nemesis.happened(fault);
   }
 }
 

@@ -95,9 +95,7 @@ Task<Result<void>> Engine::drop_table(TableId table) {
     for (const FrozenMemtable& frozen : store->frozen()) memtable_bytes_ -= frozen.bytes;
     // Its records go from the log without having been flushed; their dots were minted all the same.
     const Clocks clocks = shard->clocks();
-    if (auto synced = co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}); !synced) {
-      co_return std::move(synced).error();
-    }
+    CO_TRY_VOID(co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}));
     CO_TRY_VOID(co_await install_until_done(*shard, [&](ManifestState& state) {
       state.tables.erase(table);
       join_clocks(state, clocks);
@@ -130,7 +128,7 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
   CO_TRY_VOID(co_await install_until_done(
       shard, [=](ManifestState& state) { state.tablets.emplace(tablet, record); }));
-  if (shard.tablet(tablet) == nullptr) shard.add_tablet(tablet, record);
+  shard.add_tablet(tablet, record);
   co_return {};
 }
 
@@ -159,7 +157,7 @@ Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor
       shard, [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
   replica->actor = actor;
   if (!std::exchange(replica->in_doubt, false)) co_return {};
-  if (--tablets_in_doubt_ == 0) CO_TRY_VOID(co_await log_directory_->settle());
+  if (tablets_in_doubt().empty()) CO_TRY_VOID(co_await log_directory_->settle());
   co_return {};
 }
 
@@ -309,10 +307,7 @@ Result<LogPosition> Engine::append(const Place& place, ByteView partition,
   const std::size_t delta_offset = encode_mutation(place.tablet->id, partition, delta, record_);
   TRY(const auto position, log_->stage(place.table->stream(), record_.view()));
   const std::uint64_t sequence = ++last_sequence_;
-  Memtable& memtable = place.table->active();
-  const std::size_t bytes_before = memtable.memory_bytes();
-  memtable.apply(partition, delta, record_.view().subspan(delta_offset), sequence);
-  memtable_bytes_ += memtable.memory_bytes() - bytes_before;
+  apply(*place.table, partition, delta, record_.view().subspan(delta_offset), sequence);
   place.tablet->clock.add(delta.dot);
   advance_durable();
   pending_.push_back(
@@ -322,6 +317,14 @@ Result<LogPosition> Engine::append(const Place& place, ByteView partition,
   statistics_.write_bytes += record_.size();
   freeze_if_due(place);
   return position;
+}
+
+void Engine::apply(TableStore& table, ByteView partition, const causality::Delta& delta,
+                   ByteView encoded, std::uint64_t sequence) {
+  Memtable& memtable = table.active();
+  const std::size_t bytes_before = memtable.memory_bytes();
+  memtable.apply(partition, delta, encoded, sequence);
+  memtable_bytes_ += memtable.memory_bytes() - bytes_before;
 }
 
 void Engine::advance_durable() {

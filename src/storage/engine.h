@@ -209,6 +209,9 @@ class Engine {
   base::Result<Place> find_for_write(TableId table, TabletId tablet, base::ByteView partition);
   base::Result<LogPosition> append(const Place& place, base::ByteView partition,
                                    const causality::Delta& delta);
+  // Adds a fragment to the active memtable, and its bytes to the account.
+  void apply(TableStore& table, base::ByteView partition, const causality::Delta& delta,
+             base::ByteView encoded, std::uint64_t sequence);
   bool must_wait(const TableStore& table) const;
   runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
                                                   runtime::Until until);
@@ -221,6 +224,9 @@ class Engine {
   void freeze_largest();
   runtime::Task<void> flush_loop();
   runtime::Task<base::Result<void>> flush_oldest(FlushJob job);
+  runtime::Task<base::Result<Shard::Written>> write_frozen(Shard& shard, const TableStore& table,
+                                                           std::shared_ptr<const Memtable> memtable,
+                                                           const FreezeState& at);
   runtime::Task<base::Result<void>> install_until_done(Shard& shard, Shard::Edit edit);
   runtime::Task<void> log_pressure_loop();
   runtime::Task<void> compaction_loop();
@@ -246,7 +252,6 @@ class Engine {
   std::optional<base::Error> failure_;
   std::optional<base::Error> trouble_;
   std::size_t memtable_bytes_ = 0;
-  std::size_t tablets_in_doubt_ = 0;
 
   // Writes are numbered; those up to durable_sequence_ are durable. Replayed ones are number 1.
   std::uint64_t last_sequence_ = 1;

@@ -40,7 +40,6 @@ class EngineHistory {
     LogSyncMode mode = LogSyncMode::batch;
     int steps = 40;  // of a life
     bool peer = true;
-    bool zstd = false;
   };
 
   EngineHistory(std::uint64_t seed, Options options);

@@ -138,16 +138,7 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
     if (!synced.failed_with(Errc::cancelled)) fail(synced.error());
     co_return synced;
   }
-  MergePlan plan{.table = table.id(),
-                 .policy = table.options().policy,
-                 .freeze_first = at.number,
-                 .freeze_last = at.number,
-                 .knowledge = at.knowledge,
-                 .tablets = shard.tablet_ranges(),
-                 .others = table.sstables()};
-  const auto source = entries_of(memtable);
-  CO_TRY(auto written,
-         co_await shard.write_file(table, *source, std::move(plan), nullptr, stop_.token()));
+  CO_TRY(auto written, co_await write_frozen(shard, table, memtable, at));
   CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
     // A table that was dropped may have been made anew under the same id.
     const auto record = state.tables.find(table.id());
@@ -167,6 +158,21 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
   table.replace_oldest_frozen(std::move(written.file));
   log_->needed_from(table.stream(), at.log_end);
   co_return {};
+}
+
+// Writes a frozen memtable into a file that nobody knows of yet. Every file of the table is as old.
+Task<Result<Shard::Written>> Engine::write_frozen(Shard& shard, const TableStore& table,
+                                                  std::shared_ptr<const Memtable> memtable,
+                                                  const FreezeState& at) {
+  MergePlan plan{.table = table.id(),
+                 .policy = table.options().policy,
+                 .freeze_first = at.number,
+                 .freeze_last = at.number,
+                 .knowledge = at.knowledge,
+                 .tablets = shard.tablet_ranges(),
+                 .others = table.sstables()};
+  const auto source = entries_of(std::move(memtable));
+  co_return co_await shard.write_file(table, *source, std::move(plan), nullptr, stop_.token());
 }
 
 // Changes the manifest. While there is no space it waits and tries again: nothing is lost, and

@@ -83,16 +83,15 @@ Task<Result<void>> Engine::recover() {
     for (const auto& shard : shards_) {
       for (const auto& [id, tablet] : shard->tablets()) {
         tablet->in_doubt = true;
-        ++tablets_in_doubt_;
       }
     }
-    if (tablets_in_doubt_ == 0) CO_TRY_VOID(co_await log_directory_->settle());
+    if (tablets_in_doubt().empty()) CO_TRY_VOID(co_await log_directory_->settle());
   }
   log_lines_.info("opened", base::kv("last_stop", name_of(report_.log.last_stop)),
                   base::kv("sstables", report_.sstables),
                   base::kv("records_replayed", report_.replayed.records),
                   base::kv("records_applied", report_.records_applied),
-                  base::kv("tablets_in_doubt", tablets_in_doubt_));
+                  base::kv("tablets_in_doubt", tablets_in_doubt().size()));
   co_return {};
 }
 
@@ -151,9 +150,7 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
     if (tablet == nullptr) {
       return damaged(Error(Errc::corrupt, "of tablet {}, which is not there", mutation->tablet));
     }
-    const std::size_t bytes_before = table->active().memory_bytes();
-    table->active().apply(mutation->partition, *delta, mutation->delta, 1);
-    memtable_bytes_ += table->active().memory_bytes() - bytes_before;
+    apply(*table, mutation->partition, *delta, mutation->delta, 1);
     tablet->clock.add(delta->dot);
     tablet->durable.add(delta->dot);
     ++report_.records_applied;
@@ -171,16 +168,7 @@ Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
     if (table->active().empty()) continue;
     table->freeze({.number = shard.next_freeze(), .knowledge = knowledge});
     const FrozenMemtable& frozen = table->frozen().front();
-    MergePlan plan{.table = id,
-                   .policy = table->options().policy,
-                   .freeze_first = frozen.at.number,
-                   .freeze_last = frozen.at.number,
-                   .knowledge = knowledge,
-                   .tablets = shard.tablet_ranges(),
-                   .others = table->sstables()};
-    const auto source = entries_of(frozen.memtable);
-    CO_TRY(auto written,
-           co_await shard.write_file(*table, *source, std::move(plan), nullptr, stop_.token()));
+    CO_TRY(auto written, co_await write_frozen(shard, *table, frozen.memtable, frozen.at));
     files.emplace_back(table, std::move(written.file));
   }
   CO_TRY_VOID(co_await shard.install([&](ManifestState& state) {

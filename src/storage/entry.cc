@@ -41,6 +41,14 @@ void Entry::absorb(const Entry& other) {
   scopes_.absorb(other.scopes_);
 }
 
+void Entry::absorb(Entry&& other) {
+  if (empty()) {
+    *this = std::move(other);
+  } else {
+    absorb(std::as_const(other));
+  }
+}
+
 void Entry::absorb(const causality::Delta& delta, causality::Policy policy) {
   const causality::PartitionStore fragment = causality::fragment_of(delta, policy);
   for (const auto& [key, row] : fragment.rows()) row_.absorb(row);

@@ -47,6 +47,8 @@ class Entry {
 
   // Merges another fragment of the same key. Law: commutative, associative, idempotent.
   void absorb(const Entry& other);
+  // The same; takes the fragment over if there is nothing to merge it with.
+  void absorb(Entry&& other);
   // Merges what a delta says. Requires: the delta is of this key alone, a row's changes or scopes.
   void absorb(const causality::Delta& delta, causality::Policy policy);
   // See causality::CellStore::strip, and merge_writer.h for when it is allowed.

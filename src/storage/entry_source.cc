@@ -7,14 +7,6 @@ namespace helenus::storage {
 
 namespace {
 
-void take(Entry& entry, Entry&& fragment) {
-  if (entry.empty()) {
-    entry = std::move(fragment);
-  } else {
-    entry.absorb(fragment);
-  }
-}
-
 // Nothing here ever waits: every motion is over when it returns.
 class MemtableSource final : public EntrySource {
  public:
@@ -44,7 +36,7 @@ class MemtableSource final : public EntrySource {
   }
   std::uint64_t sequence() const override { return cursor_.sequence(); }
   base::Result<void> absorb_into(Entry& entry) const override {
-    take(entry, cursor_.entry());
+    entry.absorb(cursor_.entry());
     return {};
   }
 
@@ -70,7 +62,7 @@ class SstableSource final : public EntrySource {
       return std::move(decoded).error().within(
           fmt::format("{}: entry {}", name_, base::to_hex(cursor_->key().bytes, 64)));
     }
-    take(entry, *std::move(decoded));
+    entry.absorb(*std::move(decoded));
     return {};
   }
 

@@ -57,11 +57,6 @@ Entry Memtable::find(base::ByteView key) const {
   return at == keys_.end() ? Entry() : merge(at->second);
 }
 
-std::uint64_t Memtable::sequence_of(base::ByteView key) const {
-  const auto at = keys_.find(base::as_text(key));
-  return at == keys_.end() ? 0 : at->second.sequence;
-}
-
 void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence) {
   const std::string bytes = encode_key(key);
   auto at = keys_.lower_bound(bytes);

@@ -42,8 +42,6 @@ class Memtable {
 
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
-  // The sequence number of the newest fragment of a key; zero when there is none.
-  std::uint64_t sequence_of(base::ByteView key) const;
 
   // No write comes after this.
   void freeze() { frozen_ = true; }

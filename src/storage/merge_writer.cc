@@ -80,8 +80,10 @@ void MergeWriter::begin_partition(ByteView partition) {
   const auto at = plan_.knowledge.find(tablet.id);
   if (at == plan_.knowledge.end()) return;
   known_ = &at->second;
+  const ByteView scopes_key = base::as_bytes(scopes_key_);
+  const std::uint64_t hash = key_hash(scopes_key);
   scopes_elsewhere_ = std::ranges::any_of(plan_.others, [&](const auto& other) {
-    return other->metadata.scopes > 0 && other->may_hold(base::as_bytes(scopes_key_));
+    return other->metadata.scopes > 0 && other->may_hold(scopes_key, hash);
   });
 }
 
@@ -102,13 +104,16 @@ void MergeWriter::settle_row(ByteView key, ByteView clustering) {
 }
 
 bool MergeWriter::others_hold(ByteView key) const {
-  return std::ranges::any_of(plan_.others, [&](const auto& other) { return other->may_hold(key); });
+  const std::uint64_t hash = key_hash(key);
+  return std::ranges::any_of(plan_.others,
+                             [&](const auto& other) { return other->may_hold(key, hash); });
 }
 
 bool MergeWriter::others_hold_partition() const {
-  return std::ranges::any_of(plan_.others, [&](const auto& other) {
-    return other->may_hold_partition(base::as_bytes(partition_));
-  });
+  const ByteView partition = base::as_bytes(partition_);
+  const std::uint64_t hash = key_hash(partition);
+  return std::ranges::any_of(
+      plan_.others, [&](const auto& other) { return other->may_hold_partition(partition, hash); });
 }
 
 SstableMetadata MergeWriter::metadata() const {

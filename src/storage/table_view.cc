@@ -13,24 +13,21 @@ using runtime::Task;
 namespace {
 
 void absorb_memtable(const Memtable& memtable, base::ByteView key, Entry& entry, ReadTrace& trace) {
-  const std::uint64_t sequence = memtable.sequence_of(key);
-  if (sequence == 0) return;
+  Memtable::Cursor cursor(memtable);
+  cursor.seek(key);
+  if (!cursor.valid() || !base::equal(cursor.key(), key)) return;
   ++trace.memtables_with_key;
-  trace.sequence = std::max(trace.sequence, sequence);
-  if (entry.empty()) {
-    entry = memtable.find(key);
-  } else {
-    entry.absorb(memtable.find(key));
-  }
+  trace.sequence = std::max(trace.sequence, cursor.sequence());
+  entry.absorb(cursor.entry());
 }
 
 }  // namespace
 
-bool Sstable::may_hold_partition(base::ByteView partition) const {
+bool Sstable::may_hold_partition(base::ByteView partition, std::uint64_t hash) const {
   const base::ByteView first = record.key_first;
   const auto prefix = first.first(std::min(first.size(), partition.size()));
   return base::compare(prefix, partition) <= 0 && base::compare(partition, record.key_last) <= 0 &&
-         reader->may_hold_partition(partition, key_hash(partition));
+         reader->may_hold_partition(partition, hash);
 }
 
 Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
@@ -52,11 +49,7 @@ Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
       co_return std::move(decoded).error().within(
           fmt::format("{}: entry {}", sstable->reader->path(), base::to_hex(key, 64)));
     }
-    if (entry.empty()) {
-      entry = *std::move(decoded);
-    } else {
-      entry.absorb(*decoded);
-    }
+    entry.absorb(*std::move(decoded));
   }
   co_return entry;
 }

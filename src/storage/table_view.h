@@ -33,12 +33,13 @@ struct Sstable {
   bool in_range(base::ByteView key) const {
     return base::compare(key, record.key_first) >= 0 && base::compare(key, record.key_last) <= 0;
   }
-  // False if the file surely has nothing under the key.
-  bool may_hold(base::ByteView key) const {
-    return in_range(key) && reader->may_hold_row(key, key_hash(key));
+  // False if the file surely has nothing under the key. Both require: hash == key_hash of the first
+  // argument.
+  bool may_hold(base::ByteView key, std::uint64_t hash) const {
+    return in_range(key) && reader->may_hold_row(key, hash);
   }
   // False if the file surely has no key of the partition.
-  bool may_hold_partition(base::ByteView partition) const;
+  bool may_hold_partition(base::ByteView partition, std::uint64_t hash) const;
 };
 
 using SstableList = std::vector<std::shared_ptr<const Sstable>>;
