@@ -189,7 +189,7 @@ struct TupleLiteral {
 // `f(a, b)` or `ks.f(a, b)`. token, count (but for count(*)), min, now, blobAsInt are such calls;
 // so are their quoted spellings.
 struct FunctionCall {
-  QualifiedName function;
+  Box<QualifiedName> function;
   std::vector<Expression> arguments;
 
   friend bool operator==(const FunctionCall&, const FunctionCall&) = default;
@@ -213,14 +213,14 @@ struct CellProperty {
 // `cast(operand AS type)`; the type is a native one.
 struct Cast {
   Box<Expression> operand;
-  TypeName type;
+  Box<TypeName> type;
 
   friend bool operator==(const Cast&, const Cast&) = default;
 };
 
 // `(type) operand`: tells of which type a literal or marker is; converts nothing.
 struct TypeHint {
-  TypeName type;
+  Box<TypeName> type;
   Box<Expression> operand;
 
   friend bool operator==(const TypeHint&, const TypeHint&) = default;
@@ -286,6 +286,9 @@ struct Expression {
 
   friend bool operator==(const Expression&, const Expression&) = default;
 };
+
+// A megabyte of text may hold half a million of them, so the rare and large parts are in boxes.
+static_assert(sizeof(Expression) <= 64);
 
 struct MapEntry {
   Expression key;
