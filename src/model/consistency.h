@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/assert.h"
@@ -26,6 +27,23 @@ inline constexpr std::uint16_t kConsistencyMax = 0x0a;
 
 constexpr bool is_serial(Consistency consistency) {
   return consistency == Consistency::serial || consistency == Consistency::local_serial;
+}
+
+// Levels that count the replicas of the coordinator's data centre only.
+constexpr bool is_local(Consistency consistency) {
+  return consistency == Consistency::local_quorum || consistency == Consistency::local_one ||
+         consistency == Consistency::local_serial;
+}
+
+// The level of a number, which comes from a frame.
+constexpr std::optional<Consistency> consistency_from(std::uint16_t number) {
+  if (number > kConsistencyMax) return std::nullopt;
+  return static_cast<Consistency>(number);
+}
+
+// A majority of `replicas`.
+constexpr std::uint32_t quorum_of(std::uint32_t replicas) {
+  return replicas / 2 + 1;
 }
 
 // As CQL spells it: "LOCAL_QUORUM".
