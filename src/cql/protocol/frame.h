@@ -124,11 +124,13 @@ class FrameReader {
   explicit FrameReader(Direction expected, std::size_t body_size_max = kBodySizeMaxDefault);
 
   // Where to read to next; never empty. Calling next() or room() ends the view.
+  // Requires: the last step, if there was one, was NeedBytes.
   base::MutableByteView room() [[clang::lifetimebound]];
   // That many bytes were read into the last room(). Requires: no more than its size.
   void commit(std::size_t count);
-  // Both at once, for bytes that lie elsewhere.
-  void feed(base::ByteView bytes);
+  // Both at once, for bytes that lie elsewhere: says how many it took from the front, at least one.
+  // Requires: as for room(); bytes are not empty.
+  std::size_t feed(base::ByteView bytes);
 
   // What comes next. Refused are: other versions (fatal), a negative or impossible body size
   // (fatal), a body above body_size_max, an unknown opcode, an opcode or version of the other
@@ -149,7 +151,6 @@ class FrameReader {
   Step next_body();
   Step refuse(FrameRefusal refusal);
   void begin_body();
-  std::size_t skip_buffered();
   void adapt_input();
 
   const Direction expected_;

@@ -109,7 +109,6 @@ void put_short_bytes(base::Encoder& out, base::ByteView bytes);
 void put_bytes(base::Encoder& out, std::optional<base::ByteView> bytes);
 void put_value(base::Encoder& out, const Value& value);
 void put_string_list(base::Encoder& out, std::span<const std::string> texts);
-void put_string_list(base::Encoder& out, std::span<const std::string_view> texts);
 void put_payload(base::Encoder& out, std::span<const PayloadEntry> payload);
 void put_inet(base::Encoder& out, const Inet& inet);
 void put_uuid(base::Encoder& out, const base::Uuid& uuid);
