@@ -1,0 +1,155 @@
+// Catalog: which keyspaces, tables and types there are, and where the rows of each table are kept.
+//
+//   auto catalog = co_await Catalog::open(runtime, coordinator, options);
+//   CatalogPtr now = catalog->snapshot();                      for one request, or for one plan
+//   co_await catalog->change(statement, session_keyspace, until);
+//
+// What it keeps is one document (catalog_document.h) in a table of its own of the storage engine.
+// Readers hold immutable snapshots. Changes go one after the other; a change is in the snapshot,
+// and told to listeners, when it is durable and before change() returns.
+//
+// Storage ids. Every table has a storage::TableId that is given once: a new one at CREATE and at
+// TRUNCATE, so that neither what a log still holds of the old rows nor a request that began before
+// can put anything into the new ones. The document names the ids in use and those that are doomed:
+// about to be created, or to be dropped. Whatever a crash leaves between the document and the
+// engine is a doomed table, and start drops it.
+//
+// Core affinity: the core whose Runtime opened it; snapshots go anywhere.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "cql/parser/ast.h"
+#include "cql/protocol/response.h"
+#include "cql/query_error.h"
+#include "model/schema.h"
+#include "replication/coordinator.h"
+#include "runtime/runtime.h"
+#include "runtime/semaphore.h"
+#include "runtime/task.h"
+
+namespace helenus::cql {
+
+// One moment of the catalog. Immutable.
+class CatalogSnapshot {
+ public:
+  using StorageIds = std::map<base::Uuid, storage::TableId>;
+
+  // `users` are the keyspaces that statements made, `system` those that are always there.
+  CatalogSnapshot(const model::Schema& users, const model::Schema& system, StorageIds storage,
+                  std::uint64_t number);
+
+  // All keyspaces, the system's included.
+  const model::Schema& schema() const { return schema_; }
+  // Those that statements made.
+  const model::Schema& users() const { return users_; }
+  // What system.local says; a function of users() alone.
+  const base::Uuid& schema_version() const { return version_; }
+  // Grows with every change and every TRUNCATE while the process lives. A plan that was made of
+  // another number is made again.
+  std::uint64_t number() const { return number_; }
+  // Where the rows of a table lie. None: it is virtual, or not of this moment.
+  std::optional<storage::TableId> storage_of(const base::Uuid& table) const;
+  const StorageIds& storage_ids() const { return storage_; }
+
+ private:
+  const model::Schema users_;
+  const model::Schema schema_;
+  const base::Uuid version_;
+  const StorageIds storage_;
+  const std::uint64_t number_;
+};
+
+using CatalogPtr = std::shared_ptr<const CatalogSnapshot>;
+
+struct CatalogOptions {
+  // Keyspaces that are always there and that no statement changes; not persisted.
+  model::Schema system;
+  // The data centre of this node: what NetworkTopologyStrategy may name.
+  std::string data_center = "datacenter1";
+  // How many changes may wait for their turn.
+  std::size_t changes_waiting_max = 128;
+};
+
+class Catalog {
+  struct Private {
+    explicit Private() = default;
+  };
+
+ public:
+  // The engine's table in which the document lies. No other table has this id.
+  static constexpr storage::TableId kStorageTable{1};
+
+  using Change = protocol::SchemaChange;
+  // Called on the catalog's core when a change is in the snapshot; quick, and starts no change.
+  using Listener = std::function<void(const Change&)>;
+
+  // Reads what is there and finishes what a crash left half done. Errors: corrupt, unsupported; of
+  // the engine. Requires: `coordinator` outlives the catalog.
+  static runtime::Task<base::Result<std::unique_ptr<Catalog>>> open(
+      runtime::Runtime& runtime, replication::Coordinator& coordinator, CatalogOptions options);
+  // For open().
+  Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& coordinator,
+          CatalogOptions options);
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  // Never null. Keep it as long as a request or a plan takes.
+  const CatalogPtr& snapshot() const { return snapshot_; }
+
+  // Executes a statement that changes the schema; see schema_change.h for which ones there are and
+  // for their errors. None: there was nothing to do (IF EXISTS, IF NOT EXISTS), which is answered
+  // with a Void. `session_keyspace` is empty before a USE. Errors besides: overloaded, timeouts and
+  // failures of the engine as server errors; the outcome is then unknown to the client.
+  // Requires: is_schema_change(statement).
+  runtime::Task<QueryResult<std::optional<Change>>> change(parser::Statement statement,
+                                                           std::string session_keyspace,
+                                                           runtime::Until until);
+  // Empties a table. Requires: `table` is of a table's definition that is not virtual; one that was
+  // dropped meanwhile is an error (invalid).
+  runtime::Task<QueryResult<void>> truncate(base::Uuid table, runtime::Until until);
+
+  // For ever: what a listener refers to outlives the catalog.
+  void add_listener(Listener listener) { listeners_.push_back(std::move(listener)); }
+
+ private:
+  runtime::Task<base::Result<void>> load();
+  runtime::Task<base::Result<void>> store(const model::Schema& users,
+                                          const CatalogSnapshot::StorageIds& storage,
+                                          const std::set<storage::TableId>& doomed,
+                                          runtime::Until until);
+  runtime::Task<base::Result<storage::TableId>> make_storage(const model::Table& table,
+                                                             runtime::Until until);
+  runtime::Task<base::Result<void>> replace(model::Schema users,
+                                            CatalogSnapshot::StorageIds storage,
+                                            runtime::Until until);
+  runtime::Task<void> drop_doomed();
+  void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage);
+
+  runtime::Runtime& runtime_;
+  replication::Coordinator& coordinator_;
+  const CatalogOptions options_;
+  base::Logger log_;
+  runtime::Semaphore turn_;  // of whoever changes
+  CatalogPtr snapshot_;
+  std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
+  // In the engine, or about to be, and of no table.
+  std::set<storage::TableId> doomed_;
+  std::vector<Listener> listeners_;
+};
+
+// Whether Catalog::change() executes it: CREATE, ALTER and DROP of whatever.
+bool is_schema_change(const parser::Statement& statement);
+
+}  // namespace helenus::cql
