@@ -33,6 +33,7 @@
 #include "cql/parser/ast.h"
 #include "cql/protocol/response.h"
 #include "cql/query_error.h"
+#include "cql/schema_change.h"
 #include "model/schema.h"
 #include "replication/coordinator.h"
 #include "runtime/runtime.h"
@@ -148,8 +149,5 @@ class Catalog {
   std::set<storage::TableId> doomed_;
   std::vector<Listener> listeners_;
 };
-
-// Whether Catalog::change() executes it: CREATE, ALTER and DROP of whatever.
-bool is_schema_change(const parser::Statement& statement);
 
 }  // namespace helenus::cql

@@ -1,0 +1,19 @@
+// CREATE KEYSPACE and ALTER KEYSPACE: their properties, and the strategies of replication.
+#pragma once
+
+#include <string_view>
+
+#include "cql/parser/ast.h"
+#include "cql/query_error.h"
+#include "model/schema.h"
+
+namespace helenus::cql {
+
+// A new keyspace without tables. Errors: 2200, 2300 and 2000 for its properties.
+QueryResult<model::Keyspace> make_keyspace(const parser::CreateKeyspace& statement,
+                                           std::string_view data_center);
+QueryResult<model::Keyspace> alter_keyspace(const parser::AlterKeyspace& statement,
+                                            const model::Keyspace& before,
+                                            std::string_view data_center);
+
+}  // namespace helenus::cql

@@ -1,0 +1,17 @@
+// Types as statements spell them, looked up in a keyspace.
+#pragma once
+
+#include "cql/parser/expression.h"
+#include "cql/query_error.h"
+#include "model/data_type.h"
+#include "model/schema.h"
+
+namespace helenus::cql {
+
+// The type that is spelled there. User-defined types are those of `keyspace`; one of another
+// keyspace may not be named. Errors (2200): an unknown type; counters within something; durations
+// where an order is needed; what is not frozen within a collection; the limits of a type.
+QueryResult<model::DataType> resolve_type(const parser::TypeName& type,
+                                          const model::Keyspace& keyspace);
+
+}  // namespace helenus::cql
