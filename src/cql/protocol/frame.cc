@@ -275,9 +275,9 @@ FrameWriter::FrameWriter(base::Buffer& out, const FrameHeader& header)
   encode_header(header, encoder_);
 }
 
-void FrameWriter::finish() {
+void FrameWriter::finish(std::size_t size_to_follow) {
   base::Buffer& out = encoder_.buffer();
-  const std::size_t size = out.size() - header_at_ - kHeaderSize;
+  const std::size_t size = out.size() - header_at_ - kHeaderSize + size_to_follow;
   ASSERT(size <= kBodySizeCap, "a body of {} bytes", size);
   base::store_be(out.data() + header_at_ + kBodySizeAt, static_cast<std::uint32_t>(size));
 }
@@ -287,9 +287,8 @@ std::string_view name_of(Compression compression) {
 }
 
 std::optional<Compression> compression_named(std::string_view name) {
-  const auto same = [](char a, char b) { return (a | 0x20) == b; };
   if (name.empty()) return Compression::none;
-  if (std::ranges::equal(name, name_of(Compression::lz4), same)) return Compression::lz4;
+  if (equal_ignoring_case(name, name_of(Compression::lz4))) return Compression::lz4;
   return std::nullopt;
 }
 

@@ -173,8 +173,9 @@ class FrameWriter {
  public:
   FrameWriter(base::Buffer& out, const FrameHeader& header);
   base::Encoder& body() [[clang::lifetimebound]] { return encoder_; }
+  // `size_to_follow`: bytes of the body that the caller sends behind what is in the Buffer.
   // Requires: the body is no larger than kBodySizeCap. Once.
-  void finish();
+  void finish(std::size_t size_to_follow = 0);
 
  private:
   std::size_t header_at_;

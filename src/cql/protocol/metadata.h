@@ -31,6 +31,11 @@ void put_type(base::Encoder& out, const model::DataType& type);
 // What it returns then is of no meaning.
 model::DataType get_type(base::Decoder& in);
 
+// What a client reads at most: columns of a result, and bytes of the name of a keyspace or table,
+// which every column repeats in memory but not in the frame.
+inline constexpr std::size_t kColumnsMax = 65535;
+inline constexpr std::size_t kTableNameSizeMax = 256;
+
 // Flags of the metadata of rows and markers.
 inline constexpr std::uint32_t kMetadataGlobalTable = 0x0001;
 inline constexpr std::uint32_t kMetadataHasMorePages = 0x0002;

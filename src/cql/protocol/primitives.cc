@@ -109,6 +109,13 @@ std::string_view cut_utf8(std::string_view text, std::size_t size_max) {
   return text.substr(0, size);
 }
 
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  const auto upper = [](char letter) {
+    return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
+  };
+  return std::ranges::equal(a, b, {}, upper, upper);
+}
+
 void put_string(Encoder& out, std::string_view text) {
   put_short_bytes(out, base::as_bytes(text));
 }

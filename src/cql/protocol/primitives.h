@@ -100,6 +100,9 @@ bool is_utf8(base::ByteView bytes);
 // The longest beginning of at most `size_max` bytes that ends between two characters.
 std::string_view cut_utf8(std::string_view text, std::size_t size_max);
 
+// ASCII letters compare without regard to case, as the names of options do.
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
 // Writers. Requires: what has a [short] in front is no longer than kShortSizeMax, what has an [int]
 // in front no longer than INT32_MAX.
 void put_string(base::Encoder& out, std::string_view text);

@@ -5,8 +5,8 @@
 // trace, warnings, custom payload). `encode_frame` appends it to what a connection is to send.
 // Rows are streamed into their Response by a RowsWriter (rows.h).
 //
-// A client reads a ResponseMessage with `decode_response`; strings and cells are slices of the
-// frame's body, which they keep alive. A malformed body is Errc::corrupt with what was wrong and
+// A client reads a ResponseMessage with `decode_response`; it owns what it holds, and the cells of
+// rows are a slice of the frame's body. A malformed body is Errc::corrupt with what was wrong and
 // where, bytes behind the message included.
 #pragma once
 
@@ -113,22 +113,28 @@ struct ErrorMessage {
   friend bool operator==(const ErrorMessage&, const ErrorMessage&) = default;
 };
 
+// The kinds of change, as the protocol spells them ("NEW_NODE", "UP", "CREATED"), and what changes.
 enum class TopologyChangeKind : std::uint8_t { new_node, removed_node, moved_node };
+enum class StatusChangeKind : std::uint8_t { up, down };
+enum class SchemaChangeKind : std::uint8_t { created, updated, dropped };
+enum class SchemaTarget : std::uint8_t { keyspace, table, type, function, aggregate };
+std::string_view name_of(TopologyChangeKind kind);
+std::string_view name_of(StatusChangeKind kind);
+std::string_view name_of(SchemaChangeKind kind);
+std::string_view name_of(SchemaTarget target);
+
 struct TopologyChange {
   TopologyChangeKind kind = TopologyChangeKind::new_node;
   Inet node;
   friend bool operator==(const TopologyChange&, const TopologyChange&) = default;
 };
 
-enum class StatusChangeKind : std::uint8_t { up, down };
 struct StatusChange {
   StatusChangeKind kind = StatusChangeKind::up;
   Inet node;
   friend bool operator==(const StatusChange&, const StatusChange&) = default;
 };
 
-enum class SchemaChangeKind : std::uint8_t { created, updated, dropped };
-enum class SchemaTarget : std::uint8_t { keyspace, table, type, function, aggregate };
 struct SchemaChange {
   SchemaChangeKind kind = SchemaChangeKind::created;
   SchemaTarget target = SchemaTarget::keyspace;
@@ -159,6 +165,15 @@ struct AuthSuccessMessage {
 struct SupportedMessage {
   std::vector<std::pair<std::string, std::vector<std::string>>> options;
   friend bool operator==(const SupportedMessage&, const SupportedMessage&) = default;
+};
+
+// What a RESULT begins with.
+enum class ResultKind : std::int32_t {
+  void_ = 1,
+  rows = 2,
+  set_keyspace = 3,
+  prepared = 4,
+  schema_change = 5,
 };
 
 struct VoidResult {
@@ -255,8 +270,7 @@ struct DecodedResponse {
   ResponseMessage message;
   friend bool operator==(const DecodedResponse&, const DecodedResponse&) = default;
 };
-// Requires: the header is of a response, the body is plain. Errors: corrupt; unsupported (a type of
-// a column that we do not know).
+// Requires: the header is of a response, the body is plain. Errors: corrupt.
 base::Result<DecodedResponse> decode_response(const FrameHeader& header, const base::Bytes& body);
 
 }  // namespace helenus::cql::protocol

@@ -1,0 +1,57 @@
+#include "cql/protocol/rows.h"
+
+#include <limits>
+#include <utility>
+
+namespace helenus::cql::protocol {
+
+namespace {
+
+// flags, count of columns, length of the paging state, count of rows, kind of result
+constexpr std::size_t kHeadSizeMax = 5 * sizeof(std::uint32_t);
+
+}  // namespace
+
+RowsWriter::RowsWriter(const EncodedColumns& columns, bool skip_metadata, std::size_t size_expected)
+    : columns_(columns), skip_metadata_(skip_metadata), rows_(size_expected) {}
+
+void RowsWriter::cell(std::optional<base::ByteView> value) {
+  ASSERT(cells_in_row_ < columns_.count());
+  base::Encoder out(rows_);
+  put_bytes(out, value);
+  ++cells_in_row_;
+}
+
+void RowsWriter::end_row() {
+  ASSERT(cells_in_row_ == columns_.count(), "{} cells in a row of {}", cells_in_row_,
+         columns_.count());
+  ASSERT(row_count_ < std::numeric_limits<std::int32_t>::max());
+  cells_in_row_ = 0;
+  rows_end_ = rows_.size();
+  ++row_count_;
+}
+
+void RowsWriter::abandon_row() {
+  cells_in_row_ = 0;
+  rows_.truncate(rows_end_);
+}
+
+Response RowsWriter::finish(std::optional<base::ByteView> paging_state) && {
+  ASSERT(rows_.size() == rows_end_, "a row is not complete");
+  const base::ByteView specs = skip_metadata_ ? base::ByteView() : columns_.specs().view();
+  base::Buffer head(kHeadSizeMax + specs.size() + (paging_state ? paging_state->size() : 0));
+  base::Encoder out(head);
+  out.u32_be(static_cast<std::uint32_t>(ResultKind::rows));
+  out.u32_be((skip_metadata_ ? kMetadataNone : columns_.flags()) |
+             (paging_state ? kMetadataHasMorePages : 0));
+  out.u32_be(columns_.count());
+  if (paging_state) put_bytes(out, paging_state);
+  out.raw(specs);
+  out.u32_be(row_count_);
+  Response response;
+  response.opcode = Opcode::result;
+  response.body = {std::move(head).freeze(), std::move(rows_).freeze()};
+  return response;
+}
+
+}  // namespace helenus::cql::protocol
