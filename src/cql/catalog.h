@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "cql/catalog_document.h"
 #include "cql/parser/ast.h"
 #include "cql/protocol/response.h"
 #include "cql/query_error.h"
@@ -126,12 +127,11 @@ class Catalog {
 
  private:
   runtime::Task<base::Result<void>> load();
-  runtime::Task<base::Result<void>> store(const model::Schema& users,
-                                          const CatalogSnapshot::StorageIds& storage,
-                                          const std::set<storage::TableId>& doomed,
-                                          runtime::Until until);
-  runtime::Task<base::Result<storage::TableId>> make_storage(const model::Table& table,
+  runtime::Task<base::Result<void>> store(CatalogDocument document, runtime::Until until);
+  // A new table of the engine, doomed until the document names it.
+  runtime::Task<base::Result<storage::TableId>> make_storage(storage::TableOptions options,
                                                              runtime::Until until);
+  // Makes the document and the snapshot those; what is no longer in use is dropped.
   runtime::Task<base::Result<void>> replace(model::Schema users,
                                             CatalogSnapshot::StorageIds storage,
                                             runtime::Until until);
@@ -145,8 +145,7 @@ class Catalog {
   runtime::Semaphore turn_;  // of whoever changes
   CatalogPtr snapshot_;
   std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
-  // In the engine, or about to be, and of no table.
-  std::set<storage::TableId> doomed_;
+  std::set<storage::TableId> doomed_;  // see CatalogDocument
   std::vector<Listener> listeners_;
 };
 

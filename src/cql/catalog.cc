@@ -1,0 +1,246 @@
+#include "cql/catalog.h"
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "base/codec.h"
+#include "causality/resolve.h"
+#include "cql/catalog_document.h"
+#include "model/partition_key.h"
+#include "model/schema_codec.h"
+#include "runtime/clock.h"
+#include "runtime/random.h"
+
+namespace helenus::cql {
+
+using base::Errc;
+using base::Error;
+using base::kv;
+using base::Result;
+using model::Schema;
+using runtime::Task;
+using runtime::Until;
+using storage::TableId;
+
+namespace {
+
+constexpr causality::ColumnId kColumn{1};
+
+base::Bytes document_partition() {
+  return model::make_partition(model::Token{0}, base::as_bytes("catalog"));
+}
+
+std::int64_t microseconds(runtime::WallTime time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.since_origin()).count();
+}
+
+storage::TableOptions storage_options(const model::Table& table) {
+  storage::TableOptions options;
+  if (table.is_counter()) {
+    options.policy = causality::Policy::counter;
+  } else if (table.options.conflicts == model::Conflicts::siblings) {
+    options.policy = causality::Policy::siblings;
+  }
+  const auto compressor = table.options.compression.find("class");
+  if (compressor == table.options.compression.end() ||
+      compressor->second.ends_with("NoopCompressor")) {
+    options.compression = storage::Compression::none;
+  } else if (compressor->second.ends_with("ZstdCompressor")) {
+    options.compression = storage::Compression::zstd;
+  }
+  return options;
+}
+
+Schema merged(const Schema& users, const Schema& system) {
+  Schema all = users;
+  for (const auto& [name, keyspace] : system.keyspaces()) all = all.with(*keyspace);
+  return all;
+}
+
+template <class Visitor>
+void each_table(const Schema& schema, Visitor visit) {
+  for (const auto& [name, keyspace] : schema.keyspaces()) {
+    for (const auto& [table_name, table] : keyspace->tables) visit(*table);
+  }
+}
+
+}  // namespace
+
+CatalogSnapshot::CatalogSnapshot(const Schema& users, const Schema& system, StorageIds storage,
+                                 std::uint64_t number)
+    : users_(users),
+      schema_(merged(users, system)),
+      version_(model::schema_version(users)),
+      storage_(std::move(storage)),
+      number_(number) {}
+
+std::optional<TableId> CatalogSnapshot::storage_of(const base::Uuid& table) const {
+  const auto found = storage_.find(table);
+  if (found == storage_.end()) return std::nullopt;
+  return found->second;
+}
+
+Catalog::Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& coordinator,
+                 CatalogOptions options)
+    : runtime_(runtime),
+      coordinator_(coordinator),
+      options_(std::move(options)),
+      log_(runtime.logger("catalog")),
+      turn_(runtime, 1, options_.changes_waiting_max) {}
+
+Task<Result<std::unique_ptr<Catalog>>> Catalog::open(runtime::Runtime& runtime,
+                                                     replication::Coordinator& coordinator,
+                                                     CatalogOptions options) {
+  auto catalog = std::make_unique<Catalog>(Private{}, runtime, coordinator, std::move(options));
+  const Result<void> loaded = co_await catalog->load();
+  if (!loaded) co_return Error(loaded.error()).within("reading the catalog");
+  co_return catalog;
+}
+
+Task<Result<void>> Catalog::load() {
+  const auto made = co_await coordinator_.create_table(kStorageTable, {});
+  if (!made && !made.failed_with(Errc::already_exists)) co_return made.error();
+  CO_TRY(const storage::RowRead read,
+         co_await coordinator_.read_row(kStorageTable, document_partition(), base::Bytes(),
+                                        Until::forever()));
+  const causality::CellStore cell = read.partition.cell(base::Bytes(), kColumn);
+  const auto versions = causality::visible(cell, causality::Policy::lww, causality::WallTime{0});
+  if (versions.empty()) {
+    publish(Schema(), {});
+    co_return {};
+  }
+  CO_TRY(CatalogDocument document, decode_catalog_document(versions.front()->value));
+  next_storage_id_ = document.next_storage_id;
+  doomed_ = std::move(document.doomed);
+  publish(document.users, std::move(document.storage));
+  co_await drop_doomed();
+  co_return {};
+}
+
+Task<Result<void>> Catalog::store(CatalogDocument document, Until until) {
+  base::Bytes bytes = encode(document);
+  if (bytes.size() > CatalogDocument::kSizeMax) {
+    co_return Error(Errc::invalid_argument, "a schema of {} bytes; there is room for {}",
+                    bytes.size(), CatalogDocument::kSizeMax);
+  }
+  replication::PartitionWrite write;
+  write.table = kStorageTable;
+  write.partition = document_partition();
+  write.mutation.timestamp = causality::Timestamp{microseconds(runtime_.clock.wall_now())};
+  write.mutation.cells.push_back({.row = base::Bytes(),
+                                  .column = kColumn,
+                                  .expires = std::nullopt,
+                                  .value = std::move(bytes)});
+  const auto written = co_await coordinator_.write(std::move(write), until);
+  if (!written) co_return written.error();
+  // A log that syncs now and then could lose a document that names an id, after the engine has
+  // durably made the table of that id: the id would be given again. Files are synced.
+  co_return co_await coordinator_.flush(kStorageTable, std::move(until));
+}
+
+Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until until) {
+  for (;;) {
+    const TableId id{next_storage_id_++};
+    doomed_.insert(id);
+    CO_TRY_VOID(co_await store({.users = snapshot_->users(),
+                                .storage = snapshot_->storage_ids(),
+                                .doomed = doomed_,
+                                .next_storage_id = next_storage_id_},
+                               until));
+    const auto made = co_await coordinator_.create_table(id, options);
+    if (made) co_return id;
+    // Whatever it holds, it is not for this table.
+    if (!made.failed_with(Errc::already_exists)) co_return made.error();
+    log_.warn("the engine has a table that the catalog never gave", kv("table", id));
+  }
+}
+
+Task<Result<void>> Catalog::replace(Schema users, CatalogSnapshot::StorageIds storage,
+                                    Until until) {
+  std::set<TableId> doomed = doomed_;
+  for (const auto& [table, id] : snapshot_->storage_ids()) doomed.insert(id);
+  for (const auto& [table, id] : storage) doomed.erase(id);
+  CO_TRY_VOID(co_await store(
+      {.users = users, .storage = storage, .doomed = doomed, .next_storage_id = next_storage_id_},
+      std::move(until)));
+  doomed_ = std::move(doomed);
+  publish(users, std::move(storage));
+  co_await drop_doomed();
+  co_return {};
+}
+
+// Those that cannot be dropped now stay doomed until the next change or the next start.
+Task<void> Catalog::drop_doomed() {
+  const std::set<TableId> doomed = doomed_;
+  for (const TableId id : doomed) {
+    const auto dropped = co_await coordinator_.drop_table(id);
+    if (dropped || dropped.failed_with(Errc::not_found)) {
+      doomed_.erase(id);
+    } else {
+      log_.warn("a table could not be dropped", kv("table", id), kv("error", dropped.error()));
+    }
+  }
+}
+
+void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage) {
+  const std::uint64_t number = snapshot_ == nullptr ? 1 : snapshot_->number() + 1;
+  snapshot_ =
+      std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage), number);
+}
+
+Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change(parser::Statement statement,
+                                                                  std::string session_keyspace,
+                                                                  Until until) {
+  const auto permit = co_await turn_.acquire(1, until);
+  if (!permit) co_return permit.error();
+  base::Uuid::Octets random{};
+  base::store_le(random.data(), runtime_.random.next());
+  base::store_le(random.data() + sizeof(std::uint64_t), runtime_.random.next());
+  const SchemaChangeContext context{
+      .system = options_.system,
+      .session_keyspace = session_keyspace,
+      .data_center = options_.data_center,
+      .new_table_id = base::Uuid::from_random(random),
+      .now_us = microseconds(runtime_.clock.wall_now()),
+  };
+  CO_TRY(SchemaTransition transition, apply_schema_change(snapshot_->users(), statement, context));
+  if (!transition.change) co_return std::nullopt;
+
+  CatalogSnapshot::StorageIds storage;
+  std::vector<const model::Table*> created;
+  each_table(transition.next, [&](const model::Table& table) {
+    const std::optional<TableId> id = snapshot_->storage_of(table.id);
+    if (id) {
+      storage.emplace(table.id, *id);
+    } else {
+      created.push_back(&table);
+    }
+  });
+  for (const model::Table* table : created) {
+    const auto id = co_await make_storage(storage_options(*table), until);
+    if (!id) co_return id.error();
+    storage.emplace(table->id, *id);
+  }
+  const auto replaced =
+      co_await replace(std::move(transition.next), std::move(storage), std::move(until));
+  if (!replaced) co_return replaced.error();
+  for (const Listener& listener : listeners_) listener(*transition.change);
+  co_return std::move(transition.change);
+}
+
+Task<QueryResult<void>> Catalog::truncate(base::Uuid table, Until until) {
+  const auto permit = co_await turn_.acquire(1, until);
+  if (!permit) co_return permit.error();
+  const model::TablePtr definition = snapshot_->users().find_table(table);
+  if (definition == nullptr) co_return invalid("The table was dropped meanwhile");
+  const auto id = co_await make_storage(storage_options(*definition), until);
+  if (!id) co_return id.error();
+  CatalogSnapshot::StorageIds storage = snapshot_->storage_ids();
+  storage[table] = *id;
+  const auto replaced = co_await replace(snapshot_->users(), std::move(storage), std::move(until));
+  if (!replaced) co_return replaced.error();
+  co_return {};
+}
+
+}  // namespace helenus::cql

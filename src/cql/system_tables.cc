@@ -1,0 +1,162 @@
+#include "cql/system_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/codec.h"
+#include "cql/schema_rows.h"
+#include "cql/system_schema.h"
+#include "model/value.h"
+
+namespace helenus::cql {
+
+using base::Bytes;
+using model::DataType;
+using model::text_value;
+
+namespace {
+
+Bytes inet_value(const runtime::Address& address) {
+  return text_value(address.ip_bytes());
+}
+
+Bytes timestamp_value(runtime::WallTime time) {
+  using std::chrono::milliseconds;
+  return model::bigint_value(std::chrono::duration_cast<milliseconds>(time.since_origin()).count());
+}
+
+// The smallest token that a partition of these first bytes can have; see model/partition_key.h.
+model::Token token_at(base::ByteView border) {
+  std::array<std::byte, sizeof(std::uint64_t)> first{};
+  std::ranges::copy(border.first(std::min(border.size(), first.size())), first.begin());
+  const auto flipped = base::load_be<std::uint64_t>(first.data());
+  return model::Token{static_cast<std::int64_t>(flipped ^ (std::uint64_t{1} << 63))};
+}
+
+model::Token last_token(const storage::TabletInfo& tablet) {
+  if (!tablet.range.to) return model::kTokenMax;
+  const model::Token next = token_at(*tablet.range.to);
+  ASSERT(next > model::kTokenMin);
+  return model::Token{next.value() - 1};
+}
+
+Bytes tokens_value(const std::vector<model::Token>& tokens) {
+  std::vector<Bytes> texts;
+  for (const model::Token token : tokens) texts.push_back(text_value(to_string(token)));
+  return model::compose_set(DataType::text(), std::move(texts));
+}
+
+void add_local(const Catalog& catalog, const replication::Coordinator& coordinator,
+               const NodeFacts& facts, VirtualRows& rows) {
+  const Bytes address = inet_value(facts.cql_address);
+  rows.add();
+  rows.set("key", text_value("local"));
+  rows.set("bootstrapped", text_value("COMPLETED"));
+  rows.set("broadcast_address", address);
+  rows.set("broadcast_port", model::int_value(7000));
+  rows.set("cluster_name", text_value(facts.cluster_name));
+  rows.set("cql_version", text_value(kCqlVersion));
+  rows.set("data_center", text_value(facts.data_center));
+  rows.set("gossip_generation", model::int_value(facts.generation));
+  rows.set("host_id", model::uuid_value(facts.host_id));
+  rows.set("listen_address", address);
+  rows.set("listen_port", model::int_value(7000));
+  rows.set("native_protocol_version", text_value(kNativeProtocolVersion));
+  rows.set("partitioner", text_value(kPartitioner));
+  rows.set("rack", text_value(facts.rack));
+  rows.set("release_version", text_value(kReleaseVersion));
+  rows.set("rpc_address", address);
+  rows.set("rpc_port", model::int_value(facts.cql_address.port()));
+  rows.set("schema_version", model::uuid_value(catalog.snapshot()->schema_version()));
+  rows.set("tokens", tokens_value(tokens_of(coordinator)));
+}
+
+void add_clients(const std::vector<ClientRow>& clients, VirtualRows& rows) {
+  for (const ClientRow& client : clients) {
+    rows.add();
+    rows.set("address", inet_value(client.address));
+    rows.set("port", model::int_value(client.address.port()));
+    rows.set("connected_at", timestamp_value(client.connected_at));
+    if (!client.driver_name.empty()) rows.set("driver_name", text_value(client.driver_name));
+    if (!client.driver_version.empty()) {
+      rows.set("driver_version", text_value(client.driver_version));
+    }
+    if (!client.keyspace.empty()) rows.set("keyspace_name", text_value(client.keyspace));
+    rows.set("request_count", model::bigint_value(static_cast<std::int64_t>(client.request_count)));
+  }
+}
+
+void add_settings(const std::vector<SettingRow>& settings, VirtualRows& rows) {
+  for (const SettingRow& setting : settings) {
+    rows.add();
+    rows.set("name", text_value(setting.name));
+    rows.set("value", text_value(setting.value));
+  }
+}
+
+void add_metrics(const std::vector<MetricRow>& metrics, VirtualRows& rows) {
+  for (const MetricRow& metric : metrics) {
+    rows.add();
+    rows.set("name", text_value(metric.name));
+    rows.set("labels", text_value(metric.labels));
+    rows.set("value", model::double_value(metric.value));
+  }
+}
+
+void add_tablets(const replication::Coordinator& coordinator, VirtualRows& rows) {
+  for (const storage::TabletInfo& tablet : coordinator.tablets()) {
+    rows.add();
+    rows.set("tablet_id", model::bigint_value(static_cast<std::int64_t>(tablet.id.value())));
+    rows.set("actor", text_value(fmt::format("{}", tablet.actor)));
+    rows.set("first_token", model::bigint_value(token_at(tablet.range.from).value()));
+    rows.set("last_token", model::bigint_value(last_token(tablet).value()));
+  }
+}
+
+}  // namespace
+
+std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator) {
+  std::vector<model::Token> tokens;
+  for (const storage::TabletInfo& tablet : coordinator.tablets()) {
+    tokens.push_back(last_token(tablet));
+  }
+  return tokens;
+}
+
+VirtualTables make_system_tables(const Catalog& catalog,
+                                 const replication::Coordinator& coordinator, NodeFacts facts,
+                                 SystemSources sources) {
+  VirtualTables tables;
+  const model::Schema& all = catalog.snapshot()->schema();
+  const auto add = [&](std::string_view keyspace, std::string_view name,
+                       VirtualTable::Maker maker) {
+    model::TablePtr table = all.find_table(keyspace, name);
+    ASSERT(table != nullptr, "no table {}.{}", keyspace, name);
+    tables.add(VirtualTable(std::move(table), std::move(maker)));
+  };
+  add_schema_tables(all, [&catalog] { return catalog.snapshot()->schema(); }, tables);
+  add("system", "local", [&catalog, &coordinator, facts = std::move(facts)](VirtualRows& rows) {
+    add_local(catalog, coordinator, facts, rows);
+  });
+  // There are no other nodes yet.
+  add("system", "peers", [](VirtualRows&) {});
+  add("system", "peers_v2", [](VirtualRows&) {});
+  add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
+  add("helenus", "clients", [source = std::move(sources.clients)](VirtualRows& rows) {
+    if (source) add_clients(source(), rows);
+  });
+  add("helenus", "settings", [source = std::move(sources.settings)](VirtualRows& rows) {
+    if (source) add_settings(source(), rows);
+  });
+  add("helenus", "metrics", [source = std::move(sources.metrics)](VirtualRows& rows) {
+    if (source) add_metrics(source(), rows);
+  });
+  return tables;
+}
+
+}  // namespace helenus::cql

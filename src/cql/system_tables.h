@@ -1,0 +1,78 @@
+// The rows of the tables of system_schema.h: who this node is, what the schema is, and how the node
+// fares. Drivers believe them: a wrong type or a missing row breaks a connect.
+//
+// Core affinity: that of the catalog.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/uuid.h"
+#include "cql/catalog.h"
+#include "cql/virtual_table.h"
+#include "model/token.h"
+#include "replication/coordinator.h"
+#include "runtime/address.h"
+#include "runtime/time.h"
+
+namespace helenus::cql {
+
+// What clients are told they talk to. Drivers choose by these what they ask.
+inline constexpr std::string_view kReleaseVersion = "4.1.7";
+inline constexpr std::string_view kCqlVersion = "3.4.6";
+inline constexpr std::string_view kNativeProtocolVersion = "4";
+inline constexpr std::string_view kPartitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
+inline constexpr std::string_view kSnitch = "SimpleSnitch";
+
+// Who this node is.
+struct NodeFacts {
+  base::Uuid host_id;
+  std::string cluster_name;
+  std::string data_center;
+  std::string rack;
+  // What clients connect to. Never a wildcard: a driver connects to what it reads here.
+  runtime::Address cql_address;
+  // When the node started, in seconds; grows from one start to the next.
+  std::int32_t generation = 0;
+};
+
+struct ClientRow {
+  runtime::Address address;
+  runtime::WallTime connected_at;
+  std::string driver_name;
+  std::string driver_version;
+  std::string keyspace;
+  std::uint64_t request_count = 0;
+};
+
+struct SettingRow {
+  std::string name;
+  std::string value;
+};
+
+struct MetricRow {
+  std::string name;
+  std::string labels;  // as Prometheus writes them, without braces; may be empty
+  double value = 0;
+};
+
+// Where the rows of the keyspace helenus come from. Each is asked anew for each read; no two rows
+// may have the same key. An absent one has no rows.
+struct SystemSources {
+  std::function<std::vector<ClientRow>()> clients;
+  std::function<std::vector<SettingRow>()> settings;
+  std::function<std::vector<MetricRow>()> metrics;
+};
+
+// The tokens of this node: a tablet ends with each of them.
+std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator);
+
+// All tables of make_system_schema(). What is passed outlives them.
+VirtualTables make_system_tables(const Catalog& catalog,
+                                 const replication::Coordinator& coordinator, NodeFacts facts,
+                                 SystemSources sources);
+
+}  // namespace helenus::cql
