@@ -1,17 +1,80 @@
-// Config: what an operator decides about a node.
+// Config: what an operator decides about a node. Each field has a name in the configuration file
+// (config_file.h); docs/operations/configuration.md tells of them one by one.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
+#include "base/result.h"
 #include "runtime/address.h"
+#include "storage/log_options.h"
 
 namespace helenus::node {
 
 struct Config {
   // Everything the node keeps lies below this folder; one node at a time uses it.
   std::string data_directory = "data";
-  // Health and status over HTTP; loopback unless told otherwise.
+  // Health, status and metrics over HTTP.
   runtime::Address admin_address = runtime::Address::v4({127, 0, 0, 1}, 7070);
+  // Whether admin_address may be another than a loopback address: it asks nobody who they are.
+  bool admin_remote = false;
+
+  // What clients see in system.local. The names of cluster and data centre do not change later.
+  std::string cluster_name = "Helenus";
+  std::string data_center = "datacenter1";
+  std::string rack = "rack1";
+
+  // Where clients connect, and what drivers are told to connect to; the latter must be given when
+  // the former is a wildcard. Its port is never used.
+  runtime::Address cql_address = runtime::Address::v4({127, 0, 0, 1}, 9042);
+  std::optional<runtime::Address> cql_broadcast_address = std::nullopt;
+  std::uint32_t cql_connections_max = 4096;
+  std::uint32_t cql_request_bytes_max = std::uint32_t{16} << 20;
+  std::uint32_t request_timeout_ms = 10'000;
+
+  // The commit log's folder; "commitlog" in the data folder if empty.
+  std::string commitlog_directory = {};
+  storage::LogSyncMode commitlog_sync = storage::LogSyncMode::batch;
+  std::uint32_t commitlog_sync_period_ms = 1000;
+  std::uint32_t commitlog_segment_mib = 64;
+  std::uint32_t commitlog_total_mib = 8192;
+
+  // Into how many parts the ring is cut; fixed when the folder is made.
+  std::uint32_t tablets = 16;
+  std::uint32_t memtable_mib = 256;
+  std::uint32_t block_cache_mib = 256;
+  std::uint32_t compactions_max = 2;
+  std::uint32_t compaction_mib_per_second = 0;  // zero is no limit
+
+  // Event loops, one a core; 0 is all cores.
+  std::uint32_t cores = 0;
+  std::string file_backend = "auto";
+  std::string log = "info";
+
+  // What clients are told to connect to, with the port.
+  runtime::Address cql_address_for_clients() const {
+    return cql_broadcast_address ? cql_broadcast_address->with_port(cql_address.port())
+                                 : cql_address;
+  }
 };
+
+// One field of the file.
+struct ConfigField {
+  std::string_view name;
+  // Errors: invalid_argument with what is wrong with the value.
+  base::Result<void> (*set)(Config& config, std::string_view value);
+  std::string (*show)(const Config& config);
+};
+
+// All of them, in the order of the documentation.
+std::span<const ConfigField> config_fields();
+// Null for a name that is no field's.
+const ConfigField* find_config_field(std::string_view name);
+
+// Whether the fields fit together. Errors: invalid_argument, naming the field.
+base::Result<void> validate(const Config& config);
 
 }  // namespace helenus::node

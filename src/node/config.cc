@@ -1,0 +1,207 @@
+#include "node/config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/log.h"
+
+namespace helenus::node {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Address;
+using storage::LogSyncMode;
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, LogSyncMode>, 3> kSyncModes = {{
+    {"batch", LogSyncMode::batch},
+    {"group", LogSyncMode::group},
+    {"periodic", LogSyncMode::periodic},
+}};
+constexpr std::array<std::string_view, 3> kFileBackends = {"auto", "io_uring", "threads"};
+
+template <std::string Config::* kMember>
+Result<void> set_text(Config& config, std::string_view value) {
+  if (value.empty()) return Error(Errc::invalid_argument, "may not be empty");
+  config.*kMember = value;
+  return {};
+}
+template <std::string Config::* kMember>
+std::string show_text(const Config& config) {
+  return config.*kMember;
+}
+
+template <std::uint32_t Config::* kMember, std::uint32_t kLeast, std::uint32_t kMost>
+Result<void> set_number(Config& config, std::string_view value) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < kLeast ||
+      number > kMost) {
+    return Error(Errc::invalid_argument, "'{}' is no number from {} to {}", value, kLeast, kMost);
+  }
+  config.*kMember = number;
+  return {};
+}
+template <std::uint32_t Config::* kMember>
+std::string show_number(const Config& config) {
+  return std::to_string(config.*kMember);
+}
+
+template <Address Config::* kMember>
+Result<void> set_address(Config& config, std::string_view value) {
+  TRY(config.*kMember, Address::parse(value));
+  return {};
+}
+template <Address Config::* kMember>
+std::string show_address(const Config& config) {
+  return (config.*kMember).to_string();
+}
+
+Result<void> set_broadcast(Config& config, std::string_view value) {
+  // Any port will do to read an address: clients are told the one that is listened on.
+  const bool v6 = value.contains(':');
+  const auto address =
+      Address::parse(v6 ? fmt::format("[{}]:1", value) : fmt::format("{}:1", value));
+  if (!address) return Error(Errc::invalid_argument, "'{}' is no IP address", value);
+  config.cql_broadcast_address = *address;
+  return {};
+}
+std::string show_broadcast(const Config& config) {
+  return config.cql_broadcast_address ? config.cql_broadcast_address->ip_text() : "";
+}
+
+Result<void> set_remote(Config& config, std::string_view value) {
+  if (value != "true" && value != "false") {
+    return Error(Errc::invalid_argument, "'{}' is neither true nor false", value);
+  }
+  config.admin_remote = value == "true";
+  return {};
+}
+std::string show_remote(const Config& config) {
+  return config.admin_remote ? "true" : "false";
+}
+
+Result<void> set_sync(Config& config, std::string_view value) {
+  for (const auto& [name, mode] : kSyncModes) {
+    if (name != value) continue;
+    config.commitlog_sync = mode;
+    return {};
+  }
+  return Error(Errc::invalid_argument, "'{}' is neither batch, group nor periodic", value);
+}
+std::string show_sync(const Config& config) {
+  for (const auto& [name, mode] : kSyncModes) {
+    if (mode == config.commitlog_sync) return std::string(name);
+  }
+  return "";
+}
+
+Result<void> set_backend(Config& config, std::string_view value) {
+  if (std::ranges::find(kFileBackends, value) == kFileBackends.end()) {
+    return Error(Errc::invalid_argument, "'{}' is neither auto, io_uring nor threads", value);
+  }
+  config.file_backend = value;
+  return {};
+}
+
+Result<void> set_log(Config& config, std::string_view value) {
+  TRY_VOID(base::LogLevels::parse(value));
+  config.log = value;
+  return {};
+}
+
+constexpr std::uint32_t kMibMax = 1U << 20;
+
+constexpr std::array kFields = {
+    ConfigField{"cluster_name", set_text<&Config::cluster_name>, show_text<&Config::cluster_name>},
+    ConfigField{"data_center", set_text<&Config::data_center>, show_text<&Config::data_center>},
+    ConfigField{"rack", set_text<&Config::rack>, show_text<&Config::rack>},
+    ConfigField{"data_directory", set_text<&Config::data_directory>,
+                show_text<&Config::data_directory>},
+    ConfigField{"cql_address", set_address<&Config::cql_address>,
+                show_address<&Config::cql_address>},
+    ConfigField{"cql_broadcast_address", set_broadcast, show_broadcast},
+    ConfigField{"cql_connections_max", set_number<&Config::cql_connections_max, 1, 65536>,
+                show_number<&Config::cql_connections_max>},
+    ConfigField{"cql_request_bytes_max",
+                set_number<&Config::cql_request_bytes_max, 65536, 1U << 28>,
+                show_number<&Config::cql_request_bytes_max>},
+    ConfigField{"request_timeout_ms", set_number<&Config::request_timeout_ms, 1, 3'600'000>,
+                show_number<&Config::request_timeout_ms>},
+    ConfigField{"admin_address", set_address<&Config::admin_address>,
+                show_address<&Config::admin_address>},
+    ConfigField{"admin_remote", set_remote, show_remote},
+    ConfigField{"commitlog_directory", set_text<&Config::commitlog_directory>,
+                show_text<&Config::commitlog_directory>},
+    ConfigField{"commitlog_sync", set_sync, show_sync},
+    ConfigField{"commitlog_sync_period_ms",
+                set_number<&Config::commitlog_sync_period_ms, 1, 600'000>,
+                show_number<&Config::commitlog_sync_period_ms>},
+    ConfigField{"commitlog_segment_mib", set_number<&Config::commitlog_segment_mib, 1, 1024>,
+                show_number<&Config::commitlog_segment_mib>},
+    ConfigField{"commitlog_total_mib", set_number<&Config::commitlog_total_mib, 64, kMibMax>,
+                show_number<&Config::commitlog_total_mib>},
+    ConfigField{"tablets", set_number<&Config::tablets, 1, 65536>, show_number<&Config::tablets>},
+    ConfigField{"memtable_mib", set_number<&Config::memtable_mib, 8, kMibMax>,
+                show_number<&Config::memtable_mib>},
+    ConfigField{"block_cache_mib", set_number<&Config::block_cache_mib, 1, kMibMax>,
+                show_number<&Config::block_cache_mib>},
+    ConfigField{"compactions_max", set_number<&Config::compactions_max, 1, 64>,
+                show_number<&Config::compactions_max>},
+    ConfigField{"compaction_mib_per_second",
+                set_number<&Config::compaction_mib_per_second, 0, kMibMax>,
+                show_number<&Config::compaction_mib_per_second>},
+    ConfigField{"cores", set_number<&Config::cores, 0, 1024>, show_number<&Config::cores>},
+    ConfigField{"file_backend", set_backend, show_text<&Config::file_backend>},
+    ConfigField{"log", set_log, show_text<&Config::log>},
+};
+
+bool is_wildcard(const Address& address) {
+  return std::ranges::all_of(address.ip_bytes(), [](char octet) { return octet == 0; });
+}
+
+bool is_loopback(const Address& address) {
+  const std::string_view ip = address.ip_bytes();
+  if (address.family() == Address::Family::v4) return ip.front() == 127;
+  return std::ranges::all_of(ip.substr(0, 15), [](char octet) { return octet == 0; }) &&
+         ip.back() == 1;
+}
+
+}  // namespace
+
+std::span<const ConfigField> config_fields() {
+  return kFields;
+}
+
+const ConfigField* find_config_field(std::string_view name) {
+  const auto* found = std::ranges::find(kFields, name, &ConfigField::name);
+  return found == kFields.end() ? nullptr : found;
+}
+
+Result<void> validate(const Config& config) {
+  if (!config.admin_remote && !is_loopback(config.admin_address)) {
+    return Error(
+        Errc::invalid_argument,
+        "admin_address: {} is no loopback address, and whoever reaches it may ask; to open "
+        "it, set admin_remote: true",
+        config.admin_address);
+  }
+  if (is_wildcard(config.cql_address_for_clients())) {
+    return Error(Errc::invalid_argument,
+                 "cql_broadcast_address: must be the address that clients connect to when "
+                 "cql_address is {}",
+                 config.cql_address);
+  }
+  if (config.commitlog_total_mib < 4 * config.commitlog_segment_mib) {
+    return Error(Errc::invalid_argument,
+                 "commitlog_total_mib: {} has no room for four segments of {} MiB",
+                 config.commitlog_total_mib, config.commitlog_segment_mib);
+  }
+  return {};
+}
+
+}  // namespace helenus::node

@@ -1,0 +1,66 @@
+#include "node/config_file.h"
+
+#include <set>
+#include <string>
+
+#include <yaml-cpp/yaml.h>
+
+namespace helenus::node {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+
+namespace {
+
+Error error_at(std::string_view file_name, const YAML::Mark& mark, std::string_view message) {
+  const int line = mark.is_null() ? 1 : mark.line + 1;
+  return {Errc::invalid_argument, "{}:{}: {}", file_name, line, message};
+}
+
+Result<void> read_field(std::string_view file_name, const YAML::Node& key, const YAML::Node& value,
+                        Config& config, std::set<std::string>& seen) {
+  if (!key.IsScalar()) return error_at(file_name, key.Mark(), "a field's name must be a word");
+  const std::string& name = key.Scalar();
+  const ConfigField* field = find_config_field(name);
+  if (field == nullptr) {
+    return error_at(file_name, key.Mark(), fmt::format("there is no field '{}'", name));
+  }
+  if (!seen.insert(name).second) {
+    return error_at(file_name, key.Mark(), fmt::format("{} is set twice", name));
+  }
+  if (!value.IsScalar()) {
+    return error_at(file_name, key.Mark(), fmt::format("{}: a single value is wanted", name));
+  }
+  const Result<void> set = field->set(config, value.Scalar());
+  if (!set) {
+    return error_at(file_name, value.Mark(), fmt::format("{}: {}", name, set.error().context()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> read_config(std::string_view file_name, std::string_view text, Config& config) {
+  if (text.size() > kConfigFileSizeMax) {
+    return Error(Errc::invalid_argument, "{}: larger than {} bytes", file_name, kConfigFileSizeMax);
+  }
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() > 1) {
+      return error_at(file_name, documents[1].Mark(), "a second document");
+    }
+    if (documents.empty() || documents.front().IsNull()) return {};
+    const YAML::Node& root = documents.front();
+    if (!root.IsMap()) return error_at(file_name, root.Mark(), "not of the form `name: value`");
+    std::set<std::string> seen;
+    for (const auto& entry : root) {
+      TRY_VOID(read_field(file_name, entry.first, entry.second, config, seen));
+    }
+    return {};
+  } catch (const YAML::Exception& error) {
+    return error_at(file_name, error.mark, error.msg);
+  }
+}
+
+}  // namespace helenus::node

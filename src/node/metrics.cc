@@ -1,0 +1,160 @@
+#include "node/metrics.h"
+
+#include <array>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace helenus::node {
+
+namespace {
+
+std::string_view name_of(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::counter:
+      return "counter";
+    case MetricKind::gauge:
+      return "gauge";
+    case MetricKind::summary:
+      return "summary";
+  }
+  return "untyped";
+}
+
+class Adder {
+ public:
+  explicit Adder(std::vector<Metric>& metrics) : metrics_(metrics) {}
+
+  template <class Number>
+  void counter(std::string_view name, std::string_view help, Number value) {
+    metrics_.push_back({name, help, MetricKind::counter, {}, static_cast<double>(value)});
+  }
+  template <class Number>
+  void gauge(std::string_view name, std::string_view help, Number value) {
+    metrics_.push_back({name, help, MetricKind::gauge, {}, static_cast<double>(value)});
+  }
+  void summary(std::string_view name, std::string_view help, const base::Histogram& histogram) {
+    constexpr std::array<double, 4> kQuantiles = {0.5, 0.9, 0.99, 1.0};
+    for (const double quantile : kQuantiles) {
+      metrics_.push_back({name, help, MetricKind::summary, fmt::format("quantile=\"{}\"", quantile),
+                          static_cast<double>(histogram.quantile(quantile))});
+    }
+  }
+
+ private:
+  std::vector<Metric>& metrics_;
+};
+
+void add_writes(const storage::EngineStatistics& statistics, Adder& add) {
+  add.counter("helenus_storage_writes_total", "Mutations that were logged and applied.",
+              statistics.writes);
+  add.counter("helenus_storage_write_bytes_total", "Bytes of their records in the commit log.",
+              statistics.write_bytes);
+  add.counter("helenus_storage_writes_delayed_total", "Mutations that waited for room.",
+              statistics.writes_delayed);
+  add.gauge("helenus_storage_write_amplification",
+            "Bytes that went to files for each byte written, since the start.",
+            statistics.write_amplification());
+}
+
+void add_reads(const storage::EngineStatistics& statistics, Adder& add) {
+  add.counter("helenus_storage_reads_total", "Rows that were looked up.", statistics.reads);
+  add.counter("helenus_storage_reads_from_memtables_total", "Lookups that found rows in memory.",
+              statistics.reads_from_memtables);
+  add.counter("helenus_storage_reads_from_sstables_total", "Lookups that found rows in files.",
+              statistics.reads_from_sstables);
+  add.counter("helenus_storage_reads_found_nothing_total", "Lookups that found no row.",
+              statistics.reads_found_nothing);
+  add.counter("helenus_storage_reads_waited_for_log_total",
+              "Lookups that saw a write before it was durable, and waited for it.",
+              statistics.reads_waited_for_log);
+  add.summary("helenus_storage_blocks_per_read", "Blocks read from the disk for one lookup.",
+              statistics.blocks_per_read);
+  add.summary("helenus_storage_sstables_per_read", "Files that one lookup had to look into.",
+              statistics.sstables_per_read);
+}
+
+void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
+  add.counter("helenus_storage_flushes_total", "Memtables written to files.", statistics.flushes);
+  add.counter("helenus_storage_flushed_bytes_total", "Bytes written by flushes.",
+              statistics.flushed_bytes);
+  add.counter("helenus_storage_flush_failures_total", "Flushes that failed and were tried again.",
+              statistics.flush_failures);
+  add.counter("helenus_storage_compactions_total", "Compactions that were completed.",
+              statistics.compactions);
+  add.counter("helenus_storage_compacted_bytes_read_total", "Bytes read by compactions.",
+              statistics.compacted_bytes_read);
+  add.counter("helenus_storage_compacted_bytes_written_total", "Bytes written by compactions.",
+              statistics.compacted_bytes_written);
+  add.counter("helenus_storage_compaction_failures_total", "Compactions that failed.",
+              statistics.compaction_failures);
+  add.counter("helenus_storage_keys_gone_total",
+              "Keys of which flushes and compactions found nothing left.", statistics.keys_gone);
+  add.gauge("helenus_storage_memtable_bytes", "Bytes in memtables.", statistics.memtable_bytes);
+  add.gauge("helenus_storage_memtables_waiting", "Memtables that wait to be flushed.",
+            statistics.memtables_waiting);
+  add.gauge("helenus_storage_sstables", "Files of rows.", statistics.sstables);
+  add.gauge("helenus_storage_sstable_bytes", "Bytes of files of rows.", statistics.sstable_bytes);
+  add.gauge("helenus_storage_sstable_resident_bytes", "Bytes of indexes and filters in memory.",
+            statistics.sstable_resident_bytes);
+  add.gauge("helenus_storage_compaction_backlog_bytes", "Bytes that compactions should merge.",
+            statistics.compaction_backlog_bytes);
+  add.gauge("helenus_storage_compactions_running", "Compactions under way.",
+            statistics.compactions_running);
+}
+
+void add_files(const storage::EngineStatistics& statistics, Adder& add) {
+  const storage::SstableCounters& files = statistics.sstable_counters;
+  add.counter("helenus_sstable_blocks_read_total", "Data and index blocks read from the disk.",
+              files.data_blocks_read + files.index_blocks_read);
+  add.counter("helenus_sstable_bytes_read_total", "Bytes read from files of rows.",
+              files.bytes_read);
+  add.counter("helenus_filter_negatives_total", "Lookups that a filter spared a file.",
+              files.filter_negatives);
+  add.counter("helenus_filter_positives_total", "Lookups that a filter let through to a row.",
+              files.filter_positives);
+  add.counter("helenus_filter_false_positives_total", "Lookups that a filter let through in vain.",
+              files.filter_false_positives);
+  const storage::BlockCache::Counters& cache = statistics.cache_counters;
+  add.counter("helenus_block_cache_hits_total", "Blocks found in the cache.", cache.hits);
+  add.counter("helenus_block_cache_misses_total", "Blocks not found in the cache.", cache.misses);
+  add.counter("helenus_block_cache_evictions_total", "Blocks that made room for others.",
+              cache.evictions);
+  const storage::CommitLogUsage& log = statistics.log_usage;
+  add.gauge("helenus_commitlog_disk_bytes", "Bytes of the commit log's files.", log.disk_bytes);
+  add.gauge("helenus_commitlog_disk_bytes_max", "Bytes that they may take.", log.disk_bytes_max);
+  add.gauge("helenus_commitlog_segments", "Segments that are needed.", log.segments);
+  add.gauge("helenus_commitlog_staged_bytes", "Bytes that wait for the disk.", log.staged_bytes);
+  add.gauge("helenus_commitlog_waiters", "Writes that wait to be durable.", log.waiters);
+}
+
+}  // namespace
+
+void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector<Metric>& metrics) {
+  Adder add(metrics);
+  add_writes(statistics, add);
+  add_reads(statistics, add);
+  add_maintenance(statistics, add);
+  add_files(statistics, add);
+}
+
+std::string to_prometheus(std::span<const Metric> metrics) {
+  std::string text;
+  auto out = std::back_inserter(text);
+  std::string_view last;
+  for (const Metric& metric : metrics) {
+    if (metric.name != last) {
+      fmt::format_to(out, "# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name,
+                     name_of(metric.kind));
+      last = metric.name;
+    }
+    if (metric.labels.empty()) {
+      fmt::format_to(out, "{} {}\n", metric.name, metric.value);
+    } else {
+      fmt::format_to(out, "{}{{{}}} {}\n", metric.name, metric.labels, metric.value);
+    }
+  }
+  return text;
+}
+
+}  // namespace helenus::node

@@ -1,0 +1,38 @@
+// Metrics: what a node has done and how it stands, as samples. /metrics prints them for Prometheus,
+// helenus.metrics shows them as rows; docs/operations/metrics.md tells what each means.
+//
+// Names end in their unit; counters end in _total. All begin with helenus_.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/engine_statistics.h"
+
+namespace helenus::node {
+
+enum class MetricKind : std::uint8_t {
+  counter,  // only grows while the process lives
+  gauge,
+  summary,  // samples labelled with their quantile
+};
+
+struct Metric {
+  std::string_view name;
+  std::string_view help;
+  MetricKind kind = MetricKind::counter;
+  std::string labels = {};  // quantile="0.99"; empty for none
+  double value = 0;
+};
+
+// Appends what a storage engine tells. Samples of one name stand together, here and below.
+void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector<Metric>& metrics);
+
+// The text exposition format of Prometheus, version 0.0.4.
+inline constexpr std::string_view kPrometheusContentType = "text/plain; version=0.0.4";
+std::string to_prometheus(std::span<const Metric> metrics);
+
+}  // namespace helenus::node
