@@ -132,6 +132,16 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   co_return {};
 }
 
+std::vector<TabletInfo> Engine::tablets() const {
+  std::vector<TabletInfo> tablets;
+  for (const auto& shard : shards_) {
+    for (const auto& [id, tablet] : shard->tablets()) {
+      tablets.push_back({.id = id, .range = tablet->range, .actor = tablet->actor});
+    }
+  }
+  return tablets;
+}
+
 std::vector<TabletId> Engine::tablets_in_doubt() const {
   std::vector<TabletId> doubtful;
   for (const auto& shard : shards_) {
@@ -165,6 +175,12 @@ void Engine::set_watermarks(TabletId tablet,
                             std::vector<std::optional<causality::Watermark>> watermarks) {
   Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
   if (replica != nullptr) replica->watermarks = std::move(watermarks);
+}
+
+Result<causality::Clock> Engine::staged_clock(TabletId tablet) const {
+  const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  return replica->clock;
 }
 
 Result<causality::Clock> Engine::durable_clock(TabletId tablet) {

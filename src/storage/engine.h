@@ -109,12 +109,15 @@ class Engine {
   // Requires: no other tablet's range overlaps.
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
                                                   causality::ActorId actor);
+  std::vector<TabletInfo> tablets() const;
   std::vector<TabletId> tablets_in_doubt() const;
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
   // What the tablet's other members and pending ones have seen; see causality::stability. None at
   // all: the tablet has no other replica.
   void set_watermarks(TabletId tablet, std::vector<std::optional<causality::Watermark>> watermarks);
+  // The dots whose records are staged: what a write in this step would take as its context.
+  base::Result<causality::Clock> staged_clock(TabletId tablet) const;
   // The dots whose records are durable.
   base::Result<causality::Clock> durable_clock(TabletId tablet);
 

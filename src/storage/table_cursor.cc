@@ -50,19 +50,25 @@ Task<Result<void>> TableCursor::seek_before(base::Bytes partition, base::Bytes r
   co_return co_await settle(Direction::backward);
 }
 
-Task<Result<void>> TableCursor::seek_first() {
+Task<Result<void>> TableCursor::seek_bound(base::Bytes bound) {
   valid_ = false;
-  CO_TRY_VOID(co_await entries_->seek(range_.from));
+  if (bound < range_.from) bound = range_.from;
+  CO_TRY_VOID(co_await entries_->seek(bound));
   co_return co_await settle(Direction::forward);
 }
 
-Task<Result<void>> TableCursor::seek_last() {
+Task<Result<void>> TableCursor::seek_before_bound(base::Bytes bound) {
   valid_ = false;
-  // No key of ours begins with so many of the largest byte that a longer bound were needed.
-  const std::string beyond_all(kRowKeySizeMax + 1, '\xff');
-  const base::ByteView bound = range_.to ? range_.to->view() : base::as_bytes(beyond_all);
+  if (range_.to && bound > *range_.to) bound = *range_.to;
   CO_TRY_VOID(co_await entries_->seek_before(bound));
   co_return co_await settle(Direction::backward);
+}
+
+Task<Result<void>> TableCursor::seek_last() {
+  // No key of ours begins with so many of the largest byte that a longer bound were needed.
+  if (!range_.to)
+    return seek_before_bound(base::Bytes::copy_of(std::string(kRowKeySizeMax + 1, '\xff')));
+  return seek_before_bound(*range_.to);
 }
 
 TableCursor::Motion TableCursor::step(Direction direction) {

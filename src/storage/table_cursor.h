@@ -55,7 +55,11 @@ class TableCursor {
   runtime::Task<base::Result<void>> seek(base::Bytes partition, base::Bytes row);
   // To the last row before this one.
   runtime::Task<base::Result<void>> seek_before(base::Bytes partition, base::Bytes row);
-  runtime::Task<base::Result<void>> seek_first();
+  // To the first row of the first partition at or after the bound, which need not be a partition's
+  // own bytes; and to the last row of the last partition before it.
+  runtime::Task<base::Result<void>> seek_bound(base::Bytes bound);
+  runtime::Task<base::Result<void>> seek_before_bound(base::Bytes bound);
+  runtime::Task<base::Result<void>> seek_first() { return seek_bound(range_.from); }
   runtime::Task<base::Result<void>> seek_last();
   // Both require: valid(). They wait, and allocate, only when something must be read.
   Motion next() { return step(Direction::forward); }

@@ -16,6 +16,13 @@
 
 namespace helenus::storage {
 
+// Which tablet a core has, for those above.
+struct TabletInfo {
+  TabletId id;
+  KeyRange range;
+  causality::ActorId actor;
+};
+
 struct Tablet {
   TabletId id;
   KeyRange range;

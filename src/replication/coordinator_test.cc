@@ -1,0 +1,236 @@
+// Stories about the coordinator of one node.
+#include "replication/coordinator.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "causality/resolve.h"
+#include "replication/ring_cut.h"
+#include "storage/commit_log_test_support.h"
+
+namespace helenus::replication {
+namespace {
+
+using base::Bytes;
+using base::Errc;
+using causality::ColumnId;
+using causality::VersionKind;
+using runtime::Runtime;
+using runtime::Task;
+using runtime::Until;
+using storage::testing::LogWorld;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr storage::TableId kTable{7};
+constexpr ColumnId kColumn{1};
+
+CoordinatorOptions small() {
+  CoordinatorOptions options;
+  options.engine.data_directories = {"/data"};
+  options.engine.log = storage::testing::small_log(storage::LogSyncMode::batch);
+  options.engine.shards = 2;
+  options.engine.memtable_keys_flush = 12;
+  options.tablets = 4;
+  return options;
+}
+
+// A partition whose token's first byte is that.
+Bytes partition(int first, const std::string& key = std::string("\0k", 2)) {
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(first);
+  return Bytes::copy_of(bytes + key);
+}
+
+causality::CellChange cell(const std::string& row, const std::string& value) {
+  causality::CellChange change;
+  change.row = Bytes::copy_of(row);
+  change.column = kColumn;
+  change.value = Bytes::copy_of(value);
+  return change;
+}
+
+PartitionWrite put(const Bytes& where, const std::string& row, const std::string& value,
+                   std::int64_t timestamp, bool explicit_timestamp = false) {
+  PartitionWrite write;
+  write.table = kTable;
+  write.partition = where;
+  write.mutation.timestamp = causality::Timestamp{timestamp};
+  write.mutation.cells.push_back(cell(row, value));
+  write.explicit_timestamp = explicit_timestamp;
+  return write;
+}
+
+PartitionWrite remove_all(const Bytes& where, std::int64_t timestamp) {
+  PartitionWrite write;
+  write.table = kTable;
+  write.partition = where;
+  write.mutation.timestamp = causality::Timestamp{timestamp};
+  write.mutation.scopes.push_back({});
+  write.explicit_timestamp = true;
+  return write;
+}
+
+std::string shown(const causality::PartitionStore& store, const Bytes& row) {
+  std::string text;
+  const causality::CellStore cell = store.cell(row, kColumn);
+  for (const causality::Version* version :
+       causality::visible(cell, causality::Policy::lww, causality::WallTime{1})) {
+    text += version->value.text();
+  }
+  return text;
+}
+
+Task<std::string> get(Coordinator& coordinator, Bytes where, std::string row) {
+  const Bytes key = Bytes::copy_of(row);
+  const auto read = co_await coordinator.read_row(kTable, std::move(where), key, Until::forever());
+  EXPECT_TRUE(read.has_value());
+  co_return read ? shown(read->partition, key) : "error";
+}
+
+Task<void> life(Runtime& runtime, CoordinatorOptions options,
+                std::function<Task<void>(Coordinator&)> tell) {
+  auto coordinator = co_await Coordinator::open(runtime, std::move(options));
+  EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
+  if (!coordinator) co_return;
+  const auto made = co_await (*coordinator)->create_table(kTable, {});
+  EXPECT_TRUE(made.has_value() || made.failed_with(Errc::already_exists));
+  co_await tell(**coordinator);
+  EXPECT_TRUE((co_await (*coordinator)->stop()).has_value());
+}
+
+void live(LogWorld& world, const std::function<Task<void>(Coordinator&)>& tell,
+          const CoordinatorOptions& options = small()) {
+  world.run([&](Runtime& runtime) { return life(runtime, options, tell); });
+}
+
+TEST(RingCut, CoversTheRingWithoutGaps) {
+  for (const std::uint32_t count : {1U, 2U, 3U, 16U, 257U}) {
+    EXPECT_TRUE(cut(0, count).from.empty());
+    EXPECT_FALSE(cut(count - 1, count).to.has_value());
+    for (std::uint32_t i = 0; i + 1 < count; ++i) {
+      EXPECT_EQ(*cut(i, count).to, cut(i + 1, count).from);
+      EXPECT_LT(cut(i, count).from, *cut(i, count).to);
+    }
+  }
+  EXPECT_EQ(cut(1, 2).from, Bytes::copy_of(std::string("\x80\0\0\0\0\0\0\0", 8)));
+}
+
+TEST(Coordinator, WhatIsWrittenIsReadAgainAfterARestart) {
+  LogWorld world;
+  live(world, [](Coordinator& coordinator) -> Task<void> {
+    for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
+      const auto written = co_await coordinator.write(
+          put(partition(token), "r", std::to_string(token), 5), Until::forever());
+      EXPECT_TRUE(written.has_value());
+      EXPECT_TRUE(written && written->has_value());
+    }
+  });
+  live(world, [](Coordinator& coordinator) -> Task<void> {
+    for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
+      EXPECT_EQ(co_await get(coordinator, partition(token), "r"), std::to_string(token));
+    }
+  });
+}
+
+Task<std::vector<std::string>> walk(Coordinator& coordinator, storage::KeyRange range,
+                                    bool forward) {
+  std::vector<std::string> seen;
+  const auto cursor = coordinator.scan(kTable, std::move(range), {});
+  auto moved = forward ? co_await cursor->seek_first() : co_await cursor->seek_last();
+  while (moved && cursor->valid()) {
+    const auto read = cursor->read();
+    const Bytes row = Bytes::copy_of(cursor->row_key());
+    if (read) seen.push_back(shown(*read, row));
+    moved = forward ? co_await cursor->next() : co_await cursor->previous();
+  }
+  EXPECT_TRUE(moved.has_value());
+  EXPECT_TRUE((co_await cursor->settle(Until::forever())).has_value());
+  co_return seen;
+}
+
+TEST(Coordinator, AScanCrossesTabletsBothWays) {
+  LogWorld world;
+  live(world, [](Coordinator& coordinator) -> Task<void> {
+    std::vector<PartitionWrite> writes;
+    int number = 0;
+    // Nothing in the second of four tablets.
+    for (const int token : {0x00, 0x3f, 0x80, 0xbf, 0xc0, 0xff}) {
+      writes.push_back(put(partition(token), "r", std::to_string(number++), 5));
+    }
+    const auto written = co_await coordinator.write(std::move(writes), Until::forever());
+    EXPECT_TRUE(written && written->size() == 6);
+    EXPECT_THAT(co_await walk(coordinator, {}, true), ElementsAre("0", "1", "2", "3", "4", "5"));
+    EXPECT_THAT(co_await walk(coordinator, {}, false), ElementsAre("5", "4", "3", "2", "1", "0"));
+    const storage::KeyRange middle{.from = partition(0x3f), .to = partition(0xc0)};
+    EXPECT_THAT(co_await walk(coordinator, middle, true), ElementsAre("1", "2", "3"));
+    EXPECT_THAT(co_await walk(coordinator, middle, false), ElementsAre("3", "2", "1"));
+    // Bounds that are no partition's own bytes, as borders of tokens are.
+    const storage::KeyRange borders{.from = Bytes::copy_of(std::string("\x3f\0\0\0\0\0\0\0", 8)),
+                                    .to = Bytes::copy_of(std::string("\xc0\0\0\0\0\0\0\0", 8))};
+    EXPECT_THAT(co_await walk(coordinator, borders, true), ElementsAre("1", "2", "3"));
+    EXPECT_THAT(co_await walk(coordinator, borders, false), ElementsAre("3", "2", "1"));
+    const storage::KeyRange hollow{.from = partition(0x40), .to = partition(0x50)};
+    EXPECT_THAT(co_await walk(coordinator, hollow, true), ElementsAre());
+    EXPECT_THAT(co_await walk(coordinator, hollow, false), ElementsAre());
+  });
+}
+
+TEST(Coordinator, AnExplicitTimestampWinsOrLeavesTheCellAlone) {
+  LogWorld world;
+  live(world, [](Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    const auto write = [&](std::string value, std::int64_t timestamp) {
+      return coordinator.write(put(where, "r", value, timestamp, true), Until::forever());
+    };
+    EXPECT_TRUE((co_await write("new", 100)).has_value());
+    const auto older = co_await write("old", 99);
+    EXPECT_TRUE(older.has_value() && !older->has_value());
+    EXPECT_EQ(co_await get(coordinator, where, "r"), "new");
+    // At equal timestamps the larger bytes.
+    EXPECT_TRUE((co_await write("newer", 100)).has_value());
+    EXPECT_EQ(co_await get(coordinator, where, "r"), "newer");
+    EXPECT_TRUE((co_await write("new", 100)).has_value());
+    EXPECT_EQ(co_await get(coordinator, where, "r"), "newer");
+  });
+}
+
+TEST(Coordinator, AnExplicitDeleteOfAScopeSparesWhatIsNewer) {
+  LogWorld world;
+  live(world, [](Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    std::vector<PartitionWrite> writes;
+    writes.push_back(put(where, "a", "1", 10));
+    writes.push_back(put(where, "b", "2", 30));
+    EXPECT_TRUE((co_await coordinator.write(std::move(writes), Until::forever())).has_value());
+    EXPECT_TRUE((co_await coordinator.write(remove_all(where, 20), Until::forever())).has_value());
+    EXPECT_EQ(co_await get(coordinator, where, "a"), "");
+    EXPECT_EQ(co_await get(coordinator, where, "b"), "2");
+    EXPECT_TRUE((co_await coordinator.write(remove_all(where, 40), Until::forever())).has_value());
+    EXPECT_EQ(co_await get(coordinator, where, "b"), "");
+  });
+}
+
+Task<void> refuse(Runtime& runtime, CoordinatorOptions options, std::string words) {
+  const auto coordinator = co_await Coordinator::open(runtime, std::move(options));
+  EXPECT_TRUE(coordinator.failed_with(Errc::invalid_argument));
+  if (!coordinator) EXPECT_THAT(coordinator.error().to_string(), HasSubstr(words));
+}
+
+TEST(Coordinator, ARingStaysCutAsItWasMade) {
+  LogWorld world;
+  live(world, [](Coordinator&) -> Task<void> { co_return; });
+  CoordinatorOptions other = small();
+  other.tablets = 2;
+  world.run([&](Runtime& runtime) { return refuse(runtime, other, "cut into 4 tablets"); });
+  other.tablets = 0;
+  world.run([&](Runtime& runtime) { return refuse(runtime, other, "0 tablets"); });
+}
+
+}  // namespace
+}  // namespace helenus::replication

@@ -1,0 +1,141 @@
+#include "replication/range_cursor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace helenus::replication {
+
+using base::Bytes;
+using base::ByteView;
+using base::Result;
+using runtime::Task;
+using runtime::Until;
+
+RangeCursor::RangeCursor(storage::Engine& engine, const std::vector<storage::TabletInfo>& tablets,
+                         storage::TableId table, storage::KeyRange partitions,
+                         storage::SstableCursorOptions options)
+    : engine_(engine),
+      tablets_(tablets),
+      table_(table),
+      partitions_(std::move(partitions)),
+      options_(std::move(options)) {
+  ASSERT(!tablets_.empty());
+}
+
+std::size_t RangeCursor::index_of(ByteView partition) const {
+  const auto behind = std::ranges::upper_bound(
+      tablets_, partition, [](ByteView a, ByteView b) { return base::compare(a, b) < 0; },
+      [](const storage::TabletInfo& tablet) { return tablet.range.from.view(); });
+  ASSERT(behind != tablets_.begin(), "the tablets do not cover the ring");
+  return static_cast<std::size_t>(behind - tablets_.begin()) - 1;
+}
+
+Result<void> RangeCursor::open_tablet(std::size_t index) {
+  if (cursor_ != nullptr && index == index_) return {};
+  valid_ = false;
+  if (cursor_ != nullptr) left_.sequence = std::max(left_.sequence, cursor_->trace().sequence);
+  cursor_.reset();
+  TRY(cursor_, engine_.cursor(table_, tablets_[index].id, options_));
+  index_ = index;
+  return {};
+}
+
+void RangeCursor::arrive() {
+  valid_ = cursor_->valid() && partitions_.contains(cursor_->partition());
+}
+
+Task<Result<void>> RangeCursor::go_on() {
+  while (!cursor_->valid() && index_ + 1 < tablets_.size()) {
+    const ByteView from = tablets_[index_ + 1].range.from.view();
+    if (partitions_.to && base::compare(from, partitions_.to->view()) >= 0) break;
+    CO_TRY_VOID(open_tablet(index_ + 1));
+    CO_TRY_VOID(co_await cursor_->seek_first());
+  }
+  arrive();
+  co_return {};
+}
+
+Task<Result<void>> RangeCursor::go_back() {
+  while (!cursor_->valid() && index_ > 0) {
+    if (base::compare(tablets_[index_].range.from.view(), partitions_.from.view()) <= 0) break;
+    CO_TRY_VOID(open_tablet(index_ - 1));
+    CO_TRY_VOID(co_await cursor_->seek_last());
+  }
+  arrive();
+  co_return {};
+}
+
+Task<Result<void>> RangeCursor::seek(Bytes partition, Bytes row) {
+  if (partition < partitions_.from) co_return co_await seek_first();
+  CO_TRY_VOID(open_tablet(index_of(partition.view())));
+  CO_TRY_VOID(co_await cursor_->seek(std::move(partition), std::move(row)));
+  co_return co_await go_on();
+}
+
+Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
+  if (partitions_.to && partition > *partitions_.to) {
+    co_return co_await seek_last();
+  }
+  CO_TRY_VOID(open_tablet(index_of(partition.view())));
+  CO_TRY_VOID(co_await cursor_->seek_before(std::move(partition), std::move(row)));
+  co_return co_await go_back();
+}
+
+Task<Result<void>> RangeCursor::seek_first() {
+  CO_TRY_VOID(open_tablet(index_of(partitions_.from.view())));
+  CO_TRY_VOID(co_await cursor_->seek_bound(partitions_.from));
+  co_return co_await go_on();
+}
+
+Task<Result<void>> RangeCursor::seek_last() {
+  const std::size_t last = partitions_.to ? index_of(partitions_.to->view()) : tablets_.size() - 1;
+  CO_TRY_VOID(open_tablet(last));
+  CO_TRY_VOID(partitions_.to ? co_await cursor_->seek_before_bound(*partitions_.to)
+                             : co_await cursor_->seek_last());
+  co_return co_await go_back();
+}
+
+RangeCursor::Motion RangeCursor::next() {
+  ASSERT_SLOW(valid_);
+  Motion motion = cursor_->next();
+  if (!motion.ready()) return finish_next(std::move(motion));
+  Result<void> moved = std::move(motion).take();
+  valid_ = false;
+  if (!moved) return moved;
+  if (!cursor_->valid()) return go_on();
+  arrive();
+  return moved;
+}
+
+RangeCursor::Motion RangeCursor::previous() {
+  ASSERT_SLOW(valid_);
+  Motion motion = cursor_->previous();
+  if (!motion.ready()) return finish_previous(std::move(motion));
+  Result<void> moved = std::move(motion).take();
+  valid_ = false;
+  if (!moved) return moved;
+  if (!cursor_->valid()) return go_back();
+  arrive();
+  return moved;
+}
+
+Task<Result<void>> RangeCursor::finish_next(Motion motion) {
+  valid_ = false;
+  CO_TRY_VOID(co_await std::move(motion));
+  co_return co_await go_on();
+}
+
+Task<Result<void>> RangeCursor::finish_previous(Motion motion) {
+  valid_ = false;
+  CO_TRY_VOID(co_await std::move(motion));
+  co_return co_await go_back();
+}
+
+Task<Result<void>> RangeCursor::settle(Until until) {
+  if (cursor_ != nullptr) left_.sequence = std::max(left_.sequence, cursor_->trace().sequence);
+  return engine_.settle(left_, std::move(until));
+}
+
+}  // namespace helenus::replication
