@@ -1,6 +1,8 @@
 // helenus: the server. Reads the command line, opens the native runtime, and runs one node until
 // it is told to stop.
+#include <array>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -8,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/log_spdlog.h"
+#include "node/config_file.h"
 #include "node/node.h"
 #include "runtime/cores.h"
 #include "runtime/event.h"
@@ -22,32 +25,64 @@ using runtime::native::fail_at_start;
 constexpr const char* kProgram = "helenus";
 constexpr int kExitBadStart = 2;
 
+// An option of the command line that sets a field of the configuration.
+struct FieldOption {
+  const char* option;
+  const char* field;
+  const char* help;
+};
+constexpr std::array kFieldOptions = {
+    FieldOption{"--data", "data_directory", "Folder for all of the node's data"},
+    FieldOption{"--cql", "cql_address", "IP:PORT that drivers connect to"},
+    FieldOption{"--admin", "admin_address", "IP:PORT for health, status and metrics over HTTP"},
+    FieldOption{"--cores", "cores", "Event loops, one a core; 0: all cores"},
+    FieldOption{"--file-backend", "file_backend",
+                "How files are read, written and synced: auto, io_uring or threads"},
+    FieldOption{"--log", "log",
+                "Log levels, as in info,storage=debug (trace debug info warn error off)"},
+};
+
 struct NodeOptions {
-  node::Config config;
-  std::string admin = "127.0.0.1:7070";
-  std::string log = "info";
-  std::string file_backend = "auto";
-  std::uint32_t cores = 0;
+  std::string config_file;
+  std::array<std::string, kFieldOptions.size()> values;  // empty: not given
 };
 
 void add_node_command(CLI::App& app, NodeOptions& options) {
   CLI::App* command = app.add_subcommand("node", "Run a node until SIGINT or SIGTERM");
-  command->add_option("--data", options.config.data_directory, "Folder for all of the node's data")
-      ->capture_default_str();
-  command->add_option("--admin", options.admin, "IP:PORT for health and status over HTTP")
-      ->capture_default_str();
-  command->add_option("--cores", options.cores, "Event loops, one a core; 0: all cores")
-      ->capture_default_str()
-      ->check(CLI::Range(0U, runtime::native::NativeHost::kCoresMax));
-  command
-      ->add_option("--file-backend", options.file_backend, "How files are read, written and synced")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "io_uring", "threads"}));
-  command
-      ->add_option("--log", options.log,
-                   "Log levels, as in info,storage=debug (trace debug info "
-                   "warn error off)")
-      ->capture_default_str();
+  command->add_option("--config", options.config_file,
+                      "File of settings (docs/operations/configuration.md); the options below win");
+  const node::Config defaults;
+  for (std::size_t i = 0; i < kFieldOptions.size(); ++i) {
+    const node::ConfigField* field = node::find_config_field(kFieldOptions[i].field);
+    command->add_option(kFieldOptions[i].option, options.values[i], kFieldOptions[i].help)
+        ->default_str(field->show(defaults));
+  }
+}
+
+base::Result<std::string> content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string content(node::kConfigFileSizeMax + 1, '\0');
+  if (!file) return base::Error(base::Errc::not_found, "cannot open {}", path);
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (file.bad()) return base::Error(base::Errc::io_error, "cannot read {}", path);
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  return content;
+}
+
+base::Result<node::Config> read_options(const NodeOptions& options) {
+  node::Config config;
+  if (!options.config_file.empty()) {
+    TRY(const std::string text, content_of(options.config_file));
+    TRY_VOID(node::read_config(options.config_file, text, config));
+  }
+  for (std::size_t i = 0; i < kFieldOptions.size(); ++i) {
+    if (options.values[i].empty()) continue;
+    const node::ConfigField* field = node::find_config_field(kFieldOptions[i].field);
+    auto set = field->set(config, options.values[i]);
+    if (!set) return std::move(set).error().within(kFieldOptions[i].option);
+  }
+  TRY_VOID(node::validate(config));
+  return config;
 }
 
 runtime::native::FileBackend backend_named(const std::string& name) {
@@ -81,12 +116,11 @@ runtime::Task<int> serve(runtime::Runtime& runtime, runtime::StopToken stop, nod
   co_return 0;
 }
 
-int run_node(NodeOptions options) {
-  const auto admin = runtime::Address::parse(options.admin);
-  if (!admin) return fail_at_start(kProgram, base::Error(admin.error()).within("--admin"));
-  options.config.admin_address = *admin;
-  const auto levels = base::LogLevels::parse(options.log);
-  if (!levels) return fail_at_start(kProgram, base::Error(levels.error()).within("--log"));
+int run_node(const NodeOptions& options) {
+  const auto config = read_options(options);
+  if (!config) return fail_at_start(kProgram, config.error());
+  const auto levels = base::LogLevels::parse(config->log);
+  if (!levels) return fail_at_start(kProgram, levels.error());
   auto sink = base::SpdlogSink::open({
       .levels = *levels,
       .time_text = [] { return to_string(runtime::native::NativeClock().wall_now()); },
@@ -95,13 +129,13 @@ int run_node(NodeOptions options) {
   if (!sink) return fail_at_start(kProgram, sink.error());
 
   runtime::native::NativeOptions native;
-  native.cores = options.cores;
-  native.file_backend = backend_named(options.file_backend);
+  native.cores = config->cores;
+  native.file_backend = backend_named(config->file_backend);
   native.log_sink = sink->get();
   auto host = runtime::native::NativeHost::open(native);
   if (!host) return fail_at_start(kProgram, host.error());
   return (*host)->run([&](runtime::Runtime& runtime, runtime::StopToken stop) {
-    return serve(runtime, std::move(stop), options.config, (*host)->files());
+    return serve(runtime, std::move(stop), *config, (*host)->files());
   });
 }
 
@@ -119,7 +153,7 @@ int main_of(int argc, char** argv) {
     fmt::print(stderr, "{}: {}; see {} --help\n", kProgram, error.what(), kProgram);
     return kExitBadStart;
   }
-  return run_node(std::move(options));
+  return run_node(options);
 }
 
 }  // namespace

@@ -136,10 +136,31 @@ class ServerTest(unittest.TestCase):
         self.assert_refused(run("node", "--log", "loud"), "--log", "loud")
         self.assert_refused(run("node", "--file-backend", "tape"), "tape")
 
+    def write_config(self, text):
+        path = os.path.join(self.scratch.name, "helenus.yaml")
+        with open(path, "w") as file:
+            file.write(text)
+        return path
+
+    def test_a_configuration_file_is_read_and_the_command_line_wins(self):
+        elsewhere = os.path.join(self.scratch.name, "elsewhere")
+        path = self.write_config(f"data_directory: {elsewhere}\nadmin_address: 127.0.0.1:1\n")
+        with Server(self.folder, "--config", path) as server:
+            server.health()
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "identity")))
+        self.assertFalse(os.path.exists(elsewhere))
+
+    def test_a_bad_configuration_file_is_refused_with_its_line(self):
+        path = self.write_config("cores: 1\n\npaint: red\n")
+        self.assert_refused(run("node", "--config", path), f"{path}:3: ", "paint")
+        self.assert_refused(run("node", "--config", path + "x"), path + "x")
+        path = self.write_config("admin_address: 0.0.0.0:0\n")
+        self.assert_refused(run("node", "--config", path), "admin_address", "admin_remote")
+
     def test_help_and_version_help(self):
         result = run("node", "--help")
         self.assertEqual(result.returncode, 0)
-        for option in ("--data", "--admin", "--cores", "--file-backend", "--log"):
+        for option in ("--config", "--data", "--cql", "--admin", "--cores", "--file-backend", "--log"):
             self.assertIn(option, result.stdout)
         self.assertRegex(run("--version").stdout, r"^helenus \d+\.\d+\.\d+$")
 

@@ -1,0 +1,142 @@
+// Stories about the configuration of a node.
+#include "node/config.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node/config_file.h"
+
+namespace helenus::node {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.is_open()) << path;
+  std::stringstream content;
+  content << file.rdbuf();
+  return content.str();
+}
+
+std::string shown(const Config& config) {
+  std::string text;
+  for (const ConfigField& field : config_fields()) {
+    text += fmt::format("{}: {}\n", field.name, field.show(config));
+  }
+  return text;
+}
+
+// What a file is refused with; empty if it is taken.
+std::string refusal(std::string_view text) {
+  Config config;
+  const auto read = read_config("helenus.yaml", text, config);
+  return read ? "" : std::string(read.error().context());
+}
+
+TEST(ConfigFile, SetsWhatItNamesAndLeavesTheRest) {
+  Config config;
+  config.rack = "r7";
+  const auto read = read_config("helenus.yaml",
+                                "# a comment\n"
+                                "cluster_name: 'Test Cluster'\n"
+                                "cql_address: 0.0.0.0:19042\n"
+                                "cql_broadcast_address: 192.0.2.1\n"
+                                "admin_remote: true\n"
+                                "commitlog_sync: periodic\n"
+                                "cores: 3\n"
+                                "log: info,storage=debug\n",
+                                config);
+  ASSERT_TRUE(read.has_value()) << read.error().to_string();
+  EXPECT_EQ(config.cluster_name, "Test Cluster");
+  EXPECT_EQ(config.cql_address_for_clients().to_string(), "192.0.2.1:19042");
+  EXPECT_TRUE(config.admin_remote);
+  EXPECT_EQ(config.commitlog_sync, storage::LogSyncMode::periodic);
+  EXPECT_EQ(config.cores, 3U);
+  EXPECT_EQ(config.rack, "r7");
+}
+
+TEST(ConfigFile, AnEmptyOneSetsNothing) {
+  for (const std::string_view text : {"", "\n# nothing\n", "---\n"}) {
+    Config config;
+    ASSERT_TRUE(read_config("helenus.yaml", text, config).has_value()) << text;
+    EXPECT_EQ(shown(config), shown(Config()));
+  }
+}
+
+TEST(ConfigFile, TheSampleIsTheDefaults) {
+  Config config;
+  const std::string sample = content_of(HELENUS_DOCUMENTS "/operations/helenus.yaml");
+  const auto read = read_config("helenus.yaml", sample, config);
+  ASSERT_TRUE(read.has_value()) << read.error().to_string();
+  EXPECT_EQ(shown(config), shown(Config()));
+  for (const ConfigField& field : config_fields()) {
+    EXPECT_THAT(sample, HasSubstr(fmt::format("{}:", field.name)));
+  }
+}
+
+TEST(ConfigFile, EveryFieldIsDocumented) {
+  const std::string text = content_of(HELENUS_DOCUMENTS "/operations/configuration.md");
+  for (const ConfigField& field : config_fields()) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("| `{}` |", field.name)));
+  }
+}
+
+TEST(ConfigFile, WhatIsWrongIsToldWithItsLine) {
+  EXPECT_EQ(refusal("cores: 1\npaint: red\n"), "helenus.yaml:2: there is no field 'paint'");
+  EXPECT_EQ(refusal("\n\ncores: many\n"),
+            "helenus.yaml:3: cores: 'many' is no number from 0 to 1024");
+  EXPECT_EQ(refusal("cores: -1"), "helenus.yaml:1: cores: '-1' is no number from 0 to 1024");
+  EXPECT_EQ(refusal("cores: 1\nrack: r\ncores: 2"), "helenus.yaml:3: cores is set twice");
+  EXPECT_EQ(refusal("rack:\n  - r1"), "helenus.yaml:1: rack: a single value is wanted");
+  EXPECT_EQ(refusal("rack:"), "helenus.yaml:1: rack: a single value is wanted");
+  EXPECT_EQ(refusal("rack: ''"), "helenus.yaml:1: rack: may not be empty");
+  EXPECT_EQ(refusal("- a\n- b"), "helenus.yaml:1: not of the form `name: value`");
+  EXPECT_EQ(refusal("? [a, b]\n: c"), "helenus.yaml:1: a field's name must be a word");
+  EXPECT_EQ(refusal("cores: 1\n---\ncores: 2\n"), "helenus.yaml:3: a second document");
+  EXPECT_THAT(refusal("cores: 1\nrack: [\n"), HasSubstr("helenus.yaml:"));
+  EXPECT_THAT(refusal("a: b: c"), HasSubstr("helenus.yaml:1: "));
+  EXPECT_THAT(refusal("cql_address: localhost"), HasSubstr("helenus.yaml:1: cql_address: "));
+  EXPECT_EQ(refusal("cql_broadcast_address: here"),
+            "helenus.yaml:1: cql_broadcast_address: 'here' is no IP address");
+  EXPECT_THAT(refusal("commitlog_sync: never"), HasSubstr("neither batch, group nor periodic"));
+  EXPECT_THAT(refusal("file_backend: tape"), HasSubstr("neither auto, io_uring nor threads"));
+  EXPECT_THAT(refusal("admin_remote: perhaps"), HasSubstr("neither true nor false"));
+  EXPECT_THAT(refusal("log: loud"), HasSubstr("helenus.yaml:1: log: "));
+  EXPECT_THAT(refusal(std::string(kConfigFileSizeMax + 1, '#')), HasSubstr("larger than"));
+}
+
+TEST(ConfigFile, EveryFieldReadsWhatItShows) {
+  const Config config;
+  for (const ConfigField& field : config_fields()) {
+    const std::string value = field.show(config);
+    if (value.empty()) continue;
+    Config other;
+    EXPECT_TRUE(field.set(other, value).has_value()) << field.name;
+    EXPECT_EQ(field.show(other), value);
+  }
+}
+
+TEST(Config, FieldsThatDoNotFitTogetherAreRefused) {
+  EXPECT_TRUE(validate(Config()).has_value());
+  Config open;
+  open.admin_address = runtime::Address::v4({0, 0, 0, 0}, 7070);
+  EXPECT_THAT(validate(open).error().to_string(), HasSubstr("admin_address"));
+  open.admin_remote = true;
+  EXPECT_TRUE(validate(open).has_value());
+  Config wildcard;
+  wildcard.cql_address = runtime::Address::v4({0, 0, 0, 0}, 9042);
+  EXPECT_THAT(validate(wildcard).error().to_string(), HasSubstr("cql_broadcast_address"));
+  wildcard.cql_broadcast_address = runtime::Address::v4({192, 0, 2, 1}, 0);
+  EXPECT_TRUE(validate(wildcard).has_value());
+  Config small;
+  small.commitlog_total_mib = 100;
+  EXPECT_THAT(validate(small).error().to_string(), HasSubstr("commitlog_total_mib"));
+}
+
+}  // namespace
+}  // namespace helenus::node
