@@ -1,0 +1,65 @@
+// Execution: what plans need to become answers, and how each kind of plan is executed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "causality/context.h"
+#include "cql/moment.h"
+#include "cql/protocol/request.h"
+#include "cql/protocol/response.h"
+#include "cql/query_error.h"
+#include "cql/select_plan.h"
+#include "cql/terms.h"
+#include "cql/virtual_table.h"
+#include "replication/coordinator.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+
+namespace helenus::cql {
+
+// The custom payload's key under which causal contexts travel, both ways.
+inline constexpr std::string_view kContextKey = "helenus-context";
+
+struct ExecutionLimits {
+  // A page ends with the row that reaches it.
+  std::size_t page_bytes_max = std::size_t{4} << 20;
+  // Of a result without pages, and of rows that must be sorted.
+  std::size_t result_bytes_max = std::size_t{48} << 20;
+  // After this time a page that has rows is given as it is.
+  runtime::Duration page_time_max = std::chrono::seconds(2);
+};
+
+// What executions share. It outlives them.
+struct ExecutionServices {
+  runtime::Runtime& runtime;
+  replication::Coordinator& coordinator;
+  const VirtualTables& virtual_tables;
+  const ExecutionLimits& limits;
+};
+
+// One execution's parameters.
+struct ExecutionParameters {
+  BoundValues values;
+  protocol::Consistency consistency = protocol::Consistency::one;
+  bool skip_metadata = false;
+  std::optional<std::int32_t> page_size;
+  std::optional<base::Bytes> paging_state;
+  std::int64_t timestamp_us = 0;  // of writes that have none of their own
+  // The client's, if it gave one; on a read it says that the client wants one.
+  std::optional<causality::Context> context;
+  bool wants_context = false;
+  runtime::Until until;
+  // Of the statement's text and values; see paging_state.h.
+  std::uint64_t fingerprint = 0;
+};
+
+// `plan` and `services` outlive the task.
+runtime::Task<QueryResult<protocol::Response>> execute_select(const SelectPlan& plan,
+                                                              const ExecutionServices& services,
+                                                              ExecutionParameters parameters,
+                                                              Moment moment);
+
+}  // namespace helenus::cql

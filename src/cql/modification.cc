@@ -1,0 +1,198 @@
+// Modifications with their values: cells and scopes, collected into one mutation a partition.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/assert.h"
+#include "cql/modification_plan.h"
+
+namespace helenus::cql {
+
+using base::Bytes;
+using causality::CellChange;
+using causality::RowKey;
+using causality::Scope;
+using causality::VersionKind;
+using model::Column;
+using model::ColumnKind;
+using Assignment = ModificationPlan::Assignment;
+using Change = ModificationPlan::Change;
+
+namespace {
+
+// Twenty years.
+constexpr std::int32_t kTimeToLiveMax = 20 * 365 * 24 * 60 * 60;
+
+// Which of two changes of a cell at one timestamp stays.
+bool stays(const CellChange& there, const CellChange& other) {
+  if (there.kind != other.kind) return there.kind == VersionKind::empty;
+  if (there.value != other.value) return there.value > other.value;
+  return there.expires >= other.expires;
+}
+
+QueryResult<std::optional<causality::WallTime>> expiry_of(const ModificationPlan& plan,
+                                                          const Evaluation& evaluation) {
+  std::int32_t seconds = plan.table->options.default_time_to_live;
+  if (plan.time_to_live) {
+    TRY(const TermValue value, plan.time_to_live->evaluate(evaluation));
+    if (value.is_null()) return invalid("Invalid null value of TTL");
+    if (value.has_bytes()) {
+      TRY(seconds, model::read_int(value.bytes));
+    }
+  }
+  if (seconds < 0) return invalid("A TTL must be greater or equal to 0, but was {}", seconds);
+  if (seconds > kTimeToLiveMax) {
+    return invalid("ttl is too large. requested ({}) maximum ({})", seconds, kTimeToLiveMax);
+  }
+  if (seconds == 0) return std::optional<causality::WallTime>();
+  return std::optional(causality::WallTime{evaluation.moment.seconds().value() + seconds});
+}
+
+bool is_empty_collection(const model::DataType& type, const Bytes& value) {
+  if (!type.is_collection() || !type.is_multi_cell()) return false;
+  const auto count = model::read_int(value.view().first(std::min<std::size_t>(4, value.size())));
+  return count && *count == 0;
+}
+
+QueryResult<std::int64_t> amount_of(const Column& column, Change change, const Bytes& value) {
+  TRY(const std::int64_t amount, model::read_bigint(value));
+  if (change == Change::add) return amount;
+  if (amount == std::numeric_limits<std::int64_t>::min()) {
+    return invalid(
+        "The negation of {} overflows supported counter precision (signed 8 bytes "
+        "integer) for column {}",
+        amount, column.name);
+  }
+  return -amount;
+}
+
+// What an assignment does to its cell, wherever that lies; nothing for UNSET.
+QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
+                                                 const Assignment& assignment,
+                                                 const std::optional<causality::WallTime>& expires,
+                                                 const Evaluation& evaluation) {
+  const Column& column = plan.table->columns[assignment.column];
+  CellChange cell;
+  cell.column = column.id;
+  cell.kind = VersionKind::empty;
+  if (assignment.change == Change::remove) return std::optional(std::move(cell));
+  TRY(TermValue value, assignment.value->evaluate(evaluation));
+  if (value.is_unset()) return std::optional<CellChange>();
+  if (assignment.change != Change::set) {
+    if (!value.has_bytes()) return invalid("Invalid null value for counter increment");
+    cell.kind = VersionKind::increment;
+    TRY(cell.amount, amount_of(column, assignment.change, value.bytes));
+    return std::optional(std::move(cell));
+  }
+  if (value.is_null() || is_empty_collection(column.type, value.bytes)) {
+    return std::optional(std::move(cell));
+  }
+  cell.kind = VersionKind::value;
+  cell.value = std::move(value.bytes);
+  cell.expires = expires;
+  return std::optional(std::move(cell));
+}
+
+Scope scope_of(const ModificationPlan& plan, const model::ClusteringRange& range) {
+  if (!plan.where.restricts_clustering()) return {};
+  if (plan.where.names_rows()) return causality::row_scope(range.from);
+  return {.from = range.from, .to = range.to};
+}
+
+}  // namespace
+
+// ---- Collecting ----
+
+WriteCollector::Changes& WriteCollector::changes_of(const ModificationPlan& plan,
+                                                    const Bytes& partition, Stamp stamp,
+                                                    bool increments) {
+  return changes_[{plan.storage, partition, stamp, increments}];
+}
+
+void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
+                         CellChange cell) {
+  const bool increment = cell.kind == VersionKind::increment;
+  Changes& changes = changes_of(plan, partition, stamp, increment);
+  const auto [at, is_new] = changes.cells.try_emplace({cell.row, cell.column}, cell);
+  if (is_new) return;
+  CellChange& there = at->second;
+  if (increment) {
+    there.amount = static_cast<std::int64_t>(static_cast<std::uint64_t>(there.amount) +
+                                             static_cast<std::uint64_t>(cell.amount));
+  } else if (!stays(there, cell)) {
+    there = std::move(cell);
+  }
+}
+
+void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
+                         Scope scope) {
+  changes_of(plan, partition, stamp, false).scopes.insert(std::move(scope));
+}
+
+std::vector<replication::PartitionWrite> WriteCollector::take() && {
+  std::vector<replication::PartitionWrite> writes;
+  for (auto& [key, changes] : changes_) {
+    replication::PartitionWrite write;
+    write.table = key.table;
+    write.partition = key.partition;
+    write.explicit_timestamp = key.stamp.is_explicit;
+    write.mutation.timestamp = causality::Timestamp{key.stamp.timestamp_us};
+    for (auto& [place, cell] : changes.cells) {
+      // A delete of the row beats what the same timestamp writes into it.
+      const bool deleted = std::ranges::any_of(
+          changes.scopes, [&](const Scope& scope) { return scope.contains(place.first); });
+      if (!deleted) write.mutation.cells.push_back(std::move(cell));
+    }
+    write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());
+    writes.push_back(std::move(write));
+  }
+  return writes;
+}
+
+QueryResult<std::optional<std::int64_t>> timestamp_of(const std::optional<Term>& term,
+                                                      const Evaluation& evaluation) {
+  if (!term) return std::optional<std::int64_t>();
+  TRY(const TermValue value, term->evaluate(evaluation));
+  if (value.is_unset()) return std::optional<std::int64_t>();
+  if (value.is_null()) return invalid("Invalid null value of timestamp");
+  TRY(const std::int64_t timestamp, model::read_bigint(value.bytes));
+  if (timestamp == std::numeric_limits<std::int64_t>::min()) {
+    return invalid("Out of bound timestamp, must be in [{}, {}]", timestamp + 1,
+                   std::numeric_limits<std::int64_t>::max());
+  }
+  return std::optional(timestamp);
+}
+
+QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
+                          WriteCollector::Stamp stamp, WriteCollector& into) {
+  TRY(const auto own_timestamp, timestamp_of(plan.timestamp, evaluation));
+  if (own_timestamp) stamp = {.timestamp_us = *own_timestamp, .is_explicit = true};
+  stamp.is_explicit = stamp.is_explicit && plan.policy == causality::Policy::lww;
+  TRY(const BoundRestrictions where, plan.where.bind(evaluation));
+  TRY(const auto expires, expiry_of(plan, evaluation));
+  std::vector<std::pair<CellChange, bool>> cells;  // and whether it is static
+  for (const Assignment& assignment : plan.assignments) {
+    TRY(auto cell, change_of(plan, assignment, expires, evaluation));
+    const bool is_static = plan.table->columns[assignment.column].kind == ColumnKind::static_column;
+    if (cell) cells.emplace_back(std::move(*cell), is_static);
+  }
+  if (plan.kind == StatementKind::insert && !plan.only_static) {
+    CellChange marker;
+    marker.column = model::kRowMarker;
+    marker.expires = expires;
+    cells.emplace_back(std::move(marker), false);
+  }
+  for (const Bytes& partition : where.partitions) {
+    for (const model::ClusteringRange& range : where.rows) {
+      if (plan.whole_rows) into.add(plan, partition, stamp, scope_of(plan, range));
+      for (const auto& [cell, is_static] : cells) {
+        CellChange placed = cell;
+        if (!is_static) placed.row = range.from;
+        into.add(plan, partition, stamp, std::move(placed));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace helenus::cql

@@ -1,0 +1,400 @@
+#include "cql/query_processor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "causality/codec.h"
+#include "cql/protocol/rows.h"
+#include "runtime/random.h"
+
+namespace helenus::cql {
+
+using base::Bytes;
+using base::ByteView;
+using protocol::Consistency;
+using protocol::ErrorCode;
+using protocol::Request;
+using protocol::Response;
+using runtime::StopToken;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+Response void_response() {
+  return Response::of(protocol::VoidResult());
+}
+
+TermValue kept(const Request& request, const protocol::Value& value) {
+  if (value.kind == protocol::Value::Kind::bytes) return TermValue::of(request.keep(value.bytes));
+  return {.kind = value.kind, .bytes = {}};
+}
+
+std::uint64_t fingerprint_of(const StatementPlan& plan, const BoundValues& values) {
+  base::Digest digest;
+  digest.add(plan.text_hash);
+  for (const TermValue& value : values) {
+    digest.add(static_cast<std::uint64_t>(value.kind));
+    digest.add(value.bytes.view());
+  }
+  return digest.value();
+}
+
+QueryResult<void> check_read_level(Consistency consistency) {
+  if (consistency == Consistency::any) {
+    return invalid("ANY ConsistencyLevel is only supported for writes");
+  }
+  return {};
+}
+
+QueryResult<void> check_write_level(Consistency consistency) {
+  if (model::is_serial(consistency)) {
+    return invalid("You must use conditional updates for serializable writes");
+  }
+  return {};
+}
+
+QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp) {
+  if (timestamp == std::numeric_limits<std::int64_t>::min()) {
+    return QueryError(ErrorCode::protocol_error,
+                      fmt::format("Out of bound timestamp, must be in [{}, {}]", *timestamp + 1,
+                                  std::numeric_limits<std::int64_t>::max()));
+  }
+  return {};
+}
+
+}  // namespace
+
+QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinator& coordinator,
+                               Catalog& catalog, const VirtualTables& virtual_tables,
+                               ClusterFacts cluster, QueryProcessorOptions options)
+    : runtime_(runtime),
+      coordinator_(coordinator),
+      catalog_(catalog),
+      cluster_(std::move(cluster)),
+      options_(options),
+      services_{runtime, coordinator, virtual_tables, options_.execution},
+      prepared_(options.prepared) {}
+
+Task<Response> QueryProcessor::handle(Request request, Session& session, StopToken stop) {
+  QueryResult<Response> answered = co_await answer(request, session, std::move(stop));
+  if (answered) co_return *std::move(answered);
+  co_return Response::of(answered.error().message());
+}
+
+QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& session,
+                                              StopToken stop) {
+  if (std::holds_alternative<protocol::QueryRequest>(request.message)) {
+    co_return co_await query(request, session, std::move(stop));
+  }
+  if (const auto* prepared = std::get_if<protocol::PrepareRequest>(&request.message)) {
+    co_return prepare(prepared->text, session);
+  }
+  if (std::holds_alternative<protocol::ExecuteRequest>(request.message)) {
+    co_return co_await execute_prepared(request, session, std::move(stop));
+  }
+  if (std::holds_alternative<protocol::BatchRequest>(request.message)) {
+    co_return co_await batch(request, session, std::move(stop));
+  }
+  co_return QueryError(ErrorCode::protocol_error, "This request is not about data");
+}
+
+// ---- Requests ----
+
+QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& session,
+                                             StopToken stop) {
+  const auto& message = std::get<protocol::QueryRequest>(request.message);
+  CO_TRY(PlanPtr plan, plan_statement(message.text, catalog_.snapshot(), session.keyspace));
+  CO_TRY(ExecutionParameters parameters,
+         parameters_of(request, message.parameters, *plan, "Invalid amount of bind variables"));
+  co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
+}
+
+QueryResult<Response> QueryProcessor::prepare(std::string_view text, const Session& session) {
+  PreparedStatements::Statement statement;
+  statement.id = protocol::prepared_id(session.keyspace, text);
+  statement.text = std::string(text);
+  statement.keyspace = session.keyspace;
+  TRY(statement.plan, plan_statement(text, catalog_.snapshot(), session.keyspace));
+  protocol::PreparedResult result;
+  result.id = Bytes::copy_of(ByteView(statement.id));
+  result.markers = statement.plan->markers;
+  result.partition_key_markers = statement.plan->partition_markers;
+  result.columns = statement.plan->result_columns();
+  prepared_.put(std::move(statement));
+  return Response::of(result);
+}
+
+QueryResult<PlanPtr> QueryProcessor::prepared_plan(ByteView id) {
+  PreparedStatements::Statement* statement = prepared_.find(id);
+  if (statement == nullptr) return unprepared(id);
+  if (statement->plan->catalog->number() == catalog_.snapshot()->number()) return statement->plan;
+  auto planned = plan_statement(statement->text, catalog_.snapshot(), statement->keyspace);
+  const bool same = planned && (*planned)->markers == statement->plan->markers &&
+                    (*planned)->result_columns() == statement->plan->result_columns();
+  if (!same) {
+    const protocol::PreparedId gone = statement->id;
+    prepared_.erase(gone);
+    return unprepared(ByteView(gone));
+  }
+  statement->plan = *std::move(planned);
+  return statement->plan;
+}
+
+QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, Session& session,
+                                                        StopToken stop) {
+  const auto& message = std::get<protocol::ExecuteRequest>(request.message);
+  CO_TRY(PlanPtr plan, prepared_plan(message.id));
+  const std::string count_message =
+      fmt::format("there were {} markers(?) in CQL but {} bound variables", plan->markers.size(),
+                  message.parameters.values.size());
+  CO_TRY(ExecutionParameters parameters,
+         parameters_of(request, message.parameters, *plan, count_message));
+  co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
+}
+
+QueryResult<ExecutionParameters> QueryProcessor::parameters_of(
+    const Request& request, const protocol::QueryParameters& parameters, const StatementPlan& plan,
+    std::string_view count_message) {
+  ExecutionParameters made;
+  if (parameters.names.empty()) {
+    if (parameters.values.size() != plan.markers.size()) return invalid(std::string(count_message));
+    for (const protocol::Value& value : parameters.values) {
+      made.values.push_back(kept(request, value));
+    }
+  } else {
+    for (const protocol::ColumnSpec& marker : plan.markers) {
+      const auto found = std::ranges::find(parameters.names, std::string_view(marker.name));
+      if (found == parameters.names.end()) return invalid(std::string(count_message));
+      const auto index = static_cast<std::size_t>(found - parameters.names.begin());
+      made.values.push_back(kept(request, parameters.values[index]));
+    }
+  }
+  TRY_VOID(check_timestamp(parameters.default_timestamp_us));
+  made.consistency = parameters.consistency;
+  made.skip_metadata = parameters.skip_metadata;
+  made.page_size = parameters.page_size;
+  if (parameters.paging_state) made.paging_state = Bytes::copy_of(*parameters.paging_state);
+  made.timestamp_us = parameters.default_timestamp_us.value_or(next_timestamp_us());
+  made.fingerprint = fingerprint_of(plan, made.values);
+  TRY_VOID(take_context(request, made));
+  return made;
+}
+
+QueryResult<void> QueryProcessor::take_context(const Request& request,
+                                               ExecutionParameters& parameters) const {
+  const auto bytes = request.payload_of(kContextKey);
+  if (!bytes) return {};
+  parameters.wants_context = true;
+  if (bytes->empty()) return {};
+  auto context = causality::decode_context(Bytes::copy_of(*bytes));
+  if (!context) {
+    return invalid("{} in the custom payload is no context: {}", kContextKey, context.error());
+  }
+  parameters.context = *std::move(context);
+  return {};
+}
+
+QueryProcessor::Answer QueryProcessor::batch(const Request& request, Session& session,
+                                             StopToken stop) {
+  const auto& message = std::get<protocol::BatchRequest>(request.message);
+  const auto kind = static_cast<parser::BatchKind>(message.type);
+  CO_TRY_VOID(check_write_level(message.consistency));
+  CO_TRY_VOID(check_timestamp(message.default_timestamp_us));
+  ExecutionParameters parameters;
+  parameters.consistency = message.consistency;
+  parameters.timestamp_us = message.default_timestamp_us.value_or(next_timestamp_us());
+  parameters.until = Until::after(runtime_, options_.write_timeout, std::move(stop));
+  CO_TRY_VOID(take_context(request, parameters));
+  Moment moment = now();
+  WriteCollector collector;
+  std::size_t counters = 0;
+  for (const protocol::BatchStatement& statement : message.statements) {
+    QueryResult<PlanPtr> found =
+        statement.prepared ? prepared_plan(statement.id)
+                           : plan_statement(statement.text, catalog_.snapshot(), session.keyspace);
+    CO_TRY(const PlanPtr plan, std::move(found));
+    const auto* modification = std::get_if<ModificationPlan>(&plan->what);
+    if (modification == nullptr) {
+      co_return invalid(
+          "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.");
+    }
+    if (statement.values.size() != plan->markers.size()) {
+      co_return invalid("There were {} markers(?) in CQL but {} bound variables",
+                        plan->markers.size(), statement.values.size());
+    }
+    BoundValues values;
+    for (const protocol::Value& value : statement.values) values.push_back(kept(request, value));
+    CO_TRY_VOID(collect(*modification, {values, moment}, {.timestamp_us = parameters.timestamp_us},
+                        collector));
+    counters += modification->is_counter() ? 1 : 0;
+  }
+  CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
+  const protocol::WriteType type = counters > 0 ? protocol::WriteType::counter
+                                   : kind == parser::BatchKind::unlogged
+                                       ? protocol::WriteType::unlogged_batch
+                                       : protocol::WriteType::batch;
+  co_return co_await write(std::move(collector).take(), std::move(parameters), type);
+}
+
+// ---- Execution ----
+
+QueryProcessor::Answer QueryProcessor::execute(PlanPtr plan, ExecutionParameters parameters,
+                                               Session& session, StopToken stop) {
+  if (const auto* select = std::get_if<SelectPlan>(&plan->what)) {
+    CO_TRY_VOID(check_read_level(parameters.consistency));
+    parameters.until = Until::after(
+        runtime_, select->where.names_partitions() ? options_.read_timeout : options_.range_timeout,
+        std::move(stop));
+    co_return co_await execute_reading(*select, std::move(parameters));
+  }
+  if (!std::holds_alternative<parser::Statement>(plan->what)) {
+    CO_TRY_VOID(check_write_level(parameters.consistency));
+    parameters.until = Until::after(runtime_, options_.write_timeout, std::move(stop));
+    co_return co_await execute_writing(*plan, std::move(parameters));
+  }
+  co_return co_await execute_other(std::move(plan), session, std::move(stop));
+}
+
+QueryProcessor::Answer QueryProcessor::execute_reading(const SelectPlan& plan,
+                                                       ExecutionParameters parameters) {
+  parameters.wants_context =
+      parameters.wants_context || plan.table->options.conflicts == model::Conflicts::siblings;
+  CO_TRY(Response response, co_await execute_select(plan, services_, std::move(parameters), now()));
+  if (plan.selection.has_aggregate() && plan.storage && !plan.where.names_partitions()) {
+    response.prefix.warnings.emplace_back("Aggregation query used without partition key");
+  }
+  co_return response;
+}
+
+QueryProcessor::Answer QueryProcessor::execute_writing(const StatementPlan& plan,
+                                                       ExecutionParameters parameters) {
+  Moment moment = now();
+  const Evaluation evaluation{parameters.values, moment};
+  WriteCollector collector;
+  WriteCollector::Stamp stamp{.timestamp_us = parameters.timestamp_us};
+  protocol::WriteType type = protocol::WriteType::simple;
+  if (const auto* modification = std::get_if<ModificationPlan>(&plan.what)) {
+    CO_TRY_VOID(collect(*modification, evaluation, stamp, collector));
+    if (modification->is_counter()) type = protocol::WriteType::counter;
+  } else {
+    const auto& batch = std::get<BatchPlan>(plan.what);
+    CO_TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
+    if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
+    for (const ModificationPlan& one : batch.modifications) {
+      CO_TRY_VOID(collect(one, evaluation, stamp, collector));
+    }
+    type = batch.kind == parser::BatchKind::counter    ? protocol::WriteType::counter
+           : batch.kind == parser::BatchKind::unlogged ? protocol::WriteType::unlogged_batch
+                                                       : protocol::WriteType::batch;
+  }
+  co_return co_await write(std::move(collector).take(), std::move(parameters), type);
+}
+
+QueryProcessor::Answer QueryProcessor::write(std::vector<replication::PartitionWrite> writes,
+                                             ExecutionParameters parameters,
+                                             protocol::WriteType type) {
+  if (writes.empty()) co_return void_response();
+  const Consistency consistency = parameters.consistency;
+  for (replication::PartitionWrite& write : writes) write.mutation.context = parameters.context;
+  if (writes.size() > 1) {
+    const auto written = co_await coordinator_.write(std::move(writes), parameters.until);
+    if (!written) co_return write_error(written.error(), consistency, type);
+    co_return void_response();
+  }
+  const auto written = co_await coordinator_.write(std::move(writes.front()), parameters.until);
+  if (!written) co_return write_error(written.error(), consistency, type);
+  Response response = void_response();
+  if (parameters.wants_context && written->has_value()) {
+    const causality::Delta& delta = **written;
+    causality::Context context = delta.context;
+    context.floor = std::max(context.floor, delta.timestamp);
+    context.dots.add(delta.dot);
+    response.prefix.payload.push_back(
+        {.key = std::string(kContextKey), .value = causality::encoded(context)});
+  }
+  co_return response;
+}
+
+QueryProcessor::Answer QueryProcessor::execute_other(PlanPtr plan, Session& session,
+                                                     StopToken stop) {
+  const auto& statement = std::get<parser::Statement>(plan->what);
+  if (const auto* use_statement = std::get_if<parser::Use>(&statement.node)) {
+    co_return use(*use_statement, session);
+  }
+  if (const auto* truncated = std::get_if<parser::Truncate>(&statement.node)) {
+    co_return co_await truncate(*truncated, session, std::move(stop));
+  }
+  if (const auto* described = std::get_if<parser::Describe>(&statement.node)) {
+    co_return describe_schema(*described, session);
+  }
+  if (is_schema_change(statement)) {
+    co_return co_await change_schema(statement, session, std::move(stop));
+  }
+  co_return QueryError(ErrorCode::unauthorized,
+                       "You have to be logged in and not anonymous to perform this request");
+}
+
+QueryResult<Response> QueryProcessor::use(const parser::Use& statement, Session& session) {
+  const std::string& keyspace = statement.keyspace.text;
+  if (catalog_.snapshot()->schema().find_keyspace(keyspace) == nullptr) {
+    return invalid("Keyspace '{}' does not exist", keyspace);
+  }
+  session.keyspace = keyspace;
+  return Response::of(protocol::SetKeyspaceResult{.keyspace = keyspace});
+}
+
+QueryProcessor::Answer QueryProcessor::truncate(const parser::Truncate& statement,
+                                                const Session& session, StopToken stop) {
+  const CatalogPtr catalog = catalog_.snapshot();
+  CO_TRY(const model::TablePtr table,
+         find_table(statement.table, catalog->schema(), session.keyspace));
+  if (!catalog->storage_of(table->id)) co_return invalid("Cannot truncate virtual tables");
+  CO_TRY_VOID(co_await catalog_.truncate(
+      table->id, Until::after(runtime_, options_.schema_timeout, std::move(stop))));
+  co_return void_response();
+}
+
+QueryProcessor::Answer QueryProcessor::change_schema(parser::Statement statement,
+                                                     const Session& session, StopToken stop) {
+  CO_TRY(auto change, co_await catalog_.change(
+                          std::move(statement), session.keyspace,
+                          Until::after(runtime_, options_.schema_timeout, std::move(stop))));
+  if (!change) co_return void_response();
+  co_return Response::of(protocol::SchemaChangeResult{.change = *std::move(change)});
+}
+
+QueryResult<Response> QueryProcessor::describe_schema(const parser::Describe& statement,
+                                                      const Session& session) const {
+  const CatalogPtr catalog = catalog_.snapshot();
+  TRY(const Description description,
+      describe(statement, catalog->schema(), catalog->users(), session.keyspace, cluster_));
+  const protocol::EncodedColumns columns(description.columns);
+  protocol::RowsWriter rows(columns, false);
+  for (const auto& row : description.rows) {
+    for (const Bytes& cell : row) rows.cell(cell.view());
+    rows.end_row();
+  }
+  return std::move(rows).finish(std::nullopt);
+}
+
+// ---- Time ----
+
+std::int64_t QueryProcessor::next_timestamp_us() {
+  const std::int64_t now_us =
+      std::chrono::floor<std::chrono::microseconds>(runtime_.clock.wall_now().since_origin())
+          .count();
+  last_timestamp_us_ = std::max(now_us, last_timestamp_us_ + 1);
+  return last_timestamp_us_;
+}
+
+Moment QueryProcessor::now() {
+  return {runtime_.clock.wall_now(), runtime_.random.fork()};
+}
+
+}  // namespace helenus::cql

@@ -1,0 +1,109 @@
+// QueryProcessor: answers QUERY, PREPARE, EXECUTE and BATCH.
+//
+//   text ──parse──▶ tree ──plan──▶ StatementPlan ──execute──▶ Response
+//            with the catalog's snapshot ┘             └ with the values, by the coordinator
+//
+// Plans are immutable and belong to one snapshot of the catalog. A prepared one is planned again
+// when the catalog has changed; if its columns are others now the client is told to prepare it
+// again (UNPREPARED), since it would read rows by what it was told before.
+//
+// Causal contexts. A request with `helenus-context` in its custom payload writes under that
+// context; a SELECT of one whole primary key answers with one if the client sent the key (its value
+// may be empty) or the table keeps siblings. A write under a context answers with the context that
+// includes it.
+//
+// Core affinity: the core of runtime, coordinator and catalog, which outlive it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "cql/catalog.h"
+#include "cql/describe.h"
+#include "cql/execution.h"
+#include "cql/protocol/request.h"
+#include "cql/protocol/response.h"
+#include "cql/query_error.h"
+#include "cql/request_handler.h"
+#include "cql/statement_plan.h"
+#include "cql/virtual_table.h"
+#include "replication/coordinator.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+
+namespace helenus::cql {
+
+struct QueryProcessorOptions {
+  // Cassandra's defaults.
+  runtime::Duration read_timeout = std::chrono::seconds(5);
+  runtime::Duration range_timeout = std::chrono::seconds(10);
+  runtime::Duration write_timeout = std::chrono::seconds(2);
+  runtime::Duration schema_timeout = std::chrono::seconds(60);
+  PreparedStatements::Limits prepared = {};
+  ExecutionLimits execution = {};
+};
+
+class QueryProcessor final : public RequestHandler {
+ public:
+  QueryProcessor(runtime::Runtime& runtime, replication::Coordinator& coordinator, Catalog& catalog,
+                 const VirtualTables& virtual_tables, ClusterFacts cluster,
+                 QueryProcessorOptions options);
+
+  runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
+                                           runtime::StopToken stop) override;
+
+  std::size_t prepared_count() const { return prepared_.size(); }
+  std::uint64_t prepared_evicted() const { return prepared_.evicted(); }
+
+ private:
+  using Answer = runtime::Task<QueryResult<protocol::Response>>;
+
+  Answer answer(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  Answer query(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  Answer execute_prepared(const protocol::Request& request, Session& session,
+                          runtime::StopToken stop);
+  Answer batch(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  QueryResult<protocol::Response> prepare(std::string_view text, const Session& session);
+
+  Answer execute(PlanPtr plan, ExecutionParameters parameters, Session& session,
+                 runtime::StopToken stop);
+  Answer execute_reading(const SelectPlan& plan, ExecutionParameters parameters);
+  Answer execute_writing(const StatementPlan& plan, ExecutionParameters parameters);
+  Answer write(std::vector<replication::PartitionWrite> writes, ExecutionParameters parameters,
+               protocol::WriteType type);
+  Answer execute_other(PlanPtr plan, Session& session, runtime::StopToken stop);
+  Answer change_schema(parser::Statement statement, const Session& session,
+                       runtime::StopToken stop);
+  Answer truncate(const parser::Truncate& statement, const Session& session,
+                  runtime::StopToken stop);
+  QueryResult<protocol::Response> use(const parser::Use& statement, Session& session);
+  QueryResult<protocol::Response> describe_schema(const parser::Describe& statement,
+                                                  const Session& session) const;
+
+  // The plan of a prepared statement, made anew if the catalog has changed. Errors: unprepared.
+  QueryResult<PlanPtr> prepared_plan(base::ByteView id);
+  QueryResult<ExecutionParameters> parameters_of(const protocol::Request& request,
+                                                 const protocol::QueryParameters& parameters,
+                                                 const StatementPlan& plan,
+                                                 std::string_view count_message);
+  QueryResult<void> take_context(const protocol::Request& request,
+                                 ExecutionParameters& parameters) const;
+  std::int64_t next_timestamp_us();
+  Moment now();
+
+  runtime::Runtime& runtime_;
+  replication::Coordinator& coordinator_;
+  Catalog& catalog_;
+  const ClusterFacts cluster_;
+  const QueryProcessorOptions options_;
+  const ExecutionServices services_;
+  PreparedStatements prepared_;
+  std::int64_t last_timestamp_us_ = 0;
+};
+
+}  // namespace helenus::cql

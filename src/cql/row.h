@@ -1,0 +1,39 @@
+// Row: one row as a SELECT sees it, whatever it was read from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/value.h"
+
+namespace helenus::cql {
+
+struct Cell {
+  model::OptionalBytes value;  // none is null
+  // Of a column that is stored; of a value that is null they mean nothing.
+  std::int64_t timestamp_us = 0;
+  std::optional<std::int64_t> expires_seconds;
+};
+
+struct Row {
+  // By the index of the column in Table::columns. Those the reader was not asked for are null.
+  std::vector<Cell> cells;
+  // Where it lies. The clustering key is empty for the only row of a partition, and for a static
+  // row that has no other row beside it.
+  base::Bytes partition;
+  base::Bytes clustering;
+  // Its number among the rows of its partition that were shown; from 1.
+  std::uint64_t number_in_partition = 0;
+};
+
+// Behind which row a stream of rows begins.
+struct RowPosition {
+  base::Bytes partition;
+  base::Bytes clustering;
+  std::uint64_t rows_in_partition = 0;  // shown up to here
+  friend bool operator==(const RowPosition&, const RowPosition&) = default;
+};
+
+}  // namespace helenus::cql

@@ -1,0 +1,158 @@
+#include "cql/row_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "causality/resolve.h"
+#include "model/partition_key.h"
+
+namespace helenus::cql {
+
+using base::Bytes;
+using base::Result;
+using causality::CellStore;
+using causality::PartitionStore;
+using causality::Policy;
+using causality::Version;
+using causality::VersionKind;
+using model::ColumnKind;
+
+causality::Policy policy_of(const model::Table& table) {
+  if (table.is_counter()) return Policy::counter;
+  return table.options.conflicts == model::Conflicts::siblings ? Policy::siblings : Policy::lww;
+}
+
+RowReader::RowReader(const model::Table& table, causality::WallTime now, std::vector<bool> wanted)
+    : table_(table),
+      policy_(policy_of(table)),
+      now_(now),
+      wanted_(std::move(wanted)),
+      clustering_(table.clustering_columns()) {
+  ASSERT(wanted_.size() == table.columns.size());
+  index_by_id_.assign(table.next_column_id, kNoColumn);
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const model::Column& column = table.columns[i];
+    if (column.id.value() < index_by_id_.size()) index_by_id_[column.id.value()] = i;
+    wants_static_ = wants_static_ || (wanted_[i] && column.kind == ColumnKind::static_column);
+  }
+}
+
+Row RowReader::begin() const {
+  Row row;
+  row.cells.resize(table_.columns.size());
+  return row;
+}
+
+Result<void> RowReader::read_partition_key(const Bytes& partition, Row& row) const {
+  TRY(const auto parts, model::split_row_key(partition));
+  const std::size_t count = table_.partition_key().size();
+  TRY(const auto values, model::split_routing_key(count, parts.routing_key));
+  const auto begin = partition.view().data();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!wanted_[i]) continue;
+    const auto offset = values[i].empty() ? 0 : static_cast<std::size_t>(values[i].data() - begin);
+    row.cells[i].value = partition.slice(offset, values[i].size());
+  }
+  row.partition = partition;
+  return {};
+}
+
+Result<void> RowReader::read_clustering(const Bytes& clustering, Row& row) const {
+  row.clustering = clustering;
+  const std::size_t first = table_.partition_key().size();
+  const bool wanted =
+      std::any_of(wanted_.begin() + static_cast<std::ptrdiff_t>(first),
+                  wanted_.begin() + static_cast<std::ptrdiff_t>(first + clustering_.size()),
+                  [](bool one) { return one; });
+  if (!wanted) return {};
+  TRY(auto values, model::decode_clustering(clustering_, clustering));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    row.cells[first + i].value = std::move(values[i]);
+  }
+  return {};
+}
+
+void RowReader::show(const Version& version, Cell* cell) {
+  if (cell == nullptr) return;
+  cell->value = version.value;
+  cell->timestamp_us = version.timestamp.value();
+  cell->expires_seconds.reset();
+  if (version.expires) cell->expires_seconds = version.expires->value();
+}
+
+bool RowReader::read_cell(const CellStore& stored, Cell* cell) const {
+  const auto versions = stored.versions();
+  if (versions.empty()) return false;
+  if (policy_ != Policy::counter && versions.size() == 1) {
+    if (causality::shows_nothing(versions.front(), now_)) return false;
+    show(versions.front(), cell);
+    return true;
+  }
+  const auto seen = causality::visible(stored, policy_, now_);
+  if (seen.empty()) return false;
+  if (policy_ == Policy::counter) {
+    if (cell != nullptr) {
+      const Version* newest = *std::ranges::max_element(
+          seen, {}, [](const Version* version) { return version->timestamp; });
+      show(*newest, cell);
+      cell->value = model::bigint_value(causality::counter_value(stored));
+    }
+    return true;
+  }
+  const Version* best = *std::ranges::max_element(
+      seen, [](const Version* a, const Version* b) { return causality::defeats(*a, *b) < 0; });
+  show(*best, cell);
+  return true;
+}
+
+bool RowReader::read_cells(const PartitionStore& stored, const Bytes& clustering, ColumnKind kind,
+                           Row& row) const {
+  const auto found = stored.rows().find(clustering);
+  if (found == stored.rows().end()) return false;
+  const bool scoped = !stored.scoped().empty();
+  bool live = false;
+  for (const auto& [id, cell] : found->second.cells()) {
+    const bool marker = id == model::kRowMarker;
+    const std::size_t index = marker ? kNoColumn : index_of(id);
+    if (marker ? kind != ColumnKind::regular : index == kNoColumn) continue;
+    if (!marker && table_.columns[index].kind != kind) continue;
+    Cell* const into = !marker && wanted_[index] ? &row.cells[index] : nullptr;
+    if (into == nullptr && live) continue;
+    const bool shown =
+        scoped ? read_cell(stored.cell(clustering, id), into) : read_cell(cell, into);
+    live = live || shown;
+  }
+  return live;
+}
+
+bool RowReader::read_regular(const PartitionStore& stored, const Bytes& clustering,
+                             Row& row) const {
+  return read_cells(stored, clustering, ColumnKind::regular, row);
+}
+
+bool RowReader::read_static(const PartitionStore& stored, Row& row) const {
+  return read_cells(stored, {}, ColumnKind::static_column, row);
+}
+
+causality::Context RowReader::context_of(const storage::RowRead& read,
+                                         const Bytes& clustering) const {
+  std::vector<CellStore> cells;
+  cells.push_back(read.partition.cell(clustering, model::kRowMarker));
+  for (const model::Column& column : table_.regular_columns()) {
+    cells.push_back(read.partition.cell(clustering, column.id));
+  }
+  std::vector<const CellStore*> pointers;
+  causality::Context context;
+  for (const CellStore& cell : cells) {
+    pointers.push_back(&cell);
+    for (const Version& version : cell.versions()) {
+      context.floor = std::max(context.floor, version.timestamp);
+    }
+  }
+  context.epoch = causality::Epoch{1};
+  context.dots = causality::context_of_read(pointers, read.clock);
+  return context;
+}
+
+}  // namespace helenus::cql

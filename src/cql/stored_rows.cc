@@ -1,0 +1,290 @@
+// Rows from the coordinator: by point reads where the statement names its rows, else by a cursor
+// over each partition it names, else by one cursor over a range of the ring.
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "cql/row_stream.h"
+#include "runtime/sleep.h"
+
+namespace helenus::cql {
+
+using base::Bytes;
+using base::Errc;
+using base::Error;
+using base::Result;
+using causality::PartitionStore;
+using runtime::Task;
+
+namespace {
+
+// The first key behind all that begin with these bytes; storage's keys are never all 0xff.
+Bytes behind(const Bytes& prefix) {
+  auto next = model::successor_of_prefix(prefix);
+  return next ? std::move(*next) : Bytes();
+}
+
+// The least key greater than this one.
+Bytes just_behind(const Bytes& key) {
+  base::Buffer buffer(key.size() + 1);
+  buffer.append(key.view());
+  buffer.push_back(std::byte{0});
+  return std::move(buffer).freeze();
+}
+
+}  // namespace
+
+StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coordinator,
+                       storage::TableId storage, RowRequest request)
+    : runtime_(runtime),
+      coordinator_(coordinator),
+      storage_(storage),
+      request_(std::move(request)),
+      reader_(*request_.table, request_.now, request_.columns),
+      clustered_(!request_.table->clustering().empty()) {
+  if (request_.after && request_.where.by_key) {
+    const auto first =
+        std::ranges::lower_bound(request_.where.partitions, request_.after->partition);
+    partition_index_ = static_cast<std::size_t>(first - request_.where.partitions.begin());
+  }
+}
+
+Task<Result<void>> StoredRows::fill(std::vector<Row>& rows, std::size_t rows_max) {
+  const std::size_t end = rows.size() + rows_max;
+  while (rows.size() < end && phase_ != Phase::done && !should_pause(rows)) {
+    if (phase_ == Phase::between_partitions) {
+      CO_TRY_VOID(co_await enter_partition());
+    } else if (!request_.where.by_key) {
+      CO_TRY_VOID(co_await read_scanned(rows, end));
+    } else if (request_.point_reads) {
+      CO_TRY_VOID(co_await read_points(rows, end));
+    } else {
+      CO_TRY_VOID(co_await read_rows(rows, end));
+    }
+  }
+  if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->settle(request_.until));
+  co_return {};
+}
+
+bool StoredRows::should_pause(const std::vector<Row>& rows) const {
+  return !rows.empty() && runtime_.clock.now() >= request_.pause_at;
+}
+
+Task<Result<void>> StoredRows::take_turn() {
+  if (++rows_this_turn_ < kRowsPerTurn) co_return {};
+  rows_this_turn_ = 0;
+  if (request_.until.stop.stop_requested()) co_return Error(Errc::cancelled);
+  if (runtime_.clock.now() >= request_.until.deadline) co_return Error(Errc::timeout);
+  co_return co_await runtime::yield_now(runtime_, request_.until.stop);
+}
+
+// ---- Partitions ----
+
+Task<Result<void>> StoredRows::enter_partition() {
+  return request_.where.by_key ? enter_named() : enter_scanned();
+}
+
+Result<void> StoredRows::begin_partition(Bytes partition) {
+  partition_ = std::move(partition);
+  partition_row_ = reader_.begin();
+  static_is_live_ = false;
+  found_row_ = false;
+  rows_in_partition_ = 0;
+  range_index_ = 0;
+  in_range_ = false;
+  after_clustering_.reset();
+  TRY_VOID(reader_.read_partition_key(partition_, partition_row_));
+  phase_ = Phase::rows;
+  return {};
+}
+
+Task<Result<void>> StoredRows::read_static() {
+  if (!clustered_ || (!reader_.wants_static() && !request_.static_without_rows)) co_return {};
+  if (request_.table->static_columns().empty()) co_return {};
+  CO_TRY(const auto read, co_await coordinator_.read_row(storage_, partition_, {}, request_.until));
+  static_is_live_ = reader_.read_static(read.partition, partition_row_);
+  co_return {};
+}
+
+Task<Result<void>> StoredRows::enter_named() {
+  if (partition_index_ == request_.where.partitions.size()) {
+    phase_ = Phase::done;
+    co_return {};
+  }
+  CO_TRY_VOID(begin_partition(request_.where.partitions[partition_index_++]));
+  if (request_.after && request_.after->partition == partition_) {
+    if (request_.after->clustering.empty()) {
+      phase_ = Phase::between_partitions;
+      co_return {};
+    }
+    after_clustering_ = request_.after->clustering;
+    rows_in_partition_ = request_.after->rows_in_partition;
+    found_row_ = true;
+  }
+  CO_TRY_VOID(co_await read_static());
+  if (request_.point_reads) co_return {};
+  if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->settle(request_.until));
+  cursor_ = coordinator_.scan(storage_, {.from = partition_, .to = behind(partition_)},
+                              {.until = request_.until});
+  co_return {};
+}
+
+Task<Result<void>> StoredRows::resume_scan() {
+  const RowPosition& after = *request_.after;
+  if (after.clustering.empty()) {
+    co_return co_await cursor_->seek(behind(after.partition), {});
+  }
+  CO_TRY_VOID(begin_partition(after.partition));
+  CO_TRY_VOID(co_await read_static());
+  found_row_ = true;
+  rows_in_partition_ = after.rows_in_partition;
+  co_return co_await cursor_->seek(after.partition, just_behind(after.clustering));
+}
+
+Task<Result<void>> StoredRows::enter_scanned() {
+  if (cursor_ == nullptr) {
+    cursor_ = coordinator_.scan(storage_, request_.where.range, {.until = request_.until});
+    if (request_.after) {
+      CO_TRY_VOID(co_await resume_scan());
+      if (phase_ == Phase::rows) co_return {};
+    } else {
+      CO_TRY_VOID(co_await cursor_->seek_first());
+    }
+  }
+  if (!cursor_->valid()) {
+    phase_ = Phase::done;
+    co_return {};
+  }
+  CO_TRY_VOID(begin_partition(Bytes::copy_of(cursor_->partition())));
+  if (clustered_ && cursor_->row_key().empty()) {
+    CO_TRY(const PartitionStore stored, cursor_->read());
+    static_is_live_ = reader_.read_static(stored, partition_row_);
+    CO_TRY_VOID(co_await cursor_->next());
+  }
+  co_return {};
+}
+
+void StoredRows::leave_partition(std::vector<Row>& rows) {
+  phase_ = Phase::between_partitions;
+  if (found_row_ || !static_is_live_ || !request_.static_without_rows) return;
+  accept(partition_row_, rows);
+}
+
+// ---- Rows ----
+
+bool StoredRows::partition_is_full() const {
+  if (request_.distinct && rows_in_partition_ > 0) return true;
+  return request_.per_partition_limit && rows_in_partition_ >= *request_.per_partition_limit;
+}
+
+bool StoredRows::accept(Row row, std::vector<Row>& rows) {
+  for (const BoundPredicate& filter : request_.where.filters) {
+    if (!filter.matches(*request_.table, row)) return false;
+  }
+  row.number_in_partition = ++rows_in_partition_;
+  rows.push_back(std::move(row));
+  return true;
+}
+
+Result<void> StoredRows::emit(const PartitionStore& stored, const Bytes& clustering,
+                              std::vector<Row>& rows) {
+  Row row = partition_row_;
+  if (!reader_.read_regular(stored, clustering, row)) return {};
+  found_row_ = true;
+  TRY_VOID(reader_.read_clustering(clustering, row));
+  accept(std::move(row), rows);
+  return {};
+}
+
+const model::ClusteringRange& StoredRows::range() const {
+  const auto& ranges = request_.where.rows;
+  return request_.reversed ? ranges[ranges.size() - 1 - range_index_] : ranges[range_index_];
+}
+
+Task<Result<void>> StoredRows::read_points(std::vector<Row>& rows, std::size_t end) {
+  while (rows.size() < end && !should_pause(rows)) {
+    if (range_index_ == request_.where.rows.size() || partition_is_full()) {
+      leave_partition(rows);
+      co_return {};
+    }
+    const Bytes clustering = range().from;
+    ++range_index_;
+    const bool shown_before =
+        after_clustering_ &&
+        (request_.reversed ? clustering >= *after_clustering_ : clustering <= *after_clustering_);
+    if (shown_before) continue;
+    CO_TRY(const storage::RowRead read,
+           co_await coordinator_.read_row(storage_, partition_, clustering, request_.until));
+    CO_TRY_VOID(emit(read.partition, clustering, rows));
+    if (request_.wants_context) context_ = reader_.context_of(read, clustering);
+    CO_TRY_VOID(co_await take_turn());
+  }
+  co_return {};
+}
+
+Task<Result<void>> StoredRows::seek_range() {
+  in_range_ = true;
+  const model::ClusteringRange& rows = range();
+  if (request_.reversed) {
+    std::optional<Bytes> to = rows.to;
+    if (after_clustering_ && (!to || *after_clustering_ < *to)) to = after_clustering_;
+    if (to) co_return co_await cursor_->seek_before(partition_, std::move(*to));
+    co_return co_await cursor_->seek_last();
+  }
+  Bytes from = rows.from;
+  if (after_clustering_ && *after_clustering_ >= from) from = just_behind(*after_clustering_);
+  co_return co_await cursor_->seek(partition_, std::move(from));
+}
+
+bool StoredRows::in_range() const {
+  if (!cursor_->valid()) return false;
+  const base::ByteView key = cursor_->row_key();
+  const model::ClusteringRange& rows = range();
+  return base::compare(key, rows.from) >= 0 && (!rows.to || base::compare(key, *rows.to) < 0);
+}
+
+Task<Result<void>> StoredRows::read_rows(std::vector<Row>& rows, std::size_t end) {
+  while (rows.size() < end && !should_pause(rows)) {
+    if (range_index_ == request_.where.rows.size() || partition_is_full()) {
+      leave_partition(rows);
+      co_return {};
+    }
+    if (!in_range_) CO_TRY_VOID(co_await seek_range());
+    if (!in_range()) {
+      ++range_index_;
+      in_range_ = false;
+      continue;
+    }
+    const Bytes clustering = Bytes::copy_of(cursor_->row_key());
+    CO_TRY(const PartitionStore stored, cursor_->read());
+    CO_TRY_VOID(emit(stored, clustering, rows));
+    if (request_.reversed) {
+      CO_TRY_VOID(co_await cursor_->previous());
+    } else {
+      CO_TRY_VOID(co_await cursor_->next());
+    }
+    CO_TRY_VOID(co_await take_turn());
+  }
+  co_return {};
+}
+
+Task<Result<void>> StoredRows::read_scanned(std::vector<Row>& rows, std::size_t end) {
+  while (rows.size() < end && !should_pause(rows)) {
+    if (!cursor_->valid() || !base::equal(cursor_->partition(), partition_)) {
+      leave_partition(rows);
+      co_return {};
+    }
+    if (partition_is_full()) {
+      CO_TRY_VOID(co_await cursor_->seek(behind(partition_), {}));
+      continue;
+    }
+    const Bytes clustering = Bytes::copy_of(cursor_->row_key());
+    CO_TRY(const PartitionStore stored, cursor_->read());
+    CO_TRY_VOID(emit(stored, clustering, rows));
+    CO_TRY_VOID(co_await cursor_->next());
+    CO_TRY_VOID(co_await take_turn());
+  }
+  co_return {};
+}
+
+}  // namespace helenus::cql
