@@ -30,13 +30,13 @@ struct ClusteringColumn {
   bool descending = false;
 };
 
-// The values of the first `values.size()` columns. Requires: no more values than columns. Errors:
-// invalid_argument when a value does not validate.
+// The values of the first `values.size()` columns; sets and maps in them need not be sorted.
+// Requires: no more values than columns. Errors: invalid_argument when a value does not validate.
 base::Result<base::Bytes> encode_clustering(std::span<const ClusteringColumn> columns,
                                             std::span<const base::ByteView> values);
 
-// The values in a key, at most one per column. Errors: corrupt on bytes that encode_clustering()
-// does not make.
+// The values in a key, at most one per column. Errors: corrupt on bytes that are no values of these
+// columns.
 base::Result<std::vector<base::Bytes>> decode_clustering(std::span<const ClusteringColumn> columns,
                                                          base::ByteView key);
 

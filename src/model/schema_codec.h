@@ -2,7 +2,8 @@
 //
 // One byte of format version, then keyspaces in the order of their names. A user-defined type is
 // written once, where it is declared; columns and other types mention it by name. Equal schemas
-// have equal bytes. The format is append-only: a reader takes every version up to its own.
+// have equal bytes, and no others are read. The format is append-only: a reader takes every version
+// up to its own.
 #pragma once
 
 #include "base/bytes.h"

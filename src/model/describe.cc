@@ -1,0 +1,165 @@
+#include "model/describe.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "model/identifier.h"
+#include "model/number.h"
+
+namespace helenus::model {
+
+namespace {
+
+constexpr std::string_view kIndent = "    ";
+
+std::string qualified(std::string_view keyspace, std::string_view name) {
+  return to_cql_identifier(keyspace) + "." + to_cql_identifier(name);
+}
+
+// Appends `, ` before all but the first.
+template <class Range, class ToText>
+std::string listed(const Range& range, ToText to_text) {
+  std::string text;
+  for (const auto& element : range) {
+    if (!text.empty()) text += ", ";
+    text += to_text(element);
+  }
+  return text;
+}
+
+std::string name_of_column(const Column& column) {
+  return to_cql_identifier(column.name);
+}
+
+std::string primary_key(const Table& table) {
+  std::string key = listed(table.partition_key(), name_of_column);
+  if (table.partition_key().size() > 1) key = "(" + key + ")";
+  if (!table.clustering().empty()) key += ", " + listed(table.clustering(), name_of_column);
+  return "PRIMARY KEY (" + key + ")";
+}
+
+std::string columns_of(const Table& table) {
+  const bool single = table.partition_key().size() == 1 && table.clustering().empty();
+  std::string text;
+  for (std::size_t index = 0; index < table.columns.size(); ++index) {
+    const Column& column = table.columns[index];
+    text += fmt::format("{}{} {}", kIndent, to_cql_identifier(column.name), column.type.to_cql());
+    if (column.kind == ColumnKind::static_column) text += " static";
+    if (single && column.kind == ColumnKind::partition_key) text += " PRIMARY KEY";
+    if (!single || index + 1 < table.columns.size()) text += ",";
+    text += "\n";
+  }
+  if (!single) text += std::string(kIndent) + primary_key(table) + "\n";
+  return text;
+}
+
+std::string extensions_of(const TableOptions& options) {
+  return "{" +
+         listed(options.extensions,
+                [](const auto& entry) {
+                  return to_cql_string(entry.first) + ": 0x" + base::to_hex(entry.second);
+                }) +
+         "}";
+}
+
+using Option = std::pair<std::string_view, std::string>;
+
+std::vector<Option> options_of(const TableOptions& options) {
+  const TableOptions defaults;
+  std::vector<Option> all = {
+      {"additional_write_policy", to_cql_string(options.additional_write_policy)},
+      {"bloom_filter_fp_chance", float_to_text(options.bloom_filter_fp_chance)},
+      {"caching", to_cql_map(options.caching)},
+      {"cdc", options.cdc ? "true" : "false"},
+      {"comment", to_cql_string(options.comment)},
+      {"compaction", to_cql_map(options.compaction)},
+      {"compression", to_cql_map(options.compression)},
+      {"memtable", to_cql_string(options.memtable)},
+      {"crc_check_chance", float_to_text(options.crc_check_chance)},
+      {"default_time_to_live", fmt::format("{}", options.default_time_to_live)},
+      {"extensions", extensions_of(options)},
+      {"gc_grace_seconds", fmt::format("{}", options.gc_grace_seconds)},
+      {"max_index_interval", fmt::format("{}", options.max_index_interval)},
+      {"memtable_flush_period_in_ms", fmt::format("{}", options.memtable_flush_period_in_ms)},
+      {"min_index_interval", fmt::format("{}", options.min_index_interval)},
+      {"read_repair", to_cql_string(options.read_repair)},
+      {"speculative_retry", to_cql_string(options.speculative_retry)},
+  };
+  if (options.causal_writes != defaults.causal_writes) {
+    all.emplace_back("causal_writes", to_cql_string(name_of(options.causal_writes)));
+  }
+  if (options.conflicts != defaults.conflicts) {
+    all.emplace_back("conflicts", to_cql_string(name_of(options.conflicts)));
+  }
+  if (options.delete_memory_seconds != defaults.delete_memory_seconds) {
+    all.emplace_back("delete_memory", fmt::format("{}", options.delete_memory_seconds));
+  }
+  if (options.filter != defaults.filter) all.emplace_back("filter", to_cql_map(options.filter));
+  return all;
+}
+
+std::string name_and_order(const Column& column) {
+  return to_cql_identifier(column.name) + (column.descending ? " DESC" : " ASC");
+}
+
+}  // namespace
+
+std::string to_cql_map(const OptionMap& map) {
+  return "{" +
+         listed(map,
+                [](const auto& entry) {
+                  return to_cql_string(entry.first) + ": " + to_cql_string(entry.second);
+                }) +
+         "}";
+}
+
+std::string describe_keyspace(const Keyspace& keyspace) {
+  constexpr std::string_view kPackage = "org.apache.cassandra.locator.";
+  // The class comes first, and strategies of Cassandra go by their short names.
+  std::string replication;
+  for (const auto& [option, value] : keyspace.replication) {
+    if (option == "class") {
+      std::string_view name = value;
+      if (name.starts_with(kPackage)) name.remove_prefix(kPackage.size());
+      replication = "'class': " + to_cql_string(name) + replication;
+    } else {
+      replication += ", " + to_cql_string(option) + ": " + to_cql_string(value);
+    }
+  }
+  // Two spaces before AND: as Cassandra does.
+  return fmt::format("CREATE KEYSPACE {} WITH replication = {{{}}}  AND durable_writes = {};",
+                     to_cql_identifier(keyspace.name), replication, keyspace.durable_writes);
+}
+
+std::string describe_table(const Table& table) {
+  std::string text = fmt::format("CREATE TABLE {} (\n{}) WITH ",
+                                 qualified(table.keyspace, table.name), columns_of(table));
+  const std::string next = "\n" + std::string(kIndent) + "AND ";
+  if (!table.clustering().empty()) {
+    text += "CLUSTERING ORDER BY (" + listed(table.clustering(), name_and_order) + ")" + next;
+  }
+  bool first = true;
+  for (const auto& [option, value] : options_of(table.options)) {
+    if (!first) text += next;
+    first = false;
+    text += fmt::format("{} = {}", option, value);
+  }
+  return text + ";";
+}
+
+std::string describe_type(const DataType& type) {
+  ASSERT(type.kind() == TypeKind::udt);
+  std::string text = fmt::format("CREATE TYPE {} (\n", qualified(type.keyspace(), type.name()));
+  for (std::size_t index = 0; index < type.parts().size(); ++index) {
+    if (index > 0) text += ",\n";
+    text += fmt::format("{}{} {}", kIndent, to_cql_identifier(type.field_names()[index]),
+                        type.parts()[index].to_cql());
+  }
+  return text + "\n);";
+}
+
+}  // namespace helenus::model

@@ -1,0 +1,116 @@
+#include "model/partition_key.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "base/assert.h"
+#include "base/codec.h"
+
+namespace helenus::model {
+
+using base::Buffer;
+using base::Bytes;
+using base::ByteView;
+using base::Errc;
+using base::Error;
+using base::Result;
+
+namespace {
+
+constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
+
+std::uint64_t ordered(Token token) {
+  return static_cast<std::uint64_t>(token.value()) ^ kSignBit;
+}
+
+Bytes bytes_of(std::uint64_t word) {
+  Buffer out(sizeof word);
+  base::Encoder(out).u64_be(word);
+  return std::move(out).freeze();
+}
+
+}  // namespace
+
+Result<Bytes> make_routing_key(std::span<const ByteView> values) {
+  ASSERT(!values.empty());
+  std::size_t size = 0;
+  for (const ByteView value : values) size += value.size() + (values.size() == 1 ? 0 : 3);
+  if (size > kRoutingKeySizeMax) {
+    return Error(Errc::invalid_argument, "Key length of {} is longer than maximum of {}", size,
+                 kRoutingKeySizeMax);
+  }
+  if (size == 0) return Error(Errc::invalid_argument, "Key may not be empty");
+  if (values.size() == 1) return Bytes::copy_of(values[0]);
+  Buffer out(size);
+  base::Encoder encoder(out);
+  for (const ByteView value : values) {
+    encoder.u16_be(static_cast<std::uint16_t>(value.size()));
+    encoder.raw(value);
+    encoder.u8(0);
+  }
+  return std::move(out).freeze();
+}
+
+Result<std::vector<ByteView>> split_routing_key(std::size_t column_count, ByteView routing_key) {
+  if (column_count == 1) return std::vector{routing_key};
+  base::Decoder in(routing_key);
+  std::vector<ByteView> values;
+  for (std::size_t column = 0; column < column_count && in.ok(); ++column) {
+    const std::size_t size = in.u16_be();
+    values.push_back(in.raw(size));
+    if (in.u8() != 0) in.fail("a column of a routing key that does not end in 0");
+  }
+  TRY_VOID(in.finish());
+  return values;
+}
+
+Bytes make_partition(Token token, ByteView routing_key) {
+  ASSERT(routing_key.size() <= kRoutingKeySizeMax);
+  Buffer out(kPartitionHeadSize + routing_key.size());
+  base::Encoder encoder(out);
+  encoder.u64_be(ordered(token));
+  encoder.u16_be(static_cast<std::uint16_t>(routing_key.size()));
+  encoder.raw(routing_key);
+  return std::move(out).freeze();
+}
+
+Result<RowKeyParts> split_row_key(ByteView row_key) {
+  base::Decoder in(row_key);
+  const Token token(static_cast<std::int64_t>(in.u64_be() ^ kSignBit));
+  const std::size_t size = in.u16_be();
+  const ByteView routing_key = in.raw(size);
+  TRY_VOID(in.status());
+  return RowKeyParts{.token = token,
+                     .routing_key = routing_key,
+                     .partition = row_key.first(in.offset()),
+                     .clustering = row_key.subspan(in.offset())};
+}
+
+Result<Bytes> make_row_key(ByteView partition, ByteView clustering) {
+  const std::size_t size = partition.size() + clustering.size();
+  if (size > kRowKeySizeMax) {
+    return Error(Errc::invalid_argument, "Key length of {} is longer than maximum of {}", size,
+                 kRowKeySizeMax);
+  }
+  Buffer out(size);
+  out.append(partition);
+  out.append(clustering);
+  return std::move(out).freeze();
+}
+
+Bytes first_key_of(Token token) {
+  return bytes_of(ordered(token));
+}
+
+Bytes first_key_after(Token token) {
+  if (token != kTokenMax) return bytes_of(ordered(token) + 1);
+  // The keys of the largest token begin with eight bytes of 0xff, and then a size below 0xffff.
+  static_assert(kRoutingKeySizeMax < std::numeric_limits<std::uint16_t>::max());
+  Buffer out;
+  base::Encoder encoder(out);
+  encoder.u64_be(std::numeric_limits<std::uint64_t>::max());
+  encoder.u16_be(std::numeric_limits<std::uint16_t>::max());
+  return std::move(out).freeze();
+}
+
+}  // namespace helenus::model
