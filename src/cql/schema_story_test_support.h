@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/assert.h"
 #include "base/codec.h"
 #include "cql/parser/parser.h"
 #include "cql/schema_change.h"
@@ -53,7 +54,7 @@ class SchemaStory {
 
   const model::Table& table(std::string_view name) const {
     const model::TablePtr found = schema.find_table("ks", name);
-    if (found == nullptr) throw std::runtime_error("no table " + std::string(name));
+    ASSERT(found != nullptr, "no table {}", name);
     return *found;
   }
 

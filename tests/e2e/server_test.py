@@ -160,8 +160,8 @@ class ServerTest(unittest.TestCase):
     def test_help_and_version_help(self):
         result = run("node", "--help")
         self.assertEqual(result.returncode, 0)
-        for option in ("--config", "--data", "--cql", "--admin", "--cores", "--file-backend", "--log"):
-            self.assertIn(option, result.stdout)
+        for option in "config data cql admin cores file-backend log".split():
+            self.assertIn("--" + option, result.stdout)
         self.assertRegex(run("--version").stdout, r"^helenus \d+\.\d+\.\d+$")
 
 

@@ -1,0 +1,307 @@
+// Stories about the catalog: what it keeps, what it tells, and what crashes leave of it.
+#include "cql/catalog.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cql/catalog_document.h"
+#include "cql/catalog_test_support.h"
+#include "cql/schema_story_test_support.h"
+#include "runtime/event.h"
+#include "runtime/when_all.h"
+
+namespace helenus::cql {
+namespace {
+
+using base::Errc;
+using replication::Coordinator;
+using runtime::Runtime;
+using runtime::Task;
+using runtime::Until;
+using storage::TableId;
+using storage::testing::LogWorld;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::kCreateKeyspace;
+using testing::run_change;
+using ::testing::StartsWith;
+using testing::tell;
+
+const std::string kKeyspace(kCreateKeyspace);
+
+Task<void> make_table_t(Catalog& catalog) {
+  EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
+  EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE t (k int PRIMARY KEY, v text)"), "done");
+}
+
+replication::PartitionWrite some_write(TableId table) {
+  replication::PartitionWrite write;
+  write.table = table;
+  write.partition = base::Bytes::copy_of("12345678k");
+  write.mutation.timestamp = causality::Timestamp{1};
+  write.mutation.cells.push_back({.row = base::Bytes::copy_of("r"),
+                                  .column = causality::ColumnId{1},
+                                  .expires = std::nullopt,
+                                  .value = base::Bytes::copy_of("v")});
+  return write;
+}
+
+TEST(Catalog, BeginsWithTheKeyspacesOfTheSystem) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    const CatalogPtr now = catalog.snapshot();
+    EXPECT_NE(now->schema().find_table("system", "local"), nullptr);
+    EXPECT_TRUE(now->users().keyspaces().empty());
+    EXPECT_EQ(now->storage_of(now->schema().find_table("system", "local")->id), std::nullopt);
+    co_return;
+  });
+}
+
+TEST(Catalog, ASchemaIsThereAfterAStopAndAfterAPowerLoss) {
+  LogWorld world;
+  base::Uuid version;
+  std::optional<TableId> storage;
+  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    co_await make_table_t(catalog);
+    version = catalog.snapshot()->schema_version();
+    storage = catalog.snapshot()->storage_of(catalog.snapshot()->users().find_table("ks", "t")->id);
+    EXPECT_TRUE(storage.has_value());
+  });
+  const auto look = [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    const CatalogPtr now = catalog.snapshot();
+    EXPECT_EQ(now->schema_version(), version);
+    const model::TablePtr table = now->users().find_table("ks", "t");
+    EXPECT_NE(table, nullptr);
+    if (table != nullptr) EXPECT_EQ(now->storage_of(table->id), storage);
+    co_return;
+  };
+  tell(world, look);
+  world.machine().power_loss();
+  tell(world, look);
+}
+
+TEST(Catalog, TellsOfEachChangeOnceItIsInTheSnapshot) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    std::vector<std::string> told;
+    catalog.add_listener([&](const Catalog::Change& change) {
+      told.push_back(change.keyspace + "." + change.name);
+      EXPECT_NE(catalog.snapshot()->users().find_keyspace("ks"), nullptr);
+    });
+    const std::uint64_t before = catalog.snapshot()->number();
+    co_await make_table_t(catalog);
+    EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE IF NOT EXISTS t (k int PRIMARY KEY)"),
+              "nothing");
+    EXPECT_THAT(co_await run_change(catalog, "CREATE TABLE t (k int PRIMARY KEY)"),
+                StartsWith("0x2400"));
+    EXPECT_THAT(told, ElementsAre("ks.", "ks.t"));
+    EXPECT_EQ(catalog.snapshot()->number(), before + 2);
+  });
+}
+
+TEST(Catalog, ASnapshotStaysAsItWas) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    co_await make_table_t(catalog);
+    const CatalogPtr before = catalog.snapshot();
+    EXPECT_EQ(co_await run_change(catalog, "ALTER TABLE t ADD w int"), "done");
+    EXPECT_EQ(before->users().find_table("ks", "t")->find("w"), nullptr);
+    EXPECT_NE(catalog.snapshot()->users().find_table("ks", "t")->find("w"), nullptr);
+    EXPECT_NE(catalog.snapshot()->schema_version(), before->schema_version());
+  });
+}
+
+TEST(Catalog, TruncateGivesATableNewStorageForEver) {
+  LogWorld world;
+  TableId first;
+  TableId second;
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    co_await make_table_t(catalog);
+    const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
+    const base::Uuid version = catalog.snapshot()->schema_version();
+    first = *catalog.snapshot()->storage_of(table);
+    EXPECT_TRUE((co_await coordinator.write(some_write(first), Until::forever())).has_value());
+    EXPECT_TRUE((co_await catalog.truncate(table, Until::forever())).has_value());
+    second = *catalog.snapshot()->storage_of(table);
+    EXPECT_GT(second, first);
+    EXPECT_EQ(catalog.snapshot()->schema_version(), version);
+    const auto late = co_await coordinator.write(some_write(first), Until::forever());
+    EXPECT_TRUE(late.failed_with(Errc::not_found));
+    EXPECT_TRUE((co_await coordinator.write(some_write(second), Until::forever())).has_value());
+  });
+  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
+    EXPECT_EQ(catalog.snapshot()->storage_of(table), second);
+    EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
+    EXPECT_TRUE((co_await catalog.truncate(table, Until::forever()))
+                    .failed_with(protocol::ErrorCode::invalid));
+    EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE t (k int PRIMARY KEY)"), "done");
+    const base::Uuid again = catalog.snapshot()->users().find_table("ks", "t")->id;
+    EXPECT_GT(*catalog.snapshot()->storage_of(again), second);
+  });
+}
+
+TEST(Catalog, ChangesThatMeetGoOneAfterTheOther) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
+    std::vector<Task<std::string>> changes;
+    for (int i = 0; i < 8; ++i) {
+      changes.push_back(run_change(catalog, "CREATE TABLE t (k int PRIMARY KEY)"));
+      changes.push_back(
+          run_change(catalog, "CREATE TABLE t" + std::to_string(i) + " (k int PRIMARY KEY)"));
+    }
+    const auto outcomes = co_await runtime::when_all(std::move(changes));
+    EXPECT_EQ(std::ranges::count(outcomes, "done"), 9);
+    EXPECT_EQ(catalog.snapshot()->users().find_keyspace("ks")->tables.size(), 9U);
+    std::set<TableId> ids;
+    for (const auto& [table, id] : catalog.snapshot()->storage_ids()) ids.insert(id);
+    EXPECT_EQ(ids.size(), 9U);
+  });
+}
+
+TEST(Catalog, AKeyspaceTakesItsTablesWithIt) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    co_await make_table_t(catalog);
+    const TableId id = catalog.snapshot()->storage_ids().begin()->second;
+    EXPECT_EQ(co_await run_change(catalog, "DROP KEYSPACE ks"), "done");
+    EXPECT_TRUE(catalog.snapshot()->storage_ids().empty());
+    const auto late = co_await coordinator.write(some_write(id), Until::forever());
+    EXPECT_TRUE(late.failed_with(Errc::not_found));
+  });
+}
+
+TEST(Catalog, ASchemaThatIsTooLargeIsRefusedAndTheOldOneStays) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    co_await make_table_t(catalog);
+    // More than one record of this log may have.
+    const std::string comment(100'000, 'x');
+    const std::string result =
+        co_await run_change(catalog, "ALTER TABLE t WITH comment = '" + comment + "'");
+    EXPECT_THAT(result, StartsWith("0x"));
+    EXPECT_EQ(catalog.snapshot()->users().find_table("ks", "t")->options.comment, "");
+    EXPECT_EQ(co_await run_change(catalog, "ALTER TABLE t WITH comment = 'short'"), "done");
+  });
+}
+
+// ---- Crashes ----
+
+// What is in the engine is exactly what the catalog says.
+Task<void> expect_agreement(Coordinator& coordinator, Catalog& catalog, std::uint64_t ids_max) {
+  std::set<TableId> used = {Catalog::kStorageTable};
+  for (const auto& [table, id] : catalog.snapshot()->storage_ids()) used.insert(id);
+  for (std::uint64_t id = 1; id <= ids_max; ++id) {
+    const auto made = co_await coordinator.create_table(TableId{id}, {});
+    EXPECT_EQ(made.failed_with(Errc::already_exists), used.contains(TableId{id})) << id;
+  }
+}
+
+// Runs statements on a machine that loses its power after so many events; returns whether they were
+// still under way.
+bool survives(const std::vector<std::string>& statements, std::uint64_t seed,
+              std::uint64_t events) {
+  LogWorld world(seed);
+  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    co_await make_table_t(catalog);
+  });
+  std::vector<base::Uuid> versions;
+  bool done = false;
+  world.start([&](Runtime& runtime) {
+    return testing::live_with_catalog(
+        runtime, [&](Runtime& rt, Coordinator&, Catalog& catalog) -> Task<void> {
+          versions.push_back(catalog.snapshot()->schema_version());
+          for (const std::string& statement : statements) {
+            EXPECT_EQ(co_await run_change(catalog, statement), "done");
+            versions.push_back(catalog.snapshot()->schema_version());
+          }
+          done = true;
+          runtime::Event never(rt);
+          EXPECT_TRUE((co_await never.wait(Until::forever())).has_value());
+        });
+  });
+  std::uint64_t left = events;
+  while (left > 0 && !done) left -= versions.empty() ? 0 : 1, world.world().step();
+  world.machine().power_loss();
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    const base::Uuid now = catalog.snapshot()->schema_version();
+    // What was told is kept; the one under way may have been done or not.
+    if (done) EXPECT_EQ(now, versions.back());
+    if (versions.size() > 1) EXPECT_NE(now, versions.front());
+    co_await expect_agreement(coordinator, catalog, 12);
+  });
+  return !done;
+}
+
+TEST(CatalogCrash, WhateverACrashLeavesIsFinishedAtStart) {
+  const std::vector<std::string> statements = {"CREATE TABLE u (k int PRIMARY KEY)",
+                                               "DROP TABLE t"};
+  for (std::uint64_t events = 1; survives(statements, events, events); events += 3) {
+    if (::testing::Test::HasFailure()) FAIL() << "after " << events << " events";
+  }
+}
+
+// ---- The document ----
+
+CatalogDocument some_document() {
+  testing::SchemaStory story;
+  story.prepare({kCreateKeyspace, "CREATE TYPE u (a int)",
+                 "CREATE TABLE t (k int PRIMARY KEY, v frozen<u>)"});
+  CatalogDocument document;
+  document.users = story.schema;
+  document.storage = {{story.table("t").id, TableId{5}}};
+  document.doomed = {TableId{3}, TableId{9}};
+  document.next_storage_id = 10;
+  return document;
+}
+
+TEST(CatalogDocument, ComesBackFromItsBytes) {
+  for (const CatalogDocument& document : {CatalogDocument(), some_document()}) {
+    const auto decoded = decode_catalog_document(encode(document));
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+    EXPECT_EQ(*decoded, document);
+  }
+}
+
+TEST(CatalogDocument, DamageIsSeen) {
+  const base::Bytes whole = encode(some_document());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(decode_catalog_document(whole.view().first(size)).has_value()) << size;
+  }
+  for (std::size_t bit = 8; bit < 8 * whole.size(); ++bit) {
+    std::string flipped(whole.text());
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_TRUE(decode_catalog_document(base::as_bytes(flipped)).failed_with(Errc::corrupt)) << bit;
+  }
+  std::string newer(whole.text());
+  newer[0] = 2;
+  EXPECT_TRUE(decode_catalog_document(base::as_bytes(newer)).failed_with(Errc::unsupported));
+}
+
+TEST(CatalogDocument, IdsThatDoNotAddUpAreCorrupt) {
+  const auto fails = [](const CatalogDocument& document, std::string_view words) {
+    const auto decoded = decode_catalog_document(encode(document));
+    EXPECT_TRUE(decoded.failed_with(Errc::corrupt));
+    if (!decoded) EXPECT_THAT(decoded.error().to_string(), HasSubstr(std::string(words)));
+  };
+  CatalogDocument twice = some_document();
+  twice.doomed.insert(TableId{5});
+  fails(twice, "given twice");
+  CatalogDocument next = some_document();
+  next.next_storage_id = 9;
+  fails(next, "not below the next one");
+  CatalogDocument nowhere = some_document();
+  nowhere.storage.clear();
+  fails(nowhere, "is nowhere");
+  CatalogDocument extra = some_document();
+  extra.storage.emplace(base::Uuid(), TableId{7});
+  fails(extra, "2 storage ids for 1 tables");
+}
+
+}  // namespace
+}  // namespace helenus::cql

@@ -1,0 +1,241 @@
+// Stories about the tables of the system, as drivers read them.
+#include "cql/system_tables.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cql/catalog_test_support.h"
+#include "cql/schema_story_test_support.h"
+#include "model/partition_key.h"
+
+namespace helenus::cql {
+namespace {
+
+using replication::Coordinator;
+using runtime::Runtime;
+using runtime::Task;
+using storage::testing::LogWorld;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using testing::run_change;
+using ::testing::SizeIs;
+using testing::tell;
+
+// A row as texts by column; nulls are left out.
+using Shown = std::map<std::string, std::string>;
+
+std::vector<Shown> rows_of(const VirtualTables& tables, const model::Schema& schema,
+                           std::string_view keyspace, std::string_view name) {
+  const model::TablePtr definition = schema.find_table(keyspace, name);
+  EXPECT_NE(definition, nullptr) << keyspace << "." << name;
+  if (definition == nullptr) return {};
+  const VirtualTable* table = tables.find(definition->id);
+  EXPECT_NE(table, nullptr) << keyspace << "." << name;
+  if (table == nullptr) return {};
+  std::vector<Shown> shown;
+  for (const VirtualRow& row : table->rows()) {
+    Shown& texts = shown.emplace_back();
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      const model::Column& column = definition->columns[i];
+      if (!row.values[i]) continue;
+      EXPECT_TRUE(model::validate(column.type, *row.values[i]).has_value())
+          << keyspace << "." << name << "." << column.name;
+      texts[column.name] = model::to_text(column.type, *row.values[i]);
+    }
+  }
+  return shown;
+}
+
+NodeFacts facts() {
+  return {.host_id = *base::Uuid::parse("f81d4fae-7dec-41d0-a765-00a0c91e6bf6"),
+          .cluster_name = "Test",
+          .data_center = "dc1",
+          .rack = "r1",
+          .cql_address = runtime::Address::v4({127, 0, 0, 1}, 9042),
+          .generation = 7};
+}
+
+SystemSources sources() {
+  return {
+      .clients =
+          [] {
+            return std::vector<ClientRow>{{.address = runtime::Address::v4({10, 0, 0, 1}, 4711),
+                                           .connected_at = runtime::WallTime(),
+                                           .driver_name = "a driver",
+                                           .driver_version = "",
+                                           .keyspace = "",
+                                           .request_count = 3}};
+          },
+      .settings = [] { return std::vector<SettingRow>{{.name = "rack", .value = "r1"}}; },
+      .metrics =
+          [] {
+            return std::vector<MetricRow>{{.name = "a", .labels = "", .value = 1},
+                                          {.name = "a", .labels = "x=\"1\"", .value = 2.5}};
+          },
+  };
+}
+
+using Story = std::function<Task<void>(Catalog&, const VirtualTables&)>;
+
+void tell_tables(const Story& story) {
+  LogWorld world;
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    const VirtualTables tables = make_system_tables(catalog, coordinator, facts(), sources());
+    co_await story(catalog, tables);
+  });
+}
+
+TEST(SystemTables, EveryTableOfTheSystemHasRowsToGive) {
+  tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
+    const model::Schema& schema = catalog.snapshot()->schema();
+    for (const auto& [name, keyspace] : schema.keyspaces()) {
+      for (const auto& [table, definition] : keyspace->tables) {
+        rows_of(tables, schema, name, table);
+      }
+    }
+    co_return;
+  });
+}
+
+TEST(SystemTables, LocalTellsWhoTheNodeIs) {
+  tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
+    const auto rows = rows_of(tables, catalog.snapshot()->schema(), "system", "local");
+    EXPECT_THAT(rows, SizeIs(1));
+    const Shown& local = rows.front();
+    EXPECT_EQ(local.at("key"), "'local'");
+    EXPECT_EQ(local.at("release_version"), "'4.1.7'");
+    EXPECT_EQ(local.at("cql_version"), "'3.4.6'");
+    EXPECT_EQ(local.at("partitioner"), "'org.apache.cassandra.dht.Murmur3Partitioner'");
+    EXPECT_EQ(local.at("host_id"), "f81d4fae-7dec-41d0-a765-00a0c91e6bf6");
+    EXPECT_EQ(local.at("data_center"), "'dc1'");
+    EXPECT_EQ(local.at("rpc_address"), "'127.0.0.1'");
+    EXPECT_EQ(local.at("rpc_port"), "9042");
+    EXPECT_EQ(local.at("schema_version"), catalog.snapshot()->schema_version().to_string());
+    EXPECT_EQ(local.at("tokens"),
+              "{'-1', '-4611686018427387905', '4611686018427387903', '9223372036854775807'}");
+    EXPECT_THAT(rows_of(tables, catalog.snapshot()->schema(), "system", "peers"), IsEmpty());
+    EXPECT_THAT(rows_of(tables, catalog.snapshot()->schema(), "system", "peers_v2"), IsEmpty());
+    co_return;
+  });
+}
+
+Shown row_with(const std::vector<Shown>& rows, const Shown& wanted) {
+  for (const Shown& row : rows) {
+    bool all = true;
+    for (const auto& [name, value] : wanted) {
+      const auto found = row.find(name);
+      all = all && found != row.end() && found->second == value;
+    }
+    if (all) return row;
+  }
+  ADD_FAILURE() << "no such row";
+  return {};
+}
+
+TEST(SystemTables, TheSchemaDescribesItselfAndFollowsChanges) {
+  tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
+    EXPECT_EQ(co_await run_change(catalog, std::string(testing::kCreateKeyspace)), "done");
+    EXPECT_EQ(co_await run_change(catalog, "CREATE TYPE u (a int, b frozen<list<text>>)"), "done");
+    EXPECT_EQ(
+        co_await run_change(catalog,
+                            "CREATE TABLE \"T\" (k int, c timeuuid, s text static, v "
+                            "frozen<u>, old int, PRIMARY KEY (k, c)) WITH CLUSTERING ORDER BY (c "
+                            "DESC) AND comment = 'hello' AND conflicts = 'siblings'"),
+        "done");
+    EXPECT_EQ(co_await run_change(catalog, "ALTER TABLE \"T\" DROP old"), "done");
+    EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE n (k int PRIMARY KEY, n counter)"),
+              "done");
+    const model::Schema& schema = catalog.snapshot()->schema();
+    const Shown keyspace = row_with(rows_of(tables, schema, "system_schema", "keyspaces"),
+                                    {{"keyspace_name", "'ks'"}});
+    EXPECT_EQ(keyspace.at("replication"),
+              "{'class': 'org.apache.cassandra.locator.SimpleStrategy', 'replication_factor': "
+              "'1'}");
+    const auto told = rows_of(tables, schema, "system_schema", "tables");
+    const Shown table = row_with(told, {{"keyspace_name", "'ks'"}, {"table_name", "'T'"}});
+    EXPECT_EQ(table.at("flags"), "{'compound'}");
+    EXPECT_EQ(table.at("comment"), "'hello'");
+    EXPECT_EQ(table.at("extensions"), "{'helenus.conflicts': 0x7369626c696e6773}");
+    EXPECT_EQ(row_with(told, {{"table_name", "'n'"}}).at("flags"), "{'compound', 'counter'}");
+
+    const auto columns = rows_of(tables, schema, "system_schema", "columns");
+    const Shown clustering = row_with(columns, {{"table_name", "'T'"}, {"column_name", "'c'"}});
+    EXPECT_EQ(clustering.at("clustering_order"), "'desc'");
+    EXPECT_EQ(clustering.at("kind"), "'clustering'");
+    EXPECT_EQ(clustering.at("position"), "0");
+    EXPECT_EQ(clustering.at("column_name_bytes"), "0x63");
+    const Shown value = row_with(columns, {{"table_name", "'T'"}, {"column_name", "'v'"}});
+    EXPECT_EQ(value.at("type"), "'frozen<u>'");
+    EXPECT_EQ(value.at("position"), "-1");
+    EXPECT_EQ(value.at("clustering_order"), "'none'");
+    const Shown dropped = row_with(rows_of(tables, schema, "system_schema", "dropped_columns"),
+                                   {{"column_name", "'old'"}});
+    EXPECT_EQ(dropped.at("type"), "'int'");
+    const Shown type =
+        row_with(rows_of(tables, schema, "system_schema", "types"), {{"type_name", "'u'"}});
+    EXPECT_EQ(type.at("field_names"), "['a', 'b']");
+    EXPECT_EQ(type.at("field_types"), "['int', 'frozen<list<text>>']");
+  });
+}
+
+TEST(SystemTables, RealAndVirtualKeyspacesAreToldApart) {
+  tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
+    const model::Schema& schema = catalog.snapshot()->schema();
+    std::set<std::string> real;
+    for (const Shown& row : rows_of(tables, schema, "system_schema", "tables")) {
+      real.insert(row.at("keyspace_name"));
+    }
+    EXPECT_THAT(real, ElementsAre("'system'", "'system_schema'"));
+    std::set<std::string> virtual_ones;
+    for (const Shown& row : rows_of(tables, schema, "system_virtual_schema", "columns")) {
+      virtual_ones.insert(row.at("keyspace_name"));
+    }
+    EXPECT_THAT(virtual_ones, ElementsAre("'helenus'", "'system_virtual_schema'"));
+    EXPECT_THAT(rows_of(tables, schema, "system_virtual_schema", "keyspaces"), SizeIs(2));
+    co_return;
+  });
+}
+
+TEST(SystemTables, OursTellHowTheNodeFares) {
+  tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
+    const model::Schema& schema = catalog.snapshot()->schema();
+    const auto tablets = rows_of(tables, schema, "helenus", "tablets");
+    EXPECT_THAT(tablets, SizeIs(4));
+    EXPECT_EQ(row_with(tablets, {{"tablet_id", "0"}}).at("first_token"), "-9223372036854775808");
+    EXPECT_EQ(row_with(tablets, {{"tablet_id", "3"}}).at("last_token"), "9223372036854775807");
+    const auto clients = rows_of(tables, schema, "helenus", "clients");
+    EXPECT_THAT(clients, SizeIs(1));
+    EXPECT_EQ(clients.front().at("address"), "'10.0.0.1'");
+    EXPECT_THAT(clients.front(), Contains(Key("driver_name")));
+    EXPECT_THAT(clients.front(), Not(Contains(Key("driver_version"))));
+    EXPECT_EQ(rows_of(tables, schema, "helenus", "settings").front().at("value"), "'r1'");
+    EXPECT_THAT(rows_of(tables, schema, "helenus", "metrics"), SizeIs(2));
+    co_return;
+  });
+}
+
+TEST(VirtualTable, RowsAreInTheOrderOfTheirKeys) {
+  tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
+    const model::Schema& schema = catalog.snapshot()->schema();
+    const VirtualTable* table = tables.find(schema.find_table("system_schema", "columns")->id);
+    const auto rows = table->rows();
+    for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
+      EXPECT_LT(std::tie(rows[i].partition, rows[i].clustering),
+                std::tie(rows[i + 1].partition, rows[i + 1].clustering));
+    }
+    const auto key = model::make_row_key(rows.front().partition, rows.front().clustering);
+    EXPECT_TRUE(key.has_value() && model::split_row_key(*key).has_value());
+    EXPECT_EQ(tables.find(base::Uuid()), nullptr);
+    co_return;
+  });
+}
+
+}  // namespace
+}  // namespace helenus::cql
