@@ -239,9 +239,12 @@ FrameReader::Step FrameReader::refuse(FrameRefusal refusal) {
 }
 
 void FrameReader::skip_body() {
-  ASSERT(phase_ == Phase::announced);
+  ASSERT(in_body());
   phase_ = Phase::skipping;
-  skip_left_ = header_.body_size;
+  skip_left_ = header_.body_size - body_filled_;
+  in_place_ = false;
+  body_filled_ = 0;
+  body_ = base::Buffer();
 }
 
 void FrameReader::begin_body() {
@@ -302,7 +305,7 @@ base::Result<Bytes> plain_body(const Frame& frame, Compression negotiated, std::
     return Error(Errc::corrupt, "a compressed body ends inside its plain size");
   }
   const ByteView block = frame.body.view().subspan(kPlainSizeSize);
-  const std::size_t size = base::load_be<std::uint32_t>(frame.body.data());
+  const std::size_t size = plain_size(frame);
   if (size > size_max) {
     return Error(Errc::invalid_argument, "a body of {} bytes is compressed; {} are allowed", size,
                  size_max);
@@ -320,6 +323,11 @@ base::Result<Bytes> plain_body(const Frame& frame, Compression negotiated, std::
     return Error(Errc::corrupt, "a compressed body is malformed");
   }
   return std::move(plain).freeze();
+}
+
+std::size_t plain_size(const Frame& frame) {
+  const bool sized = frame.header.has(kFlagCompressed) && frame.body.size() >= kPlainSizeSize;
+  return sized ? base::load_be<std::uint32_t>(frame.body.data()) : frame.body.size();
 }
 
 bool compress_body(ByteView plain, base::Buffer& out) {

@@ -103,8 +103,8 @@ std::string unsupported_version_message(std::uint8_t version);
 //   }
 //
 // A frame gives two steps: its FrameHeader as soon as that is there, so that limits can be asked
-// before the body takes memory, and the Frame when it is complete. Between the two `skip_body()`
-// drops the body instead, as it comes, without keeping it.
+// before the body takes memory, and the Frame when it is complete. Between the two, at any time,
+// `skip_body()` drops what has come of the body and what is still to come.
 //
 // Memory: an input buffer of kInputSizeMin to kInputSizeMax, by how much comes at once. A body that
 // fits it is copied out into a block of its own size, so that what a request keeps alive is what it
@@ -136,8 +136,10 @@ class FrameReader {
   // (fatal), a body above body_size_max, an unknown opcode, an opcode or version of the other
   // direction. After a fatal refusal everything is dropped and only NeedBytes comes.
   Step next();
-  // Requires: the last step was a FrameHeader.
+  // Requires: a frame was announced by its FrameHeader and is not complete.
   void skip_body();
+  // Whether a frame was announced and is neither complete nor skipped.
+  bool in_body() const { return phase_ == Phase::announced || phase_ == Phase::body; }
 
   // Bytes held that belong to no complete frame yet.
   std::size_t size_held() const { return (end_ - begin_) + body_filled_; }
@@ -197,6 +199,8 @@ inline constexpr std::size_t kCompressSizeMin = 512;
 // block of that size can hold.
 base::Result<base::Bytes> plain_body(const Frame& frame, Compression negotiated,
                                      std::size_t size_max);
+// How large the plain body says it is; of a frame that is not compressed, how large it is.
+std::size_t plain_size(const Frame& frame);
 // Appends the body compressed, if that makes it smaller, and says whether it did.
 bool compress_body(base::ByteView plain, base::Buffer& out);
 // Compresses the last frame of `frames`, which begins at `frame_at`, if it is large enough and gets

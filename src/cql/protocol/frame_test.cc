@@ -102,6 +102,20 @@ TEST(FrameReader, SkipsABodyWhenTold) {
   EXPECT_EQ(std::get<Frame>(steps[0]).header.stream, 6);
 }
 
+TEST(FrameReader, SkipsTheRestOfABodyThatHasBegun) {
+  for (const std::size_t body_size : {100UL, 5000UL, 100'000UL}) {
+    const Bytes whole = frame_of(1, Opcode::query, std::string(body_size, 'x'));
+    FrameReader reader(Direction::request);
+    EXPECT_TRUE(steps_of(reader, whole.slice(0, body_size / 2), 1000).empty());
+    EXPECT_TRUE(reader.in_body());
+    reader.skip_body();
+    EXPECT_FALSE(reader.in_body());
+    EXPECT_TRUE(steps_of(reader, whole.slice(body_size / 2), 1000).empty());
+    EXPECT_TRUE(reader.at_boundary());
+    EXPECT_EQ(steps_of(reader, frame_of(2, Opcode::options, ""), 1000).size(), 1U);
+  }
+}
+
 TEST(FrameReader, RefusesALargeBodyOnItsStreamAndGoesOn) {
   base::Buffer sent;
   append_frame(sent, 9, Opcode::query, std::string(1001, 'x'));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/utf8.h"
+
 namespace helenus::cql::protocol {
 
 using base::ByteView;
@@ -33,29 +35,9 @@ void put_int_size(Encoder& out, std::size_t size) {
 }
 
 std::string_view text_of(Decoder& in, ByteView bytes) {
-  if (is_utf8(bytes)) return base::as_text(bytes);
+  if (model::is_utf8(bytes)) return base::as_text(bytes);
   in.fail("a string is not UTF-8");
   return {};
-}
-
-// How many bytes the character at the front takes; 0 if it is malformed. RFC 3629, table 3-7 of
-// the Unicode standard.
-std::size_t character_size(ByteView bytes) {
-  const auto at = [&](std::size_t index) { return std::to_integer<unsigned>(bytes[index]); };
-  const auto continues = [&](std::size_t index) { return (at(index) & 0xc0) == 0x80; };
-  const unsigned first = at(0);
-  if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  const std::size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (bytes.size() < size) return 0;
-  for (std::size_t index = 1; index < size; ++index) {
-    if (!continues(index)) return 0;
-  }
-  const unsigned second = at(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool surrogate = first == 0xed && second > 0x9f;
-  const bool beyond = first == 0xf4 && second > 0x8f;
-  return overlong || surrogate || beyond ? 0 : size;
 }
 
 }  // namespace
@@ -84,22 +66,6 @@ bool is_error_code(std::int32_t code) {
       return true;
   }
   return false;
-}
-
-bool is_utf8(ByteView bytes) {
-  constexpr std::uint64_t kHighBits = 0x8080808080808080;
-  while (!bytes.empty()) {
-    // Texts are mostly ASCII: eight characters at a time.
-    while (bytes.size() >= sizeof(std::uint64_t) &&
-           (base::load_le<std::uint64_t>(bytes.data()) & kHighBits) == 0) {
-      bytes = bytes.subspan(sizeof(std::uint64_t));
-    }
-    if (bytes.empty()) break;
-    const std::size_t size = character_size(bytes);
-    if (size == 0) return false;
-    bytes = bytes.subspan(size);
-  }
-  return true;
 }
 
 std::string_view cut_utf8(std::string_view text, std::size_t size_max) {

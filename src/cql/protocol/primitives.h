@@ -95,8 +95,6 @@ struct PayloadEntry {
   }
 };
 
-// Whether the bytes are well-formed UTF-8 (no overlong forms, no surrogates).
-bool is_utf8(base::ByteView bytes);
 // The longest beginning of at most `size_max` bytes that ends between two characters.
 std::string_view cut_utf8(std::string_view text, std::size_t size_max);
 

@@ -105,7 +105,7 @@ TEST(Request, ForgivesBytesBehindTheMessage) {
 TEST(QueryRequest, HasTheLayoutOfTheProtocol) {
   const auto request = with(QueryRequest{.text = "S", .parameters = all_parameters()});
   EXPECT_EQ(frame_bytes(request),
-            from_hex("04 00 0003 07 00000038"
+            from_hex("04 00 0003 07 0000002e"
                      "00000001 53"                         // the text
                      "0004 3f"                             // QUORUM, flags
                      "0003 00000001 76 ffffffff fffffffe"  // values
@@ -125,7 +125,7 @@ TEST(BatchRequest, HasTheLayoutOfTheProtocol) {
                            .consistency = Consistency::one,
                            .serial_consistency = std::nullopt,
                            .default_timestamp_us = 2};
-  EXPECT_EQ(frame_bytes(with(batch)), from_hex("04 00 0003 0d 00000024"
+  EXPECT_EQ(frame_bytes(with(batch)), from_hex("04 00 0003 0d 00000022"
                                                "02 0002"
                                                "00 00000001 55 0000"
                                                "01 0002 6964 0001 00000001 76"

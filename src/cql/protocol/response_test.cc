@@ -157,7 +157,7 @@ TEST(Response, PutsTraceWarningsAndPayloadInFront) {
   response.prefix.tracing = *base::Uuid::parse("00010203-0405-0607-0809-0a0b0c0d0e0f");
   response.prefix.warnings = {"w"};
   response.prefix.payload = {{.key = "p", .value = Bytes::copy_of("v")}};
-  EXPECT_EQ(frame_bytes(response), from_hex("84 0e 0003 08 00000027"
+  EXPECT_EQ(frame_bytes(response), from_hex("84 0e 0003 08 00000026"
                                             "000102030405060708090a0b0c0d0e0f"
                                             "0001 0001 77"
                                             "0001 0001 70 00000001 76"

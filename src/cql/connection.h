@@ -1,0 +1,163 @@
+// Connection: one client of the CQL protocol, between a Stream and a RequestHandler.
+//
+//                     ┌─ STARTUP, OPTIONS, REGISTER, malformed: answered here ─┐
+//   read ▶ FrameReader┤                                                        ├▶ Outgoing ▶ write
+//                     └─ QUERY, PREPARE, EXECUTE, BATCH ▶ handler (many) ──────┘
+//
+// Requests run side by side; their answers are written in the order they complete, all that are
+// there in one write. What a client can make us hold is bounded:
+//
+//   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
+//   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
+//   answers not taken for write_timeout, a frame not finished for frame_timeout,
+//   no STARTUP for startup_timeout                                       we close
+//   a large answer, or an event, with outgoing_bytes_max waiting         OVERLOADED; we close
+//
+// A connection that is idle costs its input buffer of 4 KiB. One that breaks stops its requests and
+// goes when they have ended.
+//
+// Core affinity: that of the stream.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "cql/byte_budget.h"
+#include "cql/outgoing.h"
+#include "cql/protocol/frame.h"
+#include "cql/protocol/request.h"
+#include "cql/protocol/response.h"
+#include "cql/request_handler.h"
+#include "cql/server_statistics.h"
+#include "runtime/stop_token.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+#include "runtime/transport.h"
+#include "runtime/wait_queue.h"
+
+namespace helenus::cql {
+
+struct ConnectionLimits {
+  std::size_t body_size_max = protocol::kBodySizeMaxDefault;
+  std::size_t requests_max = 1024;
+  // A single request may exceed it.
+  std::size_t request_bytes_max = std::size_t{32} << 20;
+  // Beyond the first we stop reading; beyond the second large answers become errors.
+  std::size_t outgoing_bytes_high = std::size_t{1} << 20;
+  std::size_t outgoing_bytes_max = std::size_t{64} << 20;
+  runtime::Duration startup_timeout = std::chrono::seconds(60);
+  runtime::Duration frame_timeout = std::chrono::seconds(60);
+  // For each kWriteSizeMax bytes.
+  runtime::Duration write_timeout = std::chrono::seconds(30);
+  // How long requests may go on when the client has ended its half of the stream.
+  runtime::Duration half_closed_timeout = std::chrono::seconds(10);
+  // How long, and for how many bytes, a connection that we end is read on, so that the client gets
+  // to read its last answers.
+  runtime::Duration linger_timeout = std::chrono::seconds(5);
+  std::size_t linger_size_max = std::size_t{1} << 20;
+};
+
+// What the connections of one core share. It outlives them.
+struct ConnectionContext {
+  runtime::Runtime& runtime;
+  RequestHandler& handler;
+  ByteBudget& request_bytes;
+  ServerStatistics& statistics;
+  const protocol::Response& supported;  // the answer to OPTIONS
+  const ConnectionLimits& limits;
+};
+
+class Connection {
+ public:
+  static constexpr std::size_t kWriteSizeMax = std::size_t{1} << 20;
+  // What a request takes besides its body, for the budget.
+  static constexpr std::size_t kRequestOverhead = 512;
+  // Answers up to this size are sent whatever waits: they are what writes are answered with, and
+  // an error in their place would be a lie.
+  static constexpr std::size_t kSmallAnswerSize = std::size_t{16} << 10;
+
+  enum class Admission : std::uint8_t {
+    served,
+    refused,  // too many connections: its first request is answered OVERLOADED, and that is all
+  };
+
+  Connection(const ConnectionContext& context, std::unique_ptr<runtime::Stream> stream,
+             std::uint64_t id, Admission admission);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Serves the client until it leaves, breaks, or is told to go. When it returns no request is
+  // under way, and the stream is closed. Once.
+  runtime::Task<void> run();
+
+  // An orderly end: no further request is read, those under way are answered, then it closes.
+  void drain() { draining_.request_stop(); }
+  // The end now: requests are stopped, answers not written are dropped.
+  void abort() { break_off(); }
+
+  // Sends an encoded event if the client subscribed to its kind. A client that has not taken what
+  // was sent before loses its connection rather than the event: it will ask anew when it returns.
+  void send_event(protocol::EventKind kind, const base::Bytes& frame);
+
+  const Session& session() const { return session_; }
+  std::uint64_t requests_served() const { return requests_served_; }
+  std::size_t requests_under_way() const { return requests_under_way_; }
+  std::size_t bytes_outgoing() const { return outgoing_.size() + bytes_in_write_; }
+
+ private:
+  enum class Phase : std::uint8_t { fresh, ready };
+
+  // Why taking frames pauses.
+  enum class Pause : std::uint8_t { needs_bytes, needs_capacity, ends };
+
+  runtime::Task<void> read_requests();
+  runtime::Task<void> serve(protocol::Request request, ByteBudget::Charge charge);
+  runtime::Task<void> write_answers();
+  runtime::Task<void> linger();
+
+  Pause take_frames();
+  bool has_capacity() const;
+  void wake_reader();
+  runtime::MonotonicTime read_deadline() const;
+  void on_frame(const protocol::Frame& frame);
+  void on_request(protocol::Request request, ByteBudget::Charge charge);
+  void refuse(std::int16_t stream, protocol::ErrorCode code, std::string message);
+  void refuse_overloaded(std::int16_t stream);
+  protocol::Response start_up(const protocol::StartupRequest& request);
+  protocol::Response register_for(const protocol::RegisterRequest& request);
+  // What is wrong with a request of that kind at this time; nothing, usually.
+  std::optional<std::string> out_of_turn(protocol::Opcode opcode) const;
+  void answer(std::int16_t stream, protocol::Response response);
+  void break_off();
+
+  const ConnectionContext context_;
+  const ConnectionLimits& limits_;
+  const std::unique_ptr<runtime::Stream> stream_;
+  const Admission admission_;
+  Session session_;
+  Phase phase_ = Phase::fresh;
+  bool broken_ = false;
+  bool no_more_answers_ = false;
+  std::uint64_t requests_served_ = 0;
+  std::size_t requests_under_way_ = 0;
+  std::size_t request_bytes_ = 0;
+  std::size_t bytes_in_write_ = 0;
+  const runtime::MonotonicTime began_at_;
+  runtime::MonotonicTime progress_at_;  // when bytes came last
+  protocol::FrameReader reader_;
+  std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
+  ByteBudget::Charge partial_;        // for the frame that is coming in
+  Outgoing outgoing_;
+  runtime::StopSource draining_;  // reading ends
+  runtime::StopSource aborting_;  // requests and writing end
+  runtime::WaitQueue capacity_;   // the reader waits here
+  runtime::WaitQueue work_;       // the writer waits here
+  runtime::TaskGroup requests_;
+  runtime::TaskGroup writer_;
+};
+
+}  // namespace helenus::cql
