@@ -333,7 +333,7 @@ struct Operand {
 enum class RelationKind : std::uint8_t {
   column,        // a = 1, a IN (1, 2), a CONTAINS KEY 1, a LIKE 'x', a IS NOT NULL
   element,       // a[1] = 2; comparisons only
-  columns,       // (a, b) > (1, 2), (a, b) IN ((1, 2), ?); `columns` may also hold just one
+  columns,       // (a, b) > (1, 2), (a, b) IN ((1, 2)); `columns` may also hold just one
   token,         // token(a, b) > token(1, 2); comparisons only
   custom_index,  // expr(index, term): `columns` holds the name of the index, `comparison` is equal
 };

@@ -9,9 +9,10 @@
 
 namespace helenus::cql::parser {
 
-// For every statement that the parser gives, parse(to_text(s)) == s. Without a semicolon. A tree
-// that breaks the rules of its comments (an empty tuple, a user type literal among selectors) may
-// print as something else or as no CQL at all. Passwords are printed.
+// For every statement that the parser gives, parse(to_text(s)) == s, unless the text is longer
+// than a statement may be. There is no semicolon at its end. A tree that breaks the rules of its
+// comments (an empty tuple, a user type literal among selectors) may print as something else or as
+// no CQL at all. Passwords are printed.
 std::string to_text(const Statement& statement);
 
 // Markers print as `?` or `:name`, from the names in `markers` of the statement.
