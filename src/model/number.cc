@@ -279,9 +279,8 @@ DecimalValue read_decimal(ByteView decimal) {
 std::optional<Bytes> make_decimal(const DecimalValue& value) {
   if (value.digits.empty()) return to_decimal(false, "0", 0);
   if (!all_digits(value.digits)) return std::nullopt;
-  const auto size = static_cast<std::int64_t>(value.digits.size());
-  std::int64_t scale = 0;
-  if (__builtin_sub_overflow(size, value.exponent, &scale)) return std::nullopt;
+  if (value.exponent < kExponentMin || value.exponent > kExponentMax) return std::nullopt;
+  const std::int64_t scale = static_cast<std::int64_t>(value.digits.size()) - value.exponent;
   if (scale < 0 && value.exponent <= static_cast<std::int64_t>(kDigitsMax)) {
     const std::string digits = value.digits + std::string(static_cast<std::size_t>(-scale), '0');
     if (auto whole = to_decimal(value.negative, digits, 0)) return whole;

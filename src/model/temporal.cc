@@ -462,7 +462,8 @@ Result<Duration> parse_duration(std::string_view text) {
 
 std::string timestamp_to_text(std::int64_t milliseconds) {
   const std::int64_t days = floor_divide(milliseconds, kMillisecondsPerDay);
-  const std::int64_t rest = milliseconds - days * kMillisecondsPerDay;
+  const std::int64_t remainder = milliseconds % kMillisecondsPerDay;
+  const std::int64_t rest = remainder < 0 ? remainder + kMillisecondsPerDay : remainder;
   const CivilDate date = civil_from_days(days);
   if (date.year < 0) return fmt::format("{}", milliseconds);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", date.year, date.month, date.day,

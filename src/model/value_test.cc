@@ -324,10 +324,11 @@ TEST(Composed, SplitsGiveBackWhatWasComposed) {
   ASSERT_EQ(split->size(), 3U);
   EXPECT_EQ(base::as_text((*split)[2]), "bc");
   const std::vector<OptionalBytes> tuple = {std::nullopt, text_value("x")};
-  EXPECT_EQ(hex(compose_tuple(tuple)),
+  const Bytes composed = compose_tuple(tuple);
+  EXPECT_EQ(hex(composed),
             "ffffffff"
             "0000000178");
-  const auto parts = split_tuple(3, compose_tuple(tuple));
+  const auto parts = split_tuple(3, composed);
   ASSERT_EQ(parts->size(), 3U);
   EXPECT_FALSE((*parts)[0]);
   EXPECT_EQ(base::as_text(*(*parts)[1]), "x");
