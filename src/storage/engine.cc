@@ -24,6 +24,7 @@ Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
       compaction_rate_(runtime, options_.compaction_bytes_per_second, stop_.token()),
       flush_work_(runtime),
       compaction_work_(runtime),
+      mutation_work_(runtime),
       room_changed_(runtime),
       files_changed_(runtime),
       gate_(runtime),
@@ -95,11 +96,16 @@ Task<Result<void>> Engine::drop_table(TableId table) {
     for (const FrozenMemtable& frozen : store->frozen()) memtable_bytes_ -= frozen.bytes;
     // Its records go from the log without having been flushed; their dots were minted all the same.
     const Clocks clocks = shard->clocks();
+    // And peers may need them still, to close their gaps.
+    const auto batches = mutations_of(*shard, table, last_sequence_);
     CO_TRY_VOID(co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}));
+    CO_TRY(auto mutations, co_await write_mutations_until_done(*shard, batches));
     CO_TRY_VOID(co_await install_until_done(*shard, [&](ManifestState& state) {
       state.tables.erase(table);
       join_clocks(state, clocks);
+      enter_mutations(state, *shard, mutations.get());
     }));
+    moved_to_file(*shard, batches, std::move(mutations));
     log_->forget_table(store->stream());
     co_await shard->remove_files(store->sstables());
   }
@@ -171,12 +177,6 @@ Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor
   co_return {};
 }
 
-void Engine::set_watermarks(TabletId tablet,
-                            std::vector<std::optional<causality::Watermark>> watermarks) {
-  Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
-  if (replica != nullptr) replica->watermarks = std::move(watermarks);
-}
-
 Result<causality::Clock> Engine::staged_clock(TabletId tablet) const {
   const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
   if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
@@ -199,7 +199,7 @@ Result<void> Engine::check_writable() const {
 }
 
 bool Engine::must_wait(const TableStore& table) const {
-  return memtable_bytes_ >= options_.memtable_bytes_max ||
+  return memory_bytes() >= options_.memtable_bytes_max ||
          table.sstables().size() >= options_.sstables_max;
 }
 
@@ -278,16 +278,21 @@ Result<void> check_key_sizes(ByteView partition, std::span<const causality::Cell
 }  // namespace
 
 Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
-                             causality::Mutation mutation, causality::Epoch epoch) {
+                             causality::Mutation mutation, causality::Epoch epoch,
+                             Timestamps timestamps) {
   TRY(const auto place, find_for_write(table, tablet, partition));
   TRY_VOID(check_key_sizes(partition, mutation.cells));
   if (place.tablet->in_doubt) {
     return Error(Errc::unavailable, "tablet {} may have lost writes and has no new actor yet",
                  tablet);
   }
-  TRY(auto delta, causality::mint(place.tablet->clock, place.tablet->actor, epoch,
-                                  place.table->options().policy, std::move(mutation),
-                                  causality::kTimestampMin));
+  const causality::Policy policy = place.table->options().policy;
+  causality::Timestamp floor = causality::kTimestampMin;
+  if (policy == causality::Policy::lww && timestamps == Timestamps::raised) {
+    floor = place.tablet->floors.of(table, partition, mutation.cells, mutation.scopes);
+  }
+  TRY(auto delta, causality::mint(place.tablet->clock, place.tablet->actor, epoch, policy,
+                                  std::move(mutation), floor));
   auto position = append(place, partition, delta);
   if (!position) {
     // The dot has left no trace: it is the next one again.
@@ -320,10 +325,16 @@ Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
 Result<LogPosition> Engine::append(const Place& place, ByteView partition,
                                    const causality::Delta& delta) {
   record_.clear();
-  const std::size_t delta_offset = encode_mutation(place.tablet->id, partition, delta, record_);
+  const Birth birth = place.tablet->alone() ? Birth::alone : Birth::among_peers;
+  const std::size_t delta_offset =
+      encode_mutation(place.tablet->id, birth, partition, delta, record_);
   TRY(const auto position, log_->stage(place.table->stream(), record_.view()));
   const std::uint64_t sequence = ++last_sequence_;
   apply(*place.table, partition, delta, record_.view().subspan(delta_offset), sequence);
+  if (birth == Birth::among_peers) {
+    keep(*place.tablet, *place.table, partition, delta, base::Bytes::copy_of(record_.view()),
+         sequence);
+  }
   place.tablet->clock.add(delta.dot);
   advance_durable();
   pending_.push_back(
@@ -377,7 +388,9 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
   advance_durable();
   // The view and the clock are of one moment (S4).
   const TableView view = place.table->view();
-  RowRead read{.partition = {}, .clock = place.tablet->durable};
+  RowRead read{.partition = {},
+               .clock = place.tablet->durable,
+               .floor = place.tablet->floors.of_row(table, partition, row)};
   ReadTrace trace;
   Entry scopes;
   if (view.may_have_scopes()) {
@@ -420,7 +433,13 @@ EngineStatistics Engine::statistics() const {
   EngineStatistics now = statistics_;
   now.memtable_bytes = memtable_bytes_;
   now.memtables_waiting = flush_queue_.size();
+  now.mutation_memory_bytes = mutation_bytes_;
   for (const auto& shard : shards_) {
+    for (const auto& [id, tablet] : shard->tablets()) {
+      now.mutations_in_memory += tablet->mutations.count_in_memory();
+    }
+    now.mutation_files += shard->mutation_files().size();
+    now.mutation_file_bytes += shard->mutation_file_bytes();
     for (const auto& [id, table] : shard->tables()) {
       now.sstables += table->sstables().size();
       for (const auto& sstable : table->sstables()) {

@@ -18,6 +18,9 @@
 //   - A file is entered into the manifest only after the log is synced up to its freeze, with the
 //     clocks of that moment. Recovery joins them with the dots of the records it replays, so no dot
 //     is ever minted twice and none is forgotten.
+//   - A mutation that some peer may lack is kept until it is stable (mutation_log.h): in the log
+//   and
+//     in memory, then in a file that enters the manifest with the flush that lets its record go.
 //   - A record is replayed exactly if its table has not got it in its files. By position and not by
 //     dot: a version that was dropped as stable would come back otherwise.
 //   - A stop that may have lost acknowledged records leaves every tablet in doubt: it mints nothing
@@ -79,6 +82,34 @@ struct Staged {
   causality::Applied applied = causality::Applied::now;
 };
 
+// Whether a mutation's timestamp may be raised (theory §2).
+enum class Timestamps : std::uint8_t {
+  raised,    // above what it covers: rule (b)
+  as_given,  // an explicit one: rule (d). Cells for which it does not apply were left out
+};
+
+// A mutation from the log, for a peer.
+struct LoggedMutation {
+  causality::Dot dot;
+  TableId table;
+  base::Bytes partition;
+  base::Bytes delta;  // encoded: causality::decode_delta
+};
+
+// What a peer lacks, as far as one answer goes.
+struct MissingMutations {
+  // Ascending by dot, each once. Whole mutations: a dot here may be claimed with its data (S5).
+  std::vector<LoggedMutation> mutations;
+  // False: there is more. Ask again with these dots added to the peer's clock.
+  bool complete = true;
+  // What the peer lacks, this replica has seen and cannot give: the mutation log was cut off, or
+  // the peer has lost what it had. Never empty in silence: the tablet must be reconciled key by
+  // key.
+  causality::Clock withheld;
+  // Marks of closed actors that the peer lacks: no data, and not for it to take from here (S9).
+  std::vector<causality::ClosedActors> closed;
+};
+
 class Engine {
   struct Private {
     explicit Private() = default;
@@ -114,12 +145,33 @@ class Engine {
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
   // What the tablet's other members and pending ones have seen; see causality::stability. None at
-  // all: the tablet has no other replica.
+  // all: the tablet has no other replica. What is stable goes from the mutation log.
   void set_watermarks(TabletId tablet, std::vector<std::optional<causality::Watermark>> watermarks);
   // The dots whose records are staged: what a write in this step would take as its context.
   base::Result<causality::Clock> staged_clock(TabletId tablet) const;
   // The dots whose records are durable.
   base::Result<causality::Clock> durable_clock(TabletId tablet);
+
+  // ---- The mutation log (mutation_log.h; engine_mutations.cc) ----
+  // The durable mutations that a peer with this clock lacks, about `bytes_max` of them and at least
+  // one. Errors: not_found; corrupt, naming the file; io_error, timeout, cancelled, closed.
+  runtime::Task<base::Result<MissingMutations>> missing_mutations(TabletId tablet,
+                                                                  causality::Clock peer,
+                                                                  std::size_t bytes_max,
+                                                                  runtime::Until until);
+  // The dots that missing_mutations() can give. The oldest of an actor is where its first range
+  // begins; a peer that lacks an older one is behind the cap.
+  base::Result<causality::Clock> kept_mutations(TabletId tablet) const;
+  // For an explicit timestamp (rule (d), causality::explicit_write_applies): the largest timestamp
+  // of the unstable mutations of one cell; kTimestampMin if there are none. Reads the mutation log
+  // where memory does not settle it. Whoever mints by it keeps other writes of the row away
+  // meanwhile. Errors: as missing_mutations(); unavailable if mutations were cut off that might be
+  // of the cell.
+  runtime::Task<base::Result<causality::Timestamp>> covered_floor(TableId table, TabletId tablet,
+                                                                  base::Bytes partition,
+                                                                  base::Bytes row,
+                                                                  causality::ColumnId column,
+                                                                  runtime::Until until);
 
   // ---- Writing ----
   // Waits until there is room for a write of about that many bytes to the table; at once unless
@@ -131,7 +183,8 @@ class Engine {
   // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); what the log says
   // when it takes no record; failure().
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
-                             causality::Mutation mutation, causality::Epoch epoch);
+                             causality::Mutation mutation, causality::Epoch epoch,
+                             Timestamps timestamps = Timestamps::raised);
   // The same for a delta that was minted elsewhere.
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
                              causality::Delta delta);
@@ -215,6 +268,8 @@ class Engine {
   // Adds a fragment to the active memtable, and its bytes to the account.
   void apply(TableStore& table, base::ByteView partition, const causality::Delta& delta,
              base::ByteView encoded, std::uint64_t sequence);
+  // What memtables and mutation logs take together.
+  std::size_t memory_bytes() const { return memtable_bytes_ + mutation_bytes_; }
   bool must_wait(const TableStore& table) const;
   runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
                                                   runtime::Until until);
@@ -224,6 +279,7 @@ class Engine {
   void start_background();
   void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
   void freeze_if_due(const Place& place);
+  void freeze_for_room();
   void freeze_largest();
   runtime::Task<void> flush_loop();
   runtime::Task<base::Result<void>> flush_oldest(FlushJob job);
@@ -231,6 +287,25 @@ class Engine {
                                                            std::shared_ptr<const Memtable> memtable,
                                                            const FreezeState& at);
   runtime::Task<base::Result<void>> install_until_done(Shard& shard, Shard::Edit edit);
+
+  // Mutation logs (engine_mutations.cc).
+  void keep(Tablet& tablet, const TableStore& table, base::ByteView partition,
+            const causality::Delta& delta, base::Bytes record, std::uint64_t sequence);
+  // Those of the table in memory, up to that write.
+  static std::vector<TabletBatch> mutations_of(const Shard& shard, TableId table,
+                                               std::uint64_t sequence_last);
+  static std::vector<TabletBatch> mutations_in_memory(const Shard& shard);
+  runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> write_mutations_until_done(
+      Shard& shard, std::vector<TabletBatch> batches);
+  static void enter_mutations(ManifestState& state, const Shard& shard, const MutationFile* file);
+  void moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches,
+                     std::shared_ptr<const MutationFile> file);
+  runtime::Task<void> mutation_loop();
+  runtime::Task<base::Result<bool>> tend_mutation_files();
+  runtime::Task<base::Result<void>> give_up_mutation_file(Shard& shard, LiveMutationFile file);
+  runtime::Task<base::Result<bool>> merge_mutation_files(Shard& shard);
+  Shard* shard_over_the_cap() const;
+
   runtime::Task<void> log_pressure_loop();
   runtime::Task<void> compaction_loop();
   std::optional<CompactionJob> pick_compaction();
@@ -255,6 +330,7 @@ class Engine {
   std::optional<base::Error> failure_;
   std::optional<base::Error> trouble_;
   std::size_t memtable_bytes_ = 0;
+  std::size_t mutation_bytes_ = 0;
 
   // Writes are numbered; those up to durable_sequence_ are durable. Replayed ones are number 1.
   std::uint64_t last_sequence_ = 1;
@@ -272,6 +348,7 @@ class Engine {
   RateLimiter compaction_rate_;
   runtime::WaitQueue flush_work_;
   runtime::WaitQueue compaction_work_;
+  runtime::WaitQueue mutation_work_;
   runtime::WaitQueue room_changed_;
   runtime::WaitQueue files_changed_;
   runtime::Gate gate_;

@@ -13,6 +13,7 @@
 #include "storage/engine_test_support.h"
 #include "storage/knowledge.h"
 #include "storage/manifest.h"
+#include "storage/mutation_file.h"
 #include "storage/mutation_record.h"
 
 namespace helenus::storage::testing {
@@ -47,7 +48,8 @@ causality::Delta delta_of_the_example() {
 
 std::string record_of_the_example() {
   base::Buffer buffer;
-  encode_mutation(TabletId{2}, base::as_bytes("plum"), delta_of_the_example(), buffer);
+  encode_mutation(TabletId{2}, Birth::alone, base::as_bytes("plum"), delta_of_the_example(),
+                  buffer);
   return std::string(base::as_text(buffer.view()));
 }
 
@@ -61,6 +63,7 @@ TEST(MutationRecord, RoundTripsAndOnlyWhole) {
   const auto record = decode_mutation(Bytes::copy_of(whole));
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->tablet, TabletId{2});
+  EXPECT_EQ(record->birth, Birth::alone);
   EXPECT_EQ(base::as_text(record->partition), "plum");
   EXPECT_EQ(*causality::decode_delta(record->delta), delta_of_the_example());
   expect_only_whole(whole, decodes_as_mutation);
@@ -68,10 +71,13 @@ TEST(MutationRecord, RoundTripsAndOnlyWhole) {
 
 TEST(MutationRecord, ALaterVersionAndAKeyThatCannotBeAreRefused) {
   std::string later = record_of_the_example();
-  later[0] = 2;
+  later[0] = 3;
   EXPECT_TRUE(decode_mutation(Bytes::copy_of(later)).failed_with(Errc::unsupported));
+  std::string unknown_birth = record_of_the_example();
+  unknown_birth[1] = 2;
+  EXPECT_TRUE(decode_mutation(Bytes::copy_of(unknown_birth)).failed_with(Errc::corrupt));
   base::Buffer empty;
-  encode_mutation(TabletId{2}, {}, delta_of_the_example(), empty);
+  encode_mutation(TabletId{2}, Birth::among_peers, {}, delta_of_the_example(), empty);
   EXPECT_TRUE(decode_mutation(std::move(empty).freeze()).failed_with(Errc::corrupt));
 }
 
@@ -174,30 +180,124 @@ ManifestState manifest_of_the_example() {
   TabletRecord tablet{
       .range = {.from = {}, .to = Bytes::copy_of("q")}, .actor = actor_of(3, 1), .clock = {}};
   tablet.clock.add(causality::DotRange{actor_of(3, 1), 1, 9});
+  tablet.shed.add(causality::DotRange{actor_of(3, 1), 2, 4});
+  tablet.shed_largest = causality::Timestamp{1000};
   state.tablets[TabletId{2}] = tablet;
+  state.mutation_files = {{.number = FileNumber{2},
+                           .directory = 1,
+                           .bytes = 400,
+                           .keys = 5,
+                           .freeze_first = FreezeNumber{4},
+                           .freeze_last = FreezeNumber{4},
+                           .key_first = Bytes::copy_of("a"),
+                           .key_last = Bytes::copy_of("b")}};
+  state.dropped_ranges = {{.from = Bytes::copy_of("x"), .to = {}}};
   return state;
 }
 
-TEST(EngineGolden, VersionOneReadsForEver) {
-  const Bytes record = Bytes::copy_of(golden("mutation-record-v1"));
-  const auto mutation = decode_mutation(record);
-  ASSERT_TRUE(mutation.has_value());
-  EXPECT_EQ(*causality::decode_delta(mutation->delta), delta_of_the_example());
+// The same as version one had it, which kept no mutations.
+ManifestState manifest_of_version_one() {
+  ManifestState state = manifest_of_the_example();
+  state.mutation_files.clear();
+  state.dropped_ranges.clear();
+  TabletRecord& tablet = state.tablets[TabletId{2}];
+  tablet.shed = tablet.clock;
+  tablet.shed_largest = causality::kTimestampMin;
+  return state;
+}
+
+// The metadata that docs/formats/mutation-log.md takes apart.
+MutationFileMetadata mutations_of_the_example() {
+  MutationFileMetadata metadata;
+  metadata[TabletId{2}].dots.add(causality::DotRange{actor_of(3, 1), 5, 9});
+  metadata[TabletId{2}].largest = causality::Timestamp{1000};
+  metadata[TabletId{6}].dots.add(causality::Dot{actor_of(4, 2), 1});
+  return metadata;
+}
+
+TEST(MutationFileMetadata, RoundTripsAndOnlyWhole) {
+  const Bytes whole = encode(mutations_of_the_example());
+  EXPECT_EQ(decode_mutation_file_metadata(whole), mutations_of_the_example());
+  expect_only_whole(std::string(whole.text()), [](const Bytes& bytes) {
+    return decode_mutation_file_metadata(bytes).has_value();
+  });
+}
+
+TEST(MutationFileMetadata, WhatIsNoneAndWhatCannotBeIsRefused) {
+  const auto decode = [](const MutationFileMetadata& metadata) {
+    return decode_mutation_file_metadata(encode(metadata));
+  };
+  EXPECT_TRUE(decode_mutation_file_metadata(encode(metadata_of_the_example()))
+                  .failed_with(Errc::unsupported));
+  std::string later(encode(mutations_of_the_example()).text());
+  later[1] = 2;
+  EXPECT_TRUE(decode_mutation_file_metadata(Bytes::copy_of(later)).failed_with(Errc::unsupported));
+  MutationFileMetadata empty = mutations_of_the_example();
+  empty[TabletId{7}] = {};
+  EXPECT_TRUE(decode(empty).failed_with(Errc::corrupt));
+  MutationFileMetadata closed = mutations_of_the_example();
+  closed[TabletId{7}].dots.close(actor_of(1, 1));
+  EXPECT_TRUE(decode(closed).failed_with(Errc::corrupt));
+}
+
+TEST(MutationFile, KeysSortAsTabletsAndDotsDo) {
+  std::vector<TabletDot> places;
+  for (const std::uint64_t tablet : {std::uint64_t{0}, std::uint64_t{255}, std::uint64_t{256}}) {
+    for (const std::uint32_t node : {1U, 300U}) {
+      for (const std::uint32_t incarnation : {1U, 256U}) {
+        for (const std::uint64_t counter : {std::uint64_t{1}, std::uint64_t{1} << 40}) {
+          places.push_back({TabletId{tablet}, {actor_of(node, incarnation), counter}});
+        }
+      }
+    }
+  }
+  std::string before;
+  for (const TabletDot& place : places) {
+    const MutationKey key = mutation_key(place.tablet, place.dot);
+    EXPECT_EQ(decode_mutation_key(key), place);
+    const std::string text(base::as_text(key));
+    EXPECT_LT(before, text);
+    before = text;
+  }
+  EXPECT_TRUE(decode_mutation_key(base::as_bytes("short")).failed_with(Errc::corrupt));
+}
+
+TEST(MutationFile, AValueIsTheTableAndTheRecord) {
+  base::Buffer buffer;
+  encode_mutation_value(TableId{300}, base::as_bytes("record"), buffer);
+  const auto value = decode_mutation_value(std::move(buffer).freeze());
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ(value->table, TableId{300});
+  EXPECT_EQ(value->record.text(), "record");
+  EXPECT_TRUE(decode_mutation_value(Bytes::copy_of("\x80")).failed_with(Errc::corrupt));
+}
+
+TEST(EngineGolden, EveryVersionReadsForEver) {
+  for (const auto& [name, birth] : {std::pair{"mutation-record-v1", Birth::among_peers},
+                                    {"mutation-record-v2", Birth::alone}}) {
+    const auto mutation = decode_mutation(Bytes::copy_of(golden(name)));
+    ASSERT_TRUE(mutation.has_value()) << name;
+    EXPECT_EQ(mutation->birth, birth) << name;
+    EXPECT_EQ(*causality::decode_delta(mutation->delta), delta_of_the_example()) << name;
+  }
   const auto metadata = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v1")));
   ASSERT_TRUE(metadata.has_value());
   expect_same(*metadata, metadata_of_the_example());
+  EXPECT_EQ(decode_mutation_file_metadata(Bytes::copy_of(golden("mutation-file-metadata-v1"))),
+            mutations_of_the_example());
   EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
-  const auto manifest = decode_manifest(Bytes::copy_of(golden("manifest-v1")));
-  ASSERT_TRUE(manifest.has_value());
-  EXPECT_EQ(*manifest, manifest_of_the_example());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), manifest_of_version_one());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_the_example());
 }
 
-TEST(EngineGolden, VersionOneIsWhatIsWritten) {
+TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
   const auto hex = [](const std::string& text) { return base::to_hex(base::as_bytes(text)); };
-  EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v1")));
+  EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v2")));
   EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v1")));
+  EXPECT_EQ(base::to_hex(encode(mutations_of_the_example())),
+            hex(golden("mutation-file-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));
-  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v1")));
+  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v2")));
 }
 
 }  // namespace

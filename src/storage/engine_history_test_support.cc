@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "causality/codec.h"
 #include "causality/resolve.h"
 #include "sim/machine.h"
 
@@ -37,6 +38,24 @@ std::string shown(const causality::PartitionStore& partition, const base::Bytes&
 
 using Rows = std::vector<std::pair<std::string, std::string>>;
 
+// Whether some cell is touched by both.
+bool overlap(const causality::Delta& a, const causality::Delta& b) {
+  const auto same_cell = [&](const causality::CellChange& x) {
+    return std::ranges::any_of(b.cells, [&](const causality::CellChange& y) {
+      return x.row == y.row && x.column == y.column;
+    });
+  };
+  const auto scope_meets = [](const causality::Scope& scope, const causality::Delta& other) {
+    return std::ranges::any_of(other.cells,
+                               [&](const auto& cell) { return scope.contains(cell.row); }) ||
+           std::ranges::any_of(other.scopes,
+                               [&](const auto& each) { return scope.overlaps(each); });
+  };
+  return std::ranges::any_of(a.cells, same_cell) ||
+         std::ranges::any_of(a.scopes, [&](const auto& scope) { return scope_meets(scope, b); }) ||
+         std::ranges::any_of(b.scopes, [&](const auto& scope) { return scope_meets(scope, a); });
+}
+
 }  // namespace
 
 EngineOptions small_engine(LogSyncMode mode) {
@@ -55,6 +74,16 @@ EngineOptions small_engine(LogSyncMode mode) {
 
 EngineHistory::EngineHistory(std::uint64_t seed, Options options)
     : seed_(seed), options_(options), world_(seed), prng_(seed * 1000003 + 1) {}
+
+EngineOptions EngineHistory::engine_options() const {
+  EngineOptions options = small_engine(options_.mode);
+  options.mutation_log_bytes_max = options_.mutation_log_bytes_max;
+  if (options_.tight_memory) {
+    options.memtable_bytes_flush = 16 << 10;
+    options.memtable_bytes_max = 32 << 10;
+  }
+  return options;
+}
 
 void EngineHistory::start_life() {
   world_.start([this](runtime::Runtime& runtime) { return life(runtime); });
@@ -91,7 +120,8 @@ void EngineHistory::put_back_image() {
 
 Task<void> EngineHistory::life(runtime::Runtime& runtime) {
   ++counts_.lives;
-  auto opened = co_await Engine::open(runtime, small_engine(options_.mode));
+  told_alone_ = false;
+  auto opened = co_await Engine::open(runtime, engine_options());
   EXPECT_TRUE(opened.has_value()) << "seed " << seed_ << ": " << opened.error().to_string();
   if (!opened) co_return;
   Engine& engine = **opened;
@@ -102,6 +132,8 @@ Task<void> EngineHistory::life(runtime::Runtime& runtime) {
   counts_.flushes += engine.statistics().flushes;
   counts_.compactions += engine.statistics().compactions;
   counts_.keys_gone += engine.statistics().keys_gone;
+  counts_.mutations_from_files += engine.statistics().mutations_moved;
+  counts_.mutation_files_shed += engine.statistics().mutation_files_shed;
   const auto stopped = co_await engine.stop();
   EXPECT_TRUE(stopped.has_value()) << "seed " << seed_ << ": " << stopped.error().to_string();
 }
@@ -127,6 +159,7 @@ Task<void> EngineHistory::settle_start(Engine& engine) {
   }
   tail_may_be_lost_ = false;
   went_back_ = false;
+  co_await check_mutation_log(engine);
   co_await check_scan(engine);
 }
 
@@ -177,6 +210,8 @@ Task<void> EngineHistory::one_step(Engine& engine) {
     EXPECT_TRUE(compacted.has_value()) << compacted.error().to_string();
   } else if (choice < 95) {
     co_await check_row(engine);
+  } else if (choice < 97) {
+    co_await check_mutation_log(engine);
   } else {
     co_await check_scan(engine);
   }
@@ -192,7 +227,10 @@ base::Bytes EngineHistory::any_row() {
 
 causality::Mutation EngineHistory::any_mutation() {
   causality::Mutation mutation;
-  mutation.timestamp = causality::Timestamp{++time_};
+  // Clients' clocks differ.
+  ++time_;
+  const std::int64_t skew = prng_.below(4) == 0 ? static_cast<std::int64_t>(prng_.below(400)) : 0;
+  mutation.timestamp = causality::Timestamp{time_ + skew};
   const std::uint64_t kind = prng_.below(10);
   if (kind < 7) {
     std::map<std::pair<base::Bytes, std::uint32_t>, bool> places;
@@ -229,19 +267,58 @@ causality::Mutation EngineHistory::any_mutation() {
 void EngineHistory::note_minted(const std::string& partition, const causality::Delta& delta) {
   EXPECT_FALSE(seen_.contains(delta.dot))
       << "seed " << seed_ << ": " << fmt::format("{}", delta.dot) << " was minted twice";
+  if (options_.policy == Policy::lww) check_timestamp(partition, delta);
+  if (told_alone_) told_stable_.add(delta.dot);
   deltas_[delta.dot] = {.partition = partition, .delta = delta, .in_engine = true};
 }
 
-Task<void> EngineHistory::write(Engine& engine) {
+void EngineHistory::check_timestamp(const std::string& partition,
+                                    const causality::Delta& delta) const {
+  for (const auto& [dot, known] : deltas_) {
+    if (!known.in_engine || known.partition != partition || told_stable_.contains(dot)) continue;
+    if (!overlap(known.delta, delta)) continue;
+    EXPECT_GT(delta.scopes.empty() ? delta.timestamp : causality::timestamp_of_scopes(delta),
+              known.delta.timestamp)
+        << "seed " << seed_ << ": " << fmt::format("{} covers {}", delta.dot, dot);
+  }
+}
+
+// Conservative: of everything that the peer has.
+causality::Timestamp EngineHistory::floor_at_peer() const {
+  causality::Timestamp floor = causality::kTimestampMin;
+  for (const auto& [dot, known] : deltas_) {
+    if (known.at_peer) floor = std::max(floor, known.delta.timestamp);
+  }
+  return floor;
+}
+
+causality::Clock EngineHistory::dots_in_engine() const {
+  causality::Clock clock;
+  for (const auto& [dot, known] : deltas_) {
+    if (known.in_engine) clock.add(dot);
+  }
+  return clock;
+}
+
+Staged EngineHistory::stage_any(Engine& engine) {
   const std::string partition = any_partition();
-  EXPECT_TRUE((co_await engine.admit(kTable, kTablet, 1024, Until::forever())).has_value());
-  auto staged = engine.stage(kTable, kTablet, base::as_bytes(partition), any_mutation(), kEpoch);
+  causality::Mutation mutation = any_mutation();
+  const causality::Timestamp given = mutation.timestamp;
+  auto staged =
+      engine.stage(kTable, kTablet, base::as_bytes(partition), std::move(mutation), kEpoch);
   EXPECT_TRUE(staged.has_value()) << staged.error().to_string();
+  if (staged->delta.timestamp > given) ++counts_.timestamps_raised;
   note_minted(partition, staged->delta);
-  const auto durable = co_await engine.durable(staged->position, Until::forever());
+  return *std::move(staged);
+}
+
+Task<void> EngineHistory::write(Engine& engine) {
+  EXPECT_TRUE((co_await engine.admit(kTable, kTablet, 1024, Until::forever())).has_value());
+  const Staged staged = stage_any(engine);
+  const auto durable = co_await engine.durable(staged.position, Until::forever());
   EXPECT_TRUE(durable.has_value()) << durable.error().to_string();
-  deltas_[staged->delta.dot].acknowledged = true;
-  seen_[staged->delta.dot] = true;
+  deltas_[staged.delta.dot].acknowledged = true;
+  seen_[staged.delta.dot] = true;
   ++counts_.writes;
 }
 
@@ -250,13 +327,10 @@ Task<void> EngineHistory::write_several(Engine& engine) {
   std::vector<causality::Dot> dots;
   std::optional<LogPosition> last;
   for (std::uint64_t left = 2 + prng_.below(4); left > 0; --left) {
-    const std::string partition = any_partition();
     EXPECT_TRUE((co_await engine.admit(kTable, kTablet, 1024, Until::forever())).has_value());
-    auto staged = engine.stage(kTable, kTablet, base::as_bytes(partition), any_mutation(), kEpoch);
-    EXPECT_TRUE(staged.has_value()) << staged.error().to_string();
-    note_minted(partition, staged->delta);
-    dots.push_back(staged->delta.dot);
-    last = staged->position;
+    const Staged staged = stage_any(engine);
+    dots.push_back(staged.delta.dot);
+    last = staged.position;
   }
   const auto durable = co_await engine.durable(*last, Until::forever());
   EXPECT_TRUE(durable.has_value()) << durable.error().to_string();
@@ -270,7 +344,7 @@ Task<void> EngineHistory::write_several(Engine& engine) {
 void EngineHistory::mint_at_peer() {
   const std::string partition = any_partition();
   auto delta = causality::mint(peer_clock_, kPeerActor, kEpoch, options_.policy, any_mutation(),
-                               causality::kTimestampMin);
+                               floor_at_peer());
   ASSERT(delta.has_value());
   seen_[delta->dot] = true;
   deltas_[delta->dot] = {.partition = partition, .delta = *delta, .at_peer = true};
@@ -307,6 +381,8 @@ void EngineHistory::give_to_peer() {
 void EngineHistory::update_watermarks(Engine& engine) {
   if (!options_.peer) {
     engine.set_watermarks(kTablet, {});
+    told_alone_ = true;
+    told_stable_ = causality::join(told_stable_, dots_in_engine());
     return;
   }
   const bool complete = std::ranges::all_of(deltas_, [](const auto& entry) {
@@ -314,6 +390,8 @@ void EngineHistory::update_watermarks(Engine& engine) {
   });
   if (!complete) return;
   engine.set_watermarks(kTablet, {causality::Watermark{causality::base(peer_clock_), kNow}});
+  told_stable_ = causality::join(told_stable_, causality::meet(causality::base(peer_clock_),
+                                                               causality::base(dots_in_engine())));
 }
 
 std::map<std::string, causality::PartitionStore> EngineHistory::expected() const {
@@ -346,6 +424,56 @@ Task<void> EngineHistory::check_row(Engine& engine) {
       }
     }
   }
+}
+
+Task<MissingMutations> EngineHistory::everything_missing(Engine& engine) {
+  MissingMutations all;
+  causality::Clock given;
+  while (true) {
+    auto page =
+        co_await engine.missing_mutations(kTablet, given, prng_.below(6000), Until::forever());
+    EXPECT_TRUE(page.has_value()) << "seed " << seed_ << ": " << page.error().to_string();
+    if (!page) co_return all;
+    EXPECT_TRUE(page->complete || !page->mutations.empty());
+    for (LoggedMutation& mutation : page->mutations) {
+      EXPECT_FALSE(given.contains(mutation.dot)) << "seed " << seed_ << ": given twice";
+      EXPECT_TRUE(all.mutations.empty() || all.mutations.back().dot < mutation.dot);
+      given.add(mutation.dot);
+      all.mutations.push_back(std::move(mutation));
+    }
+    all.withheld = std::move(page->withheld);
+    if (page->complete) co_return all;
+  }
+}
+
+void EngineHistory::check_given(const LoggedMutation& mutation) {
+  const auto known = deltas_.find(mutation.dot);
+  const bool there = known != deltas_.end() && known->second.in_engine;
+  EXPECT_TRUE(there) << "seed " << seed_ << ": " << fmt::format("{}", mutation.dot)
+                     << " is in the mutation log and not in the clock";
+  if (!there) return;
+  EXPECT_EQ(mutation.table, kTable);
+  EXPECT_EQ(mutation.partition.text(), known->second.partition);
+  const auto delta = causality::decode_delta(mutation.delta);
+  EXPECT_TRUE(delta && *delta == known->second.delta) << "seed " << seed_;
+  seen_[mutation.dot] = true;
+  ++counts_.mutations_given;
+}
+
+Task<void> EngineHistory::check_mutation_log(Engine& engine) {
+  const auto missing = co_await everything_missing(engine);
+  causality::Clock given;
+  for (const LoggedMutation& mutation : missing.mutations) {
+    check_given(mutation);
+    given.add(mutation.dot);
+  }
+  const auto durable = engine.durable_clock(kTablet);
+  EXPECT_EQ(causality::join(given, missing.withheld), *durable) << "seed " << seed_;
+  EXPECT_TRUE(causality::meet(given, missing.withheld).empty()) << "seed " << seed_;
+  if (engine.statistics().mutation_files_shed + counts_.mutation_files_shed > 0) co_return;
+  EXPECT_TRUE(told_stable_.covers(missing.withheld))
+      << "seed " << seed_ << ": "
+      << fmt::format("{} is lost to peers", causality::subtract(missing.withheld, told_stable_));
 }
 
 Task<void> EngineHistory::check_scan(Engine& engine) {

@@ -8,6 +8,10 @@
 //   at every start    every acknowledged delta is there (in periodic mode after a power loss: or
 //                     the tablet is in doubt); nothing is there that nobody wrote
 //   for ever          no dot is minted twice that anybody has seen
+//   mutation log      a peer that has nothing is given, whole and once, every mutation that is not
+//                     known to be stable; what it is not given is named; nothing is both
+//   rule (b)          in an 'lww' table a write's timestamp exceeds those of all unstable mutations
+//                     of its cells, though clients' clocks differ
 #pragma once
 
 #include <cstdint>
@@ -40,6 +44,9 @@ class EngineHistory {
     LogSyncMode mode = LogSyncMode::batch;
     int steps = 40;  // of a life
     bool peer = true;
+    // So little memory that a start flushes before it has replayed everything.
+    bool tight_memory = false;
+    std::uint64_t mutation_log_bytes_max = std::uint64_t{1} << 30;
   };
 
   EngineHistory(std::uint64_t seed, Options options);
@@ -65,6 +72,10 @@ class EngineHistory {
     std::uint64_t records_replayed = 0;
     std::uint64_t lives = 0;
     std::uint64_t lives_in_doubt = 0;
+    std::uint64_t mutations_given = 0;
+    std::uint64_t mutations_from_files = 0;  // that had to be kept beyond a flush
+    std::uint64_t mutation_files_shed = 0;
+    std::uint64_t timestamps_raised = 0;
   };
   const Counts& counts() const { return counts_; }
 
@@ -80,6 +91,7 @@ class EngineHistory {
   runtime::Task<void> life(runtime::Runtime& runtime);
   runtime::Task<void> settle_start(Engine& engine);
   runtime::Task<void> one_step(Engine& engine);
+  Staged stage_any(Engine& engine);
   runtime::Task<void> write(Engine& engine);
   runtime::Task<void> write_several(Engine& engine);
   runtime::Task<void> take_from_peer(Engine& engine);
@@ -88,12 +100,20 @@ class EngineHistory {
   void update_watermarks(Engine& engine);
   runtime::Task<void> check_row(Engine& engine);
   runtime::Task<void> check_scan(Engine& engine);
+  runtime::Task<void> check_mutation_log(Engine& engine);
+  // All that a peer without anything is given, page by page.
+  runtime::Task<MissingMutations> everything_missing(Engine& engine);
+  void check_given(const LoggedMutation& mutation);
 
   causality::Mutation any_mutation();
   std::string any_partition();
   base::Bytes any_row();
   void adopt(const causality::Clock& found);
   void note_minted(const std::string& partition, const causality::Delta& delta);
+  void check_timestamp(const std::string& partition, const causality::Delta& delta) const;
+  causality::Timestamp floor_at_peer() const;
+  causality::Clock dots_in_engine() const;
+  EngineOptions engine_options() const;
   std::map<std::string, causality::PartitionStore> expected() const;
 
   const std::uint64_t seed_;
@@ -103,6 +123,9 @@ class EngineHistory {
   std::map<causality::Dot, Known> deltas_;
   std::map<causality::Dot, bool> seen_;  // dots somebody has seen, for ever
   causality::Clock peer_clock_;
+  // What the engine was told to be stable, in any life; and whether it was told so of everything.
+  causality::Clock told_stable_;
+  bool told_alone_ = false;
   std::int64_t time_ = 1000;
   std::uint32_t incarnation_ = 1;
   bool tail_may_be_lost_ = false;

@@ -26,6 +26,7 @@ void insert_file(std::vector<SstableRecord>& files, const SstableRecord& file) {
 void Engine::start_background() {
   tasks_.spawn(flush_loop());
   tasks_.spawn(log_pressure_loop());
+  tasks_.spawn(mutation_loop());
   for (std::size_t index = 0; index < options_.compactions_max; ++index) {
     tasks_.spawn(compaction_loop());
   }
@@ -34,6 +35,7 @@ void Engine::start_background() {
 void Engine::wake_everybody() {
   flush_work_.wake_all();
   compaction_work_.wake_all();
+  mutation_work_.wake_all();
   room_changed_.wake_all();
   files_changed_.wake_all();
 }
@@ -51,6 +53,7 @@ void Engine::freeze(Shard& shard, const std::shared_ptr<TableStore>& table) {
   if (table->active().empty() || table->dropped()) return;
   table->freeze({.number = shard.next_freeze(),
                  .log_end = log_->tail(),
+                 .sequence = last_sequence_,
                  .clocks = shard.clocks(),
                  .knowledge = shard.knowledge()});
   flush_queue_.push_back({.shard = &shard, .table = table});
@@ -63,9 +66,13 @@ void Engine::freeze_if_due(const Place& place) {
       memtable.key_count() >= options_.memtable_keys_flush ||
       runtime_.buggify("storage.freeze_early")) {
     freeze(*place.shard, place.shard->tables().at(place.table->id()));
-  } else if (memtable_bytes_ >= options_.memtable_bytes_max / 2 && flush_queue_.empty()) {
-    freeze_largest();
+  } else {
+    freeze_for_room();
   }
+}
+
+void Engine::freeze_for_room() {
+  if (memory_bytes() >= options_.memtable_bytes_max / 2 && flush_queue_.empty()) freeze_largest();
 }
 
 void Engine::freeze_largest() {
@@ -111,6 +118,8 @@ Task<void> Engine::flush_loop() {
     if (flushed) {
       flush_queue_.pop_front();
       trouble_.reset();
+      // Writers may wait for more than this one has given.
+      freeze_for_room();
       wake_everybody();
       continue;
     }
@@ -139,22 +148,35 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
     co_return synced;
   }
   CO_TRY(auto written, co_await write_frozen(shard, table, memtable, at));
+  const auto batches = mutations_of(shard, table.id(), at.sequence);
+  auto mutations = co_await shard.write_mutations(batches, at.number, stop_.token());
+  if (!mutations) {
+    if (written.file != nullptr) co_await shard.remove_files({written.file});
+    co_return std::move(mutations).error();
+  }
+  bool entered = false;
   CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
     // A table that was dropped may have been made anew under the same id.
     const auto record = state.tables.find(table.id());
     if (table.dropped() || record == state.tables.end()) return;
+    entered = true;
     if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
     record->second.flushed.add(log_->core(), at.log_end);
     join_clocks(state, at.clocks);
+    enter_mutations(state, shard, mutations->get());
   }));
   ++statistics_.flushes;
   statistics_.keys_gone += written.counts.keys_gone;
   if (written.file != nullptr) statistics_.flushed_bytes += written.file->record.bytes;
-  if (table.dropped()) {
+  if (!entered) {
+    // Whoever dropped the table writes its mutations into a file of their own.
     if (written.file != nullptr) co_await shard.remove_files({written.file});
+    if (*mutations != nullptr) co_await shard.remove_mutation_file(*mutations);
     co_return {};
   }
-  memtable_bytes_ -= bytes;
+  moved_to_file(shard, batches, *std::move(mutations));
+  // One that was dropped since is no longer in the account; its files go with the rest of it.
+  if (!table.dropped()) memtable_bytes_ -= bytes;
   table.replace_oldest_frozen(std::move(written.file));
   log_->needed_from(table.stream(), at.log_end);
   co_return {};
@@ -322,10 +344,12 @@ Task<Result<void>> Engine::compact_files(CompactionJob job) {
 Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written written) {
   TableStore& table = *job.table;
   const FileSet inputs = job.numbers();
+  bool entered = false;
   CO_TRY_VOID(co_await install_until_done(*job.shard, [&](ManifestState& state) {
     // A table that was dropped may have been made anew under the same id.
     const auto record = state.tables.find(table.id());
     if (table.dropped() || record == state.tables.end()) return;
+    entered = true;
     std::erase_if(record->second.sstables,
                   [&](const SstableRecord& file) { return inputs.contains(file.number); });
     if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
@@ -334,7 +358,7 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
   for (const auto& input : job.inputs) statistics_.compacted_bytes_read += input->record.bytes;
   statistics_.keys_gone += written.counts.keys_gone;
   if (written.file != nullptr) statistics_.compacted_bytes_written += written.file->record.bytes;
-  if (table.dropped()) {
+  if (!entered) {
     if (written.file != nullptr) co_await job.shard->remove_files({written.file});
     co_return {};
   }

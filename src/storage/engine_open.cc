@@ -119,7 +119,7 @@ Task<Result<void>> Engine::replay() {
     CO_TRY(const auto batch, co_await log_directory_->next_batch());
     if (!batch) co_return {};
     CO_TRY_VOID(replay(*batch));
-    if (memtable_bytes_ < options_.memtable_bytes_max / 2) continue;
+    if (memory_bytes() < options_.memtable_bytes_max / 2) continue;
     for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, false));
   }
 }
@@ -151,6 +151,9 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
       return damaged(Error(Errc::corrupt, "of tablet {}, which is not there", mutation->tablet));
     }
     apply(*table, mutation->partition, *delta, mutation->delta, 1);
+    if (mutation->birth == Birth::among_peers) {
+      keep(*tablet, *table, mutation->partition, *delta, bytes, 1);
+    }
     tablet->clock.add(delta->dot);
     tablet->durable.add(delta->dot);
     ++report_.records_applied;
@@ -158,9 +161,11 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
   return {};
 }
 
-// Writes what was replayed into files. Before the end of the replay (`final` is false) the log is
-// not yet known to be durable: then nothing is stripped, no clock is claimed, and the records will
-// be replayed again if this start is cut short, which changes nothing.
+// Writes what was replayed into files, all tables of the shard at once, so that the clocks may go
+// with them: a dot that is in a file and in no clock might be minted again, should its record be
+// lost after all. Before the end of the replay (`final` is false) the log is not yet known to be
+// durable: then nothing is stripped, and the records will be replayed again if this start is cut
+// short, which changes nothing.
 Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
   const Knowledge knowledge = final ? shard.knowledge() : Knowledge();
   std::vector<std::pair<std::shared_ptr<TableStore>, std::shared_ptr<const Sstable>>> files;
@@ -171,14 +176,19 @@ Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
     CO_TRY(auto written, co_await write_frozen(shard, *table, frozen.memtable, frozen.at));
     files.emplace_back(table, std::move(written.file));
   }
+  const auto batches = mutations_in_memory(shard);
+  CO_TRY(auto mutations,
+         co_await shard.write_mutations(batches, shard.next_freeze(), stop_.token()));
   CO_TRY_VOID(co_await shard.install([&](ManifestState& state) {
     for (const auto& [table, file] : files) {
       if (file != nullptr) state.tables[table->id()].sstables.push_back(file->record);
     }
+    enter_mutations(state, shard, mutations.get());
+    join_clocks(state, shard.clocks());
     if (!final) return;
     for (auto& [id, table] : state.tables) table.flushed.add_before(log_incarnation_);
-    join_clocks(state, shard.clocks());
   }));
+  moved_to_file(shard, batches, std::move(mutations));
   for (auto& [table, file] : files) {
     memtable_bytes_ -= table->frozen().front().bytes;
     table->replace_oldest_frozen(std::move(file));

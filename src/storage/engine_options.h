@@ -52,6 +52,10 @@ struct EngineOptions {
   std::size_t sstables_slow = 96;
   std::size_t sstables_max = 256;
 
+  // What mutation logs may take on disk, of all tablets of a core. Beyond it the oldest file of the
+  // shard that has most is given up, and peers that need it are reconciled key by key.
+  std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
+
   // How long after a failed flush or compaction the next try begins.
   runtime::Duration retry_delay = std::chrono::seconds(1);
 

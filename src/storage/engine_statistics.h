@@ -35,6 +35,11 @@ struct EngineStatistics {
   std::uint64_t compaction_failures = 0;
   std::uint64_t keys_gone = 0;  // that flushes and compactions found nothing left of
 
+  // Mutation logs.
+  std::uint64_t mutations_moved = 0;  // to files, since they were not stable when flushed
+  std::uint64_t mutation_bytes_written = 0;
+  std::uint64_t mutation_files_shed = 0;  // given up over the cap
+
   // As it stands.
   std::size_t memtable_bytes = 0;
   std::size_t memtables_waiting = 0;  // to be flushed
@@ -43,6 +48,10 @@ struct EngineStatistics {
   std::size_t sstable_resident_bytes = 0;  // indexes and filters kept in memory
   std::uint64_t compaction_backlog_bytes = 0;
   std::size_t compactions_running = 0;
+  std::size_t mutations_in_memory = 0;
+  std::size_t mutation_memory_bytes = 0;
+  std::size_t mutation_files = 0;
+  std::uint64_t mutation_file_bytes = 0;
 
   SstableCounters sstable_counters;
   BlockCache::Counters cache_counters;
@@ -51,8 +60,9 @@ struct EngineStatistics {
   // Bytes that went to files for each byte that was written: the log's, flushes and compactions.
   double write_amplification() const {
     if (write_bytes == 0) return 0;
-    return 1 + static_cast<double>(flushed_bytes + compacted_bytes_written) /
-                   static_cast<double>(write_bytes);
+    return 1 +
+           static_cast<double>(flushed_bytes + compacted_bytes_written + mutation_bytes_written) /
+               static_cast<double>(write_bytes);
   }
 };
 

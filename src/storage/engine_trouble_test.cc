@@ -375,6 +375,7 @@ Task<void> compact_damaged(Runtime& runtime, LogWorld& world) {
   EngineStory story(runtime);
   Told told;
   CO_ASSERT_OK(co_await story.open());
+  story.engine().set_watermarks(kTablet, {});  // without peers there is no mutation file
   for (int row = 0; row < 3; ++row) CO_ASSERT_OK(co_await write_one(story, told));
   CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
   std::vector<std::string> paths;

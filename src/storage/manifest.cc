@@ -17,13 +17,16 @@ using base::Result;
 namespace {
 
 constexpr std::string_view kMagic = "HLNSMNFT";
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersion = 2;
+// Before there was a mutation log.
+constexpr std::uint8_t kVersionFirst = 1;
 constexpr std::size_t kChecksumSize = 4;
 // The least a record of each kind can take.
 constexpr std::size_t kSstableSizeMin = 8;
 constexpr std::size_t kTableSizeMin = 6;
 constexpr std::size_t kTabletSizeMin = 6;
 constexpr std::size_t kPositionSizeMin = 4;
+constexpr std::size_t kRangeSizeMin = 2;
 
 void put_sstable(Encoder& out, const SstableRecord& file) {
   out.varint(file.number.value());
@@ -95,46 +98,92 @@ TableOptions get_options(Decoder& in) {
           .compression = static_cast<Compression>(compression)};
 }
 
+void put_files(Encoder& out, const std::vector<SstableRecord>& files) {
+  out.varint(files.size());
+  for (const SstableRecord& file : files) put_sstable(out, file);
+}
+
+std::vector<SstableRecord> get_files(Decoder& in) {
+  std::vector<SstableRecord> files;
+  for (std::size_t left = in.count(kSstableSizeMin); left > 0 && in.ok(); --left) {
+    SstableRecord file = get_sstable(in);
+    if (!files.empty() && file.number <= files.back().number) in.fail("files are out of order");
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 TableRecord get_table(Decoder& in) {
   TableRecord table;
   table.options = get_options(in);
   table.flushed = get_flushed(in);
-  for (std::size_t left = in.count(kSstableSizeMin); left > 0 && in.ok(); --left) {
-    SstableRecord file = get_sstable(in);
-    if (!table.sstables.empty() && file.number <= table.sstables.back().number) {
-      in.fail("files are out of order");
-    }
-    table.sstables.push_back(std::move(file));
-  }
+  table.sstables = get_files(in);
   return table;
 }
 
+void put_range(Encoder& out, const KeyRange& range) {
+  out.prefixed(range.from);
+  out.u8(range.to ? 1 : 0);
+  if (range.to) out.prefixed(*range.to);
+}
+
+KeyRange get_range(Decoder& in) {
+  KeyRange range;
+  range.from = Bytes::copy_of(in.prefixed());
+  const std::uint8_t bounded = in.u8();
+  if (bounded > 1) in.fail("a range is neither bounded nor not");
+  if (bounded == 1) range.to = Bytes::copy_of(in.prefixed());
+  if (range.to && *range.to <= range.from) in.fail("a range is empty");
+  return range;
+}
+
+std::vector<KeyRange> get_ranges(Decoder& in) {
+  std::vector<KeyRange> ranges;
+  for (std::size_t left = in.count(kRangeSizeMin); left > 0 && in.ok(); --left) {
+    KeyRange range = get_range(in);
+    const bool behind = ranges.empty() || (ranges.back().to && *ranges.back().to <= range.from);
+    if (!behind) in.fail("ranges are out of order");
+    ranges.push_back(std::move(range));
+  }
+  return ranges;
+}
+
 void put_tablet(Encoder& out, const TabletRecord& tablet) {
-  out.prefixed(tablet.range.from);
-  out.u8(tablet.range.to ? 1 : 0);
-  if (tablet.range.to) out.prefixed(*tablet.range.to);
+  put_range(out, tablet.range);
   out.varint(tablet.actor.node.value());
   out.varint(tablet.actor.incarnation.value());
   out.prefixed(causality::encoded(tablet.clock));
+  out.prefixed(causality::encoded(tablet.shed));
+  out.signed_varint(tablet.shed_largest.value());
 }
 
-Result<TabletRecord> get_tablet(Decoder& in) {
+Result<TabletRecord> get_tablet(Decoder& in, std::uint8_t version) {
   TabletRecord tablet;
-  tablet.range.from = Bytes::copy_of(in.prefixed());
-  const std::uint8_t bounded = in.u8();
-  if (bounded > 1) in.fail("a range is neither bounded nor not");
-  if (bounded == 1) tablet.range.to = Bytes::copy_of(in.prefixed());
-  if (tablet.range.to && *tablet.range.to <= tablet.range.from) in.fail("a range is empty");
+  tablet.range = get_range(in);
   const std::uint32_t node = get_u32(in);
   tablet.actor = causality::actor_of(node, get_u32(in));
-  const base::ByteView encoded = in.prefixed();
+  const base::ByteView clock = in.prefixed();
   TRY_VOID(in.status());
-  TRY(tablet.clock, causality::decode_clock(Bytes::copy_of(encoded)));
+  TRY(tablet.clock, causality::decode_clock(Bytes::copy_of(clock)));
+  if (version == kVersionFirst) {
+    // Nothing was kept.
+    tablet.shed = tablet.clock;
+    return tablet;
+  }
+  const base::ByteView shed = in.prefixed();
+  tablet.shed_largest = causality::Timestamp{in.signed_varint()};
+  TRY_VOID(in.status());
+  TRY(tablet.shed, causality::decode_clock(Bytes::copy_of(shed)));
   return tablet;
 }
 
 // The file without its frame: checked magic, version and checksum.
-Result<base::ByteView> body_of(base::ByteView bytes) {
+struct Body {
+  std::uint8_t version = 0;
+  base::ByteView bytes;
+};
+
+Result<Body> body_of(base::ByteView bytes) {
   const std::size_t head_size = kMagic.size() + 1;
   if (bytes.size() < head_size + kChecksumSize ||
       !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
@@ -142,14 +191,24 @@ Result<base::ByteView> body_of(base::ByteView bytes) {
   }
   // The version is read first: a later one may have another frame.
   const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
+  if (version < kVersionFirst || version > kVersion) {
+    return Error(Errc::unsupported, "version {}, this program reads versions {} to {}", version,
+                 kVersionFirst, kVersion);
   }
   const std::size_t covered = bytes.size() - kChecksumSize;
   if (base::load_le<std::uint32_t>(bytes.data() + covered) != base::crc32c(bytes.first(covered))) {
     return Error(Errc::corrupt, "checksum does not match");
   }
-  return bytes.subspan(head_size, covered - head_size);
+  return Body{.version = version, .bytes = bytes.subspan(head_size, covered - head_size)};
+}
+
+Result<void> check_given(const ManifestState& state, const std::vector<SstableRecord>& files) {
+  for (const SstableRecord& file : files) {
+    if (file.number >= state.next_file || file.freeze_last >= state.next_freeze) {
+      return Error(Errc::corrupt, "file {} has a number that was not given yet", file.number);
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -185,21 +244,23 @@ Bytes encode(const ManifestState& state) {
     out.u8(static_cast<std::uint8_t>(table.options.policy));
     out.u8(static_cast<std::uint8_t>(table.options.compression));
     put_flushed(out, table.flushed);
-    out.varint(table.sstables.size());
-    for (const SstableRecord& file : table.sstables) put_sstable(out, file);
+    put_files(out, table.sstables);
   }
   out.varint(state.tablets.size());
   for (const auto& [id, tablet] : state.tablets) {
     out.varint(id.value());
     put_tablet(out, tablet);
   }
+  put_files(out, state.mutation_files);
+  out.varint(state.dropped_ranges.size());
+  for (const KeyRange& range : state.dropped_ranges) put_range(out, range);
   out.u32_le(base::crc32c(buffer.view()));
   return std::move(buffer).freeze();
 }
 
 Result<ManifestState> decode_manifest(const Bytes& bytes) {
   TRY(const auto body, body_of(bytes));
-  Decoder in(body);
+  Decoder in(body.bytes);
   ManifestState state;
   state.next_file = FileNumber{in.varint()};
   state.next_freeze = FreezeNumber{in.varint()};
@@ -213,17 +274,16 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
     const TabletId id{in.varint()};
     const bool ascending = state.tablets.empty() || state.tablets.rbegin()->first < id;
     if (!ascending) in.fail("tablets are out of order");
-    TRY(auto tablet, get_tablet(in));
+    TRY(auto tablet, get_tablet(in, body.version));
     state.tablets.emplace_hint(state.tablets.end(), id, std::move(tablet));
   }
-  TRY_VOID(in.finish());
-  for (const auto& [id, table] : state.tables) {
-    for (const SstableRecord& file : table.sstables) {
-      if (file.number >= state.next_file || file.freeze_last >= state.next_freeze) {
-        return Error(Errc::corrupt, "file {} has a number that was not given yet", file.number);
-      }
-    }
+  if (body.version > kVersionFirst) {
+    state.mutation_files = get_files(in);
+    state.dropped_ranges = get_ranges(in);
   }
+  TRY_VOID(in.finish());
+  for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));
+  TRY_VOID(check_given(state, state.mutation_files));
   return state;
 }
 

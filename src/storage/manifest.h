@@ -102,6 +102,10 @@ struct TabletRecord {
   KeyRange range;
   causality::ActorId actor;
   causality::Clock clock;
+  // Dots whose mutations were cut off from the mutation log (mutation_log.h), and the largest
+  // timestamp among them.
+  causality::Clock shed = {};
+  causality::Timestamp shed_largest = causality::kTimestampMin;
   friend bool operator==(const TabletRecord&, const TabletRecord&) = default;
 };
 
@@ -110,14 +114,20 @@ struct ManifestState {
   FreezeNumber next_freeze{1};
   absl::btree_map<TableId, TableRecord> tables;
   absl::btree_map<TabletId, TabletRecord> tablets;
+  // Ascending by number: mutation_file.h.
+  std::vector<SstableRecord> mutation_files;
+  // Of tablets that were dropped and whose data is still in files. Nobody may have one of their
+  // keys until it is gone. Ascending, disjoint.
+  std::vector<KeyRange> dropped_ranges;
   friend bool operator==(const ManifestState&, const ManifestState&) = default;
 };
 
 // No manifest of ours comes near it; a longer file is damage.
 inline constexpr std::size_t kManifestSizeMax = std::size_t{1} << 30;
 
+// Always of the newest version.
 base::Bytes encode(const ManifestState& state);
-// Errors: corrupt; unsupported (a later version).
+// Of any version so far. Errors: corrupt; unsupported (a later version).
 base::Result<ManifestState> decode_manifest(const base::Bytes& bytes);
 
 // Errors: not_found if there is none; those of decoding and of the file system, naming the file.

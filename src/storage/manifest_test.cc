@@ -37,10 +37,16 @@ ManifestState some_state() {
                       .clock = {}};
   tablet.clock.add(causality::DotRange{causality::actor_of(3, 1), 1, 70000});
   tablet.clock.add(causality::Dot{causality::actor_of(4, 2), 9});
+  tablet.shed.add(causality::Dot{causality::actor_of(4, 2), 9});
+  tablet.shed_largest = causality::Timestamp{-17};
   state.tablets[TabletId{0}] = tablet;
   state.tablets[TabletId{255}] = {.range = {.from = base::Bytes::copy_of("k"), .to = {}},
                                   .actor = causality::actor_of(3, 2),
                                   .clock = {}};
+  state.mutation_files = {file_numbered(2), file_numbered(17)};
+  state.dropped_ranges = {{.from = {}, .to = base::Bytes::copy_of("b")},
+                          {.from = base::Bytes::copy_of("b"), .to = base::Bytes::copy_of("c")},
+                          {.from = base::Bytes::copy_of("x"), .to = {}}};
   return state;
 }
 
@@ -53,7 +59,7 @@ TEST(Manifest, RoundTrips) {
 }
 
 TEST(Manifest, TheWorkedExampleOfTheFormatIsWhatIsWritten) {
-  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e4654010101000009aef3cd");
+  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e465402010100000000379ee1c9");
 }
 
 TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
@@ -70,7 +76,7 @@ TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
 
 TEST(Manifest, ALaterVersionIsNamedAsSuch) {
   std::string later(encode(some_state()).text());
-  later[8] = 2;
+  later[8] = 3;
   EXPECT_TRUE(decode_manifest(base::Bytes::copy_of(later)).failed_with(Errc::unsupported));
 }
 
@@ -81,11 +87,20 @@ TEST(Manifest, NumbersNotGivenYetAreRefusedThoughTheChecksumHolds) {
   state = some_state();
   state.next_freeze = FreezeNumber{300};
   EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+  state = some_state();
+  state.mutation_files.push_back(file_numbered(300));
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
 }
 
 TEST(Manifest, FilesOutOfOrderAreRefusedThoughTheChecksumHolds) {
   ManifestState state = some_state();
   std::swap(state.tables[TableId{7}].sstables[0], state.tables[TableId{7}].sstables[1]);
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+  state = some_state();
+  std::swap(state.mutation_files[0], state.mutation_files[1]);
+  EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+  state = some_state();
+  std::swap(state.dropped_ranges[0], state.dropped_ranges[1]);
   EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
   state = some_state();
   std::swap(state.tables[TableId{7}].sstables[0].key_first,

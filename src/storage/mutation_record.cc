@@ -12,14 +12,17 @@ using base::Result;
 
 namespace {
 
-constexpr std::uint8_t kMutationVersion = 1;
+constexpr std::uint8_t kVersion = 2;
+// Before there was a mutation log.
+constexpr std::uint8_t kVersionFirst = 1;
 
 }  // namespace
 
-std::size_t encode_mutation(TabletId tablet, base::ByteView partition,
+std::size_t encode_mutation(TabletId tablet, Birth birth, base::ByteView partition,
                             const causality::Delta& delta, base::Buffer& out) {
   base::Encoder encoder(out);
-  encoder.u8(kMutationVersion);
+  encoder.u8(kVersion);
+  encoder.u8(static_cast<std::uint8_t>(birth));
   encoder.varint(tablet.value());
   encoder.prefixed(partition);
   const std::size_t delta_offset = out.size();
@@ -30,17 +33,21 @@ std::size_t encode_mutation(TabletId tablet, base::ByteView partition,
 Result<MutationRecord> decode_mutation(const base::Bytes& record) {
   base::Decoder in(record);
   const std::uint8_t version = in.u8();
-  if (in.ok() && version != kMutationVersion) {
+  if (in.ok() && (version < kVersionFirst || version > kVersion)) {
     return Error(Errc::unsupported, "mutation record of version {}", version);
   }
+  const std::uint8_t birth = version == kVersionFirst ? 0 : in.u8();
+  if (birth > static_cast<std::uint8_t>(Birth::alone)) in.fail("a birth of no known kind");
   const TabletId tablet{in.varint()};
   const base::ByteView partition = in.prefixed();
   TRY_VOID(in.status());
   if (partition.empty() || partition.size() > kRowKeySizeMax) {
     return Error(Errc::corrupt, "a partition key of {} bytes", partition.size());
   }
-  return MutationRecord{
-      .tablet = tablet, .partition = partition, .delta = record.slice(in.offset())};
+  return MutationRecord{.tablet = tablet,
+                        .birth = static_cast<Birth>(birth),
+                        .partition = partition,
+                        .delta = record.slice(in.offset())};
 }
 
 }  // namespace helenus::storage

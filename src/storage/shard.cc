@@ -95,20 +95,23 @@ Task<Result<std::unique_ptr<Shard>>> Shard::open(ShardEnvironment environment, S
       table->add_sstable(std::move(sstable));
     }
   }
+  CO_TRY_VOID(co_await shard->open_mutation_files());
   co_return shard;
 }
 
 Task<Result<void>> Shard::remove_leftovers() {
-  absl::btree_set<std::string> named;
+  std::vector<SstableRecord> files = manifest_.mutation_files;
   for (const auto& [id, table] : manifest_.tables) {
-    for (const SstableRecord& file : table.sstables) {
-      if (file.directory >= environment_.options.data_directories.size()) {
-        co_return Error(
-            Errc::invalid_argument, "{}: a file lies in data directory {}, and only {} are given",
-            manifest_path(), file.directory, environment_.options.data_directories.size());
-      }
-      named.insert(path_of(file));
+    files.insert(files.end(), table.sstables.begin(), table.sstables.end());
+  }
+  absl::btree_set<std::string> named;
+  for (const SstableRecord& file : files) {
+    if (file.directory >= environment_.options.data_directories.size()) {
+      co_return Error(
+          Errc::invalid_argument, "{}: a file lies in data directory {}, and only {} are given",
+          manifest_path(), file.directory, environment_.options.data_directories.size());
     }
+    named.insert(path_of(file));
   }
   for (std::size_t index = 0; index < environment_.options.data_directories.size(); ++index) {
     // A data directory that was added since the folder was made has no place for the shard yet.
@@ -126,19 +129,24 @@ Task<Result<void>> Shard::remove_leftovers() {
   co_return {};
 }
 
-Task<Result<std::shared_ptr<const Sstable>>> Shard::open_file(SstableRecord record) {
+Task<Result<std::shared_ptr<SstableReader>>> Shard::open_reader(SstableRecord record) {
   const std::string path = path_of(record);
-  auto sstable = std::make_shared<Sstable>();
-  CO_TRY(sstable->reader,
+  CO_TRY(auto reader,
          co_await SstableReader::open(environment_.runtime, environment_.sstables, path,
                                       {.direct = environment_.options.direct_reads},
                                       runtime::Until::forever()));
-  if (sstable->reader->file_size() != record.bytes) {
+  if (reader->file_size() != record.bytes) {
     co_return Error(Errc::corrupt, "{}: has {} bytes, the manifest says {}", path,
-                    sstable->reader->file_size(), record.bytes);
+                    reader->file_size(), record.bytes);
   }
+  co_return reader;
+}
+
+Task<Result<std::shared_ptr<const Sstable>>> Shard::open_file(SstableRecord record) {
+  auto sstable = std::make_shared<Sstable>();
+  CO_TRY(sstable->reader, co_await open_reader(record));
   auto metadata = decode_sstable_metadata(sstable->reader->metadata());
-  if (!metadata) co_return std::move(metadata).error().within(path);
+  if (!metadata) co_return std::move(metadata).error().within(path_of(record));
   sstable->metadata = *std::move(metadata);
   sstable->record = std::move(record);
   co_return sstable;
@@ -168,6 +176,8 @@ Tablet& Shard::add_tablet(TabletId id, const TabletRecord& record) {
                                                 .actor = record.actor,
                                                 .clock = record.clock,
                                                 .durable = record.clock});
+  tablet->mutations.found_shed(record.shed);
+  tablet->floors.add(record.shed, record.shed_largest);
   return *tablets_.emplace(id, std::move(tablet)).first->second;
 }
 
@@ -247,7 +257,9 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
     co_return Written{.file = nullptr, .counts = merge.counts()};
   }
   CO_TRY(auto statistics, co_await writer->finish(encode(merge.metadata())));
-  auto file = co_await settle_file(record, std::move(statistics));
+  auto settled = co_await settle_file(record, std::move(statistics));
+  auto file = settled ? co_await open_file(*std::move(settled))
+                      : Result<std::shared_ptr<const Sstable>>(std::move(settled).error());
   if (!file) {
     // The next try writes another one: this one would take its space in vain.
     (void)co_await environment_.runtime.files.remove(path_of(record));
@@ -256,23 +268,24 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
   co_return Written{.file = *std::move(file), .counts = merge.counts()};
 }
 
-Task<Result<std::shared_ptr<const Sstable>>> Shard::settle_file(SstableRecord record,
-                                                                SstableStatistics statistics) {
+Task<Result<SstableRecord>> Shard::settle_file(SstableRecord record, SstableStatistics statistics) {
   CO_TRY_VOID(co_await environment_.runtime.files.sync_directory(directory(record.directory)));
   CO_TRY(const auto info, co_await environment_.runtime.files.info(path_of(record)));
   record.bytes = info.size;
   record.keys = statistics.key_count;
   record.key_first = statistics.first_key;
   record.key_last = statistics.last_key;
-  co_return co_await open_file(std::move(record));
+  co_return record;
 }
 
 Task<void> Shard::remove_files(std::vector<std::shared_ptr<const Sstable>> files) {
-  for (const auto& file : files) {
-    const auto removed = co_await environment_.runtime.files.remove(path_of(file->record));
-    if (!removed) {
-      environment_.log.warn("a file could not be removed", base::kv("error", removed.error()));
-    }
+  for (const auto& file : files) co_await remove_file(file->record);
+}
+
+Task<void> Shard::remove_file(SstableRecord record) {
+  const auto removed = co_await environment_.runtime.files.remove(path_of(record));
+  if (!removed) {
+    environment_.log.warn("a file could not be removed", base::kv("error", removed.error()));
   }
 }
 

@@ -29,6 +29,7 @@
 #include "storage/engine_options.h"
 #include "storage/manifest.h"
 #include "storage/merge_writer.h"
+#include "storage/mutation_file.h"
 #include "storage/sstable_blocks.h"
 #include "storage/table_store.h"
 #include "storage/tablet.h"
@@ -41,6 +42,19 @@ struct ShardEnvironment {
   const EngineOptions& options;
   SstableShared& sstables;
   base::Logger& log;
+};
+
+// A mutation file of a shard, and what of it somebody may still ask for.
+struct LiveMutationFile {
+  std::shared_ptr<const MutationFile> file;
+  // Of its dots those that are not stable; tablets without any are not in it.
+  absl::btree_map<TabletId, causality::Clock> live;
+};
+
+// Mutations of a tablet that are to go into a file; ascending by dot.
+struct TabletBatch {
+  TabletId tablet;
+  std::vector<KeptMutation> mutations;
 };
 
 class Shard {
@@ -93,16 +107,50 @@ class Shard {
   // Those who hold them open go on reading. Errors are logged: a start removes what is left.
   runtime::Task<void> remove_files(std::vector<std::shared_ptr<const Sstable>> files);
 
+  // ---- The mutation log's files (shard_mutations.cc) ----
+  // Ascending by number.
+  const std::vector<LiveMutationFile>& mutation_files() const { return mutation_files_; }
+  std::uint64_t mutation_file_bytes() const;
+  // Writes a file that nobody knows of yet; null if the batches are empty. Batches ascend by
+  // tablet.
+  runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> write_mutations(
+      std::vector<TabletBatch> batches, FreezeNumber freeze, runtime::StopToken stop);
+  // The same of what is kept in these files.
+  runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> merge_mutations(
+      std::vector<std::shared_ptr<const MutationFile>> inputs, WriteThrottle* throttle,
+      runtime::StopToken stop);
+  // The manifest names it now; or no longer.
+  void add_mutation_file(std::shared_ptr<const MutationFile> file);
+  void drop_mutation_file(FileNumber number);
+  runtime::Task<void> remove_mutation_file(std::shared_ptr<const MutationFile> file);
+  // The tablet has collected what is stable.
+  void collect_mutations(const Tablet& tablet);
+  // Why its mutation files are no longer merged, if they are not.
+  const std::optional<base::Error>& mutation_damage() const { return mutation_damage_; }
+  void set_mutation_damage(base::Error error) { mutation_damage_ = std::move(error); }
+
   std::string path_of(const SstableRecord& record) const;
 
  private:
   std::string directory(std::size_t index) const;
   std::string manifest_path() const { return directory(0) + "/manifest"; }
   runtime::Task<base::Result<void>> remove_leftovers();
+  runtime::Task<base::Result<std::shared_ptr<SstableReader>>> open_reader(SstableRecord record);
   runtime::Task<base::Result<std::shared_ptr<const Sstable>>> open_file(SstableRecord record);
-  // Makes the name of a finished file durable, and opens it.
-  runtime::Task<base::Result<std::shared_ptr<const Sstable>>> settle_file(
-      SstableRecord record, SstableStatistics statistics);
+  runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> open_mutation_file(
+      SstableRecord record);
+  runtime::Task<base::Result<void>> open_mutation_files();
+  runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> finish_mutation_file(
+      SstableRecord record, std::unique_ptr<SstableWriter> writer, MutationFileMetadata metadata);
+  runtime::Task<base::Result<std::unique_ptr<SstableWriter>>> begin_mutation_file(
+      SstableRecord& record, WriteThrottle* throttle, runtime::StopToken stop);
+  runtime::Task<base::Result<void>> copy_kept(
+      std::vector<std::shared_ptr<const MutationFile>> inputs, SstableWriter& writer,
+      MutationFileMetadata& metadata, runtime::StopToken stop);
+  // Makes the name of a finished file durable; returns its whole record.
+  runtime::Task<base::Result<SstableRecord>> settle_file(SstableRecord record,
+                                                         SstableStatistics statistics);
+  runtime::Task<void> remove_file(SstableRecord record);
   // The data directory with the most free space; among equals, one after the other.
   runtime::Task<base::Result<std::uint32_t>> choose_directory(FileNumber file);
 
@@ -113,6 +161,8 @@ class Shard {
   std::uint64_t next_freeze_ = 1;
   absl::btree_map<TabletId, std::unique_ptr<Tablet>> tablets_;
   absl::btree_map<TableId, std::shared_ptr<TableStore>> tables_;
+  std::vector<LiveMutationFile> mutation_files_;
+  std::optional<base::Error> mutation_damage_;
   runtime::Semaphore install_turn_;
 };
 

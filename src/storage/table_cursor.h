@@ -35,6 +35,9 @@ namespace helenus::storage {
 struct RowRead {
   causality::PartitionStore partition;
   causality::Clock clock;
+  // What a context made of it must carry (docs/adr/0012): no less than the timestamp of any
+  // unstable mutation of the row.
+  causality::Timestamp floor = causality::kTimestampMin;
 };
 
 // A row's entry and those of the partition's scopes that it lies in.

@@ -42,6 +42,8 @@ struct FreezeState {
   // Every record in the memtable lies before this position of this core's log, every later one
   // does not.
   LogPosition log_end = {};
+  // The number of the last write staged before.
+  std::uint64_t sequence = 0;
   // Of the shard's tablets. Every dot in them has its record before log_end, or in a file.
   Clocks clocks = {};
   Knowledge knowledge = {};

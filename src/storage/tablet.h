@@ -13,6 +13,8 @@
 #include "causality/resolve.h"
 #include "storage/knowledge.h"
 #include "storage/manifest.h"
+#include "storage/mutation_log.h"
+#include "storage/timestamp_floors.h"
 
 namespace helenus::storage {
 
@@ -34,6 +36,12 @@ struct Tablet {
   // Of the other members and pending ones; an absent one is a member not heard of yet. As long as
   // nobody has said who they are, nothing is stable.
   std::vector<std::optional<causality::Watermark>> watermarks = {std::nullopt};
+  // What members may still need, and above which timestamps writes must lie meanwhile.
+  MutationLog mutations = {};
+  TimestampFloors floors = TimestampFloors();
+
+  // No other replica, and none to be: everything is stable at once.
+  bool alone() const { return watermarks.empty(); }
 
   TabletKnowledge knowledge(causality::WallTime own_wall) const {
     return {.base = causality::base(clock),

@@ -1,0 +1,360 @@
+// The engine's mutation logs: what is kept for peers, given to them, and let go.
+#include <algorithm>
+#include <utility>
+
+#include "causality/codec.h"
+#include "storage/engine.h"
+
+namespace helenus::storage {
+
+using base::ByteView;
+using base::Errc;
+using base::Error;
+using base::Result;
+using causality::Clock;
+using causality::Timestamp;
+using runtime::Task;
+using runtime::Until;
+
+// ---- Keeping ----
+
+void Engine::keep(Tablet& tablet, const TableStore& table, ByteView partition,
+                  const causality::Delta& delta, base::Bytes record, std::uint64_t sequence) {
+  const bool ordered = table.options().policy == causality::Policy::lww;
+  if (ordered) tablet.floors.add(table.id(), partition, delta);
+  const std::size_t bytes_before = tablet.mutations.memory_bytes();
+  tablet.mutations.add({.dot = delta.dot,
+                        .table = table.id(),
+                        .timestamp = ordered ? delta.timestamp : causality::kTimestampMin,
+                        .record = std::move(record)},
+                       sequence);
+  mutation_bytes_ += tablet.mutations.memory_bytes() - bytes_before;
+}
+
+std::vector<TabletBatch> Engine::mutations_of(const Shard& shard, TableId table,
+                                              std::uint64_t sequence_last) {
+  std::vector<TabletBatch> batches;
+  for (const auto& [id, tablet] : shard.tablets()) {
+    if (tablet->mutations.count_in_memory() == 0) continue;
+    batches.push_back(
+        {.tablet = id, .mutations = tablet->mutations.of_table(table, sequence_last)});
+  }
+  return batches;
+}
+
+std::vector<TabletBatch> Engine::mutations_in_memory(const Shard& shard) {
+  std::vector<TabletBatch> batches;
+  for (const auto& [id, tablet] : shard.tablets()) {
+    bool all = false;
+    batches.push_back(
+        {.tablet = id,
+         .mutations = tablet->mutations.in_memory(tablet->mutations.kept(), SIZE_MAX, all)});
+  }
+  return batches;
+}
+
+// For a change that has begun and cannot be taken back: waits while there is no space.
+Task<Result<std::shared_ptr<const MutationFile>>> Engine::write_mutations_until_done(
+    Shard& shard, std::vector<TabletBatch> batches) {
+  while (true) {
+    auto written = co_await shard.write_mutations(batches, shard.next_freeze(), stop_.token());
+    if (written || written.failed_with(Errc::cancelled)) co_return written;
+    if (!written.failed_with(Errc::no_space)) {
+      fail(Error(written.error()).within("writing a mutation file"));
+      co_return *failure_;
+    }
+    log_lines_.warn("no space for a mutation file", base::kv("error", written.error()));
+    co_await pause_after_failure();
+  }
+}
+
+// The part of an edit that concerns mutation logs: the new file, if there is one, and what is left
+// of what was shed.
+void Engine::enter_mutations(ManifestState& state, const Shard& shard, const MutationFile* file) {
+  for (const auto& [id, tablet] : shard.tablets()) {
+    TabletRecord& record = state.tablets.at(id);
+    record.shed = tablet->mutations.shed();
+    if (record.shed.empty()) record.shed_largest = causality::kTimestampMin;
+  }
+  if (file == nullptr) return;
+  const auto at = std::ranges::lower_bound(state.mutation_files, file->record.number, {},
+                                           &SstableRecord::number);
+  state.mutation_files.insert(at, file->record);
+}
+
+void Engine::moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches,
+                           std::shared_ptr<const MutationFile> file) {
+  if (file == nullptr) return;
+  for (const TabletBatch& batch : batches) {
+    MutationLog& mutations = shard.tablet(batch.tablet)->mutations;
+    const std::size_t bytes_before = mutations.memory_bytes();
+    mutations.moved_to_file(batch.mutations);
+    mutation_bytes_ -= bytes_before - mutations.memory_bytes();
+    statistics_.mutations_moved += batch.mutations.size();
+  }
+  statistics_.mutation_bytes_written += file->record.bytes;
+  shard.add_mutation_file(std::move(file));
+  mutation_work_.wake_all();
+}
+
+void Engine::set_watermarks(TabletId tablet,
+                            std::vector<std::optional<causality::Watermark>> watermarks) {
+  Shard& shard = *shards_[shard_index(tablet)];
+  Tablet* replica = shard.tablet(tablet);
+  if (replica == nullptr) return;
+  replica->watermarks = std::move(watermarks);
+  const Clock stable =
+      replica->alone()
+          ? replica->clock
+          : causality::stability(replica->clock, causality::WallTime{0}, replica->watermarks).dots;
+  const std::size_t bytes_before = replica->mutations.memory_bytes();
+  replica->mutations.collect(stable);
+  mutation_bytes_ -= bytes_before - replica->mutations.memory_bytes();
+  replica->floors.collect(stable);
+  shard.collect_mutations(*replica);
+  mutation_work_.wake_all();
+}
+
+// ---- Giving ----
+
+Result<Clock> Engine::kept_mutations(TabletId tablet) const {
+  const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  return replica->mutations.kept();
+}
+
+namespace {
+
+Clock clock_of(const std::vector<causality::DotRange>& ranges) {
+  Clock clock;
+  for (const causality::DotRange& range : ranges) clock.add(range);
+  return clock;
+}
+
+Result<LoggedMutation> logged(const KeptMutation& kept) {
+  TRY(auto record, decode_mutation(kept.record));
+  return LoggedMutation{.dot = kept.dot,
+                        .table = kept.table,
+                        .partition = base::Bytes::copy_of(record.partition),
+                        .delta = std::move(record.delta)};
+}
+
+// What a shard's files have of these dots of a tablet, one walk a file.
+std::vector<MutationFileWalk> walks_of(const Shard& shard, TabletId tablet, const Clock& wanted,
+                                       const Until& until) {
+  std::vector<MutationFileWalk> walks;
+  for (const LiveMutationFile& each : shard.mutation_files()) {
+    const auto at = each.live.find(tablet);
+    if (at == each.live.end()) continue;
+    const Clock dots = causality::meet(at->second, wanted);
+    if (!dots.empty()) walks.emplace_back(each.file, tablet, dots, until);
+  }
+  return walks;
+}
+
+}  // namespace
+
+Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock peer,
+                                                         std::size_t bytes_max, Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  const Shard& shard = *shards_[shard_index(tablet)];
+  const auto found = shard.tablets().find(tablet);
+  if (found == shard.tablets().end()) co_return Error(Errc::not_found, "tablet {}", tablet);
+  advance_durable();
+  const Tablet& replica = *found->second;
+  MissingMutations answer;
+  auto lacking = causality::missing(peer, replica.durable);
+  answer.closed = std::move(lacking.closed);
+  answer.withheld =
+      causality::join(causality::subtract(clock_of(lacking.dots), replica.mutations.kept()),
+                      causality::subtract(replica.mutations.shed(), peer));
+  const Clock wanted =
+      causality::meet(causality::subtract(replica.mutations.kept(), peer), replica.durable);
+  // What is in memory and which files there are is of one moment; reading them may take a while.
+  bool all_in_memory = false;
+  const auto memory = replica.mutations.in_memory(wanted, bytes_max, all_in_memory);
+  auto walks = walks_of(shard, tablet, wanted, until);
+  for (MutationFileWalk& walk : walks) CO_TRY_VOID(co_await walk.next());
+  std::size_t bytes = 0;
+  auto next_in_memory = memory.begin();
+  while (true) {
+    const KeptMutation* least = next_in_memory == memory.end() ? nullptr : &*next_in_memory;
+    for (const MutationFileWalk& walk : walks) {
+      const auto& current = walk.current();
+      if (current && (least == nullptr || current->dot < least->dot)) least = &*current;
+    }
+    answer.complete = least == nullptr && all_in_memory;
+    if (least == nullptr || (bytes >= bytes_max && bytes > 0)) co_return answer;
+    const causality::Dot dot = least->dot;
+    bytes += least->record.size();
+    CO_TRY(auto mutation, logged(*least));
+    answer.mutations.push_back(std::move(mutation));
+    // A start that was cut short may have left a mutation in two places.
+    if (next_in_memory != memory.end() && next_in_memory->dot == dot) ++next_in_memory;
+    for (MutationFileWalk& walk : walks) {
+      if (walk.current() && walk.current()->dot == dot) CO_TRY_VOID(co_await walk.next());
+    }
+  }
+}
+
+namespace {
+
+// The timestamp at which the mutation says something of the cell; none if it does not.
+std::optional<Timestamp> timestamp_at(const causality::Delta& delta, const base::Bytes& row,
+                                      causality::ColumnId column) {
+  const auto cell = [&](const causality::CellChange& change) {
+    return change.row == row && change.column == column;
+  };
+  if (std::ranges::any_of(delta.cells, cell)) return delta.timestamp;
+  const auto scope = [&](const causality::Scope& each) { return each.contains(row); };
+  if (std::ranges::any_of(delta.scopes, scope)) return causality::timestamp_of_scopes(delta);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Task<Result<Timestamp>> Engine::covered_floor(TableId table, TabletId tablet, base::Bytes partition,
+                                              base::Bytes row, causality::ColumnId column,
+                                              Until until) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY(const auto place, find(table, tablet));
+  // Most of the time there is nothing of the row.
+  Timestamp floor = causality::kTimestampMin;
+  if (place.tablet->floors.of_row(table, partition, row) == floor) co_return floor;
+  if (!place.tablet->mutations.shed().empty()) {
+    co_return Error(Errc::unavailable, "the mutation log of tablet {} was cut off", tablet);
+  }
+  const auto take = [&](const LoggedMutation& mutation) -> Result<void> {
+    if (mutation.table != table || mutation.partition != partition) return {};
+    TRY(const auto delta, causality::decode_delta(mutation.delta));
+    floor = std::max(floor, timestamp_at(delta, row, column).value_or(floor));
+    return {};
+  };
+  // Those in memory, the ones that are not durable yet, too: what is minted next covers them.
+  Clock seen;
+  bool all = false;
+  const MutationLog& mutations = place.tablet->mutations;
+  for (const KeptMutation& kept : mutations.in_memory(mutations.kept(), SIZE_MAX, all)) {
+    CO_TRY(const auto mutation, logged(kept));
+    CO_TRY_VOID(take(mutation));
+    seen.add(kept.dot);
+  }
+  constexpr std::size_t kBytesAtOnce = std::size_t{1} << 20;
+  while (true) {
+    CO_TRY(const auto page, co_await missing_mutations(tablet, seen, kBytesAtOnce, until));
+    for (const LoggedMutation& mutation : page.mutations) {
+      CO_TRY_VOID(take(mutation));
+      seen.add(mutation.dot);
+    }
+    if (page.complete) co_return floor;
+  }
+}
+
+// ---- Letting go ----
+
+Task<void> Engine::mutation_loop() {
+  while (!stop_.token().stop_requested() && !failure_) {
+    const auto tended = co_await tend_mutation_files();
+    if (stop_.token().stop_requested() || failure_) co_return;
+    if (!tended) {
+      log_lines_.warn("mutation files could not be tended", base::kv("error", tended.error()));
+      co_await pause_after_failure();
+    } else if (!*tended) {
+      if (!co_await mutation_work_.wait({.stop = stop_.token()})) co_return;
+    }
+  }
+}
+
+// Does one thing that is to be done; false if there was none.
+Task<Result<bool>> Engine::tend_mutation_files() {
+  for (const auto& shard : shards_) {
+    const auto dead = std::ranges::find_if(
+        shard->mutation_files(), [](const LiveMutationFile& each) { return each.live.empty(); });
+    if (dead == shard->mutation_files().end()) continue;
+    CO_TRY_VOID(co_await give_up_mutation_file(*shard, *dead));
+    co_return true;
+  }
+  if (Shard* shard = shard_over_the_cap(); shard != nullptr) {
+    const auto oldest = std::ranges::min_element(
+        shard->mutation_files(), {},
+        [](const LiveMutationFile& each) { return each.file->record.freeze_first; });
+    ++statistics_.mutation_files_shed;
+    log_lines_.warn("the mutation log is over its cap and loses its oldest file",
+                    base::kv("path", shard->path_of(oldest->file->record)));
+    CO_TRY_VOID(co_await give_up_mutation_file(*shard, *oldest));
+    co_return true;
+  }
+  for (const auto& shard : shards_) {
+    CO_TRY(const bool merged, co_await merge_mutation_files(*shard));
+    if (merged) co_return true;
+  }
+  co_return false;
+}
+
+Shard* Engine::shard_over_the_cap() const {
+  std::uint64_t bytes = 0;
+  Shard* largest = nullptr;
+  for (const auto& shard : shards_) {
+    bytes += shard->mutation_file_bytes();
+    if (largest == nullptr || shard->mutation_file_bytes() > largest->mutation_file_bytes()) {
+      largest = shard.get();
+    }
+  }
+  return bytes > options_.mutation_log_bytes_max ? largest : nullptr;
+}
+
+// What of it is not stable is shed. The manifest says so first: after a crash the replica must not
+// believe that it could give what it cannot, nor mint below what it no longer remembers.
+Task<Result<void>> Engine::give_up_mutation_file(Shard& shard, LiveMutationFile file) {
+  const FileNumber number = file.file->record.number;
+  CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
+    enter_mutations(state, shard, nullptr);
+    std::erase_if(state.mutation_files,
+                  [&](const SstableRecord& record) { return record.number == number; });
+    for (const auto& [id, dots] : file.live) {
+      TabletRecord& record = state.tablets.at(id);
+      record.shed = causality::join(record.shed, dots);
+      record.shed_largest = std::max(record.shed_largest, file.file->metadata.at(id).largest);
+    }
+  }));
+  for (const auto& [id, dots] : file.live) shard.tablet(id)->mutations.shed(dots);
+  shard.drop_mutation_file(number);
+  co_await shard.remove_mutation_file(file.file);
+  co_return {};
+}
+
+Task<Result<bool>> Engine::merge_mutation_files(Shard& shard) {
+  if (shard.mutation_damage()) co_return false;
+  std::vector<CompactionCandidate> candidates;
+  for (const LiveMutationFile& each : shard.mutation_files()) {
+    candidates.push_back({.number = each.file->record.number, .bytes = each.file->record.bytes});
+  }
+  const auto picks = pick_size_tiered(candidates, options_.compaction);
+  if (picks.empty()) co_return false;
+  const FileSet picked(picks.begin(), picks.end());
+  std::vector<std::shared_ptr<const MutationFile>> inputs;
+  for (const LiveMutationFile& each : shard.mutation_files()) {
+    if (picked.contains(each.file->record.number)) inputs.push_back(each.file);
+  }
+  auto merged = co_await shard.merge_mutations(inputs, &compaction_rate_, stop_.token());
+  if (!merged) {
+    // It is not read here again and again; whoever asks for its mutations is told.
+    const bool damaged = merged.failed_with(Errc::corrupt) || merged.failed_with(Errc::unsupported);
+    if (damaged) shard.set_mutation_damage(merged.error());
+    co_return std::move(merged).error();
+  }
+  CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
+    std::erase_if(state.mutation_files,
+                  [&](const SstableRecord& record) { return picked.contains(record.number); });
+    enter_mutations(state, shard, merged->get());
+  }));
+  for (const auto& input : inputs) shard.drop_mutation_file(input->record.number);
+  if (*merged != nullptr) {
+    statistics_.mutation_bytes_written += (*merged)->record.bytes;
+    shard.add_mutation_file(*std::move(merged));
+  }
+  for (const auto& input : inputs) co_await shard.remove_mutation_file(input);
+  co_return true;
+}
+
+}  // namespace helenus::storage
