@@ -6,6 +6,7 @@ namespace helenus::cql {
 
 void Outgoing::add(const protocol::Response& response, std::int16_t stream,
                    protocol::Compression compression) {
+  block_.reserve(kBlockSizeMin);
   const bool whole = compression != protocol::Compression::none &&
                      response.body_size() >= protocol::kCompressSizeMin;
   if (whole) {

@@ -21,6 +21,8 @@ class Outgoing {
   static constexpr std::size_t kCopySizeMax = std::size_t{16} << 10;
   // A block of small frames is closed when it has grown to this.
   static constexpr std::size_t kBlockSize = std::size_t{64} << 10;
+  // What a block begins with: an answer or a few, without growing.
+  static constexpr std::size_t kBlockSizeMin = 1024;
 
   void add(const protocol::Response& response, std::int16_t stream,
            protocol::Compression compression);

@@ -42,7 +42,7 @@ enum class Opcode : std::uint8_t {
   result = 0x08,
   prepare = 0x09,
   execute = 0x0a,
-  register_ = 0x0b,
+  registration = 0x0b,
   event = 0x0c,
   batch = 0x0d,
   auth_challenge = 0x0e,

@@ -190,7 +190,7 @@ RequestMessage get_message(Opcode opcode, Decoder& in) {
       const ByteView id = get_short_bytes(in);
       return ExecuteRequest{.id = id, .parameters = get_parameters(in)};
     }
-    case Opcode::register_:
+    case Opcode::registration:
       return get_register(in);
     case Opcode::batch:
       return get_batch(in);
@@ -283,9 +283,9 @@ std::optional<EventKind> event_kind_named(std::string_view name) {
 }
 
 Opcode opcode_of(const RequestMessage& message) {
-  static constexpr std::array kOpcodes = {Opcode::options, Opcode::startup,      Opcode::query,
-                                          Opcode::prepare, Opcode::execute,      Opcode::register_,
-                                          Opcode::batch,   Opcode::auth_response};
+  static constexpr std::array kOpcodes = {
+      Opcode::options, Opcode::startup,      Opcode::query, Opcode::prepare,
+      Opcode::execute, Opcode::registration, Opcode::batch, Opcode::auth_response};
   static_assert(kOpcodes.size() == std::variant_size_v<RequestMessage>);
   return kOpcodes[message.index()];
 }

@@ -166,7 +166,7 @@ TEST(Request, LendsItsBodyAndKeepsParts) {
   {
     const auto decoded = read(frame_bytes(request));
     ASSERT_TRUE(decoded.has_value());
-    const Request moved = *decoded;
+    Request moved = *decoded;
     kept = moved.keep(std::get<ExecuteRequest>(moved.message).parameters.values[0].bytes);
     EXPECT_EQ(kept.data(),
               std::get<ExecuteRequest>(moved.message).parameters.values[0].bytes.data());
@@ -202,7 +202,7 @@ RC_GTEST_PROP(Request, OfArbitraryBytesDecodesOrSaysWhyNot,
               (const std::vector<std::uint8_t>& body, std::uint8_t flags)) {
   for (const Opcode opcode :
        {Opcode::startup, Opcode::options, Opcode::query, Opcode::prepare, Opcode::execute,
-        Opcode::register_, Opcode::batch, Opcode::auth_response}) {
+        Opcode::registration, Opcode::batch, Opcode::auth_response}) {
     const FrameHeader header{.flags = flags, .opcode = opcode};
     const auto request = decode_request(header, Bytes::copy_of(std::as_bytes(std::span(body))));
     if (!request) {

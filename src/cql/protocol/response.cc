@@ -139,7 +139,7 @@ struct PutMessage {
       put_string_list(out, values);
     }
   }
-  void operator()(const VoidResult&) { kind(ResultKind::void_); }
+  void operator()(const VoidResult&) { kind(ResultKind::nothing); }
   void operator()(const SetKeyspaceResult& result) {
     kind(ResultKind::set_keyspace);
     put_string(out, result.keyspace);
@@ -196,8 +196,8 @@ void put_prefix(Encoder& out, const ResponsePrefix& prefix) {
 }
 
 // A string that is one of the names of an enumeration, in its order.
-template <class Enum, std::size_t count>
-Enum get_named(Decoder& in, const std::array<std::string_view, count>& names) {
+template <class Enum, std::size_t Count>
+Enum get_named(Decoder& in, const std::array<std::string_view, Count>& names) {
   const std::string_view name = get_string(in);
   const auto found = std::ranges::find(names, name);
   if (found == names.end()) {
@@ -386,7 +386,7 @@ RowsResult get_rows(Decoder& in, const Bytes& body) {
 
 ResponseMessage get_result(Decoder& in, const Bytes& body) {
   switch (static_cast<ResultKind>(get_int(in))) {
-    case ResultKind::void_:
+    case ResultKind::nothing:
       return VoidResult();
     case ResultKind::rows:
       return get_rows(in, body);

@@ -169,7 +169,7 @@ struct SupportedMessage {
 
 // What a RESULT begins with.
 enum class ResultKind : std::int32_t {
-  void_ = 1,
+  nothing = 1,
   rows = 2,
   set_keyspace = 3,
   prepared = 4,

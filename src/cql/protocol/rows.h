@@ -28,7 +28,7 @@ class RowsWriter {
  public:
   // `columns` outlives the writer. `size_expected` saves growing where it is known.
   RowsWriter(const EncodedColumns& columns [[clang::lifetimebound]], bool skip_metadata,
-             std::size_t size_expected = 0);
+             std::size_t size_expected = 256);
 
   // The next cell of the row; none is null. Requires: the row is not complete; the size of the cell
   // is at most INT32_MAX.
