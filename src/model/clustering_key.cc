@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "base/assert.h"
@@ -91,7 +92,7 @@ template <std::floating_point Float, std::unsigned_integral T>
 void put_float(Buffer& out, ByteView bytes) {
   T word = base::load_be<T>(bytes.data());
   const auto value = std::bit_cast<Float>(word);
-  if (value != value) word = std::bit_cast<T>(std::numeric_limits<Float>::quiet_NaN());
+  if (std::isnan(value)) word = std::bit_cast<T>(std::numeric_limits<Float>::quiet_NaN());
   word = (word & sign_bit<T>()) != 0 ? static_cast<T>(~word) : word | sign_bit<T>();
   base::store_be(out.extend(sizeof(T)).data(), word);
 }

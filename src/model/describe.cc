@@ -120,15 +120,15 @@ std::string to_cql_map(const OptionMap& map) {
 std::string describe_keyspace(const Keyspace& keyspace) {
   constexpr std::string_view kPackage = "org.apache.cassandra.locator.";
   // The class comes first, and strategies of Cassandra go by their short names.
-  std::string replication;
+  std::string replication = "'class': ";
+  if (const auto found = keyspace.replication.find("class"); found != keyspace.replication.end()) {
+    std::string_view name = found->second;
+    if (name.starts_with(kPackage)) name.remove_prefix(kPackage.size());
+    replication += to_cql_string(name);
+  }
   for (const auto& [option, value] : keyspace.replication) {
-    if (option == "class") {
-      std::string_view name = value;
-      if (name.starts_with(kPackage)) name.remove_prefix(kPackage.size());
-      replication = "'class': " + to_cql_string(name) + replication;
-    } else {
-      replication += ", " + to_cql_string(option) + ": " + to_cql_string(value);
-    }
+    if (option == "class") continue;
+    replication += ", " + to_cql_string(option) + ": " + to_cql_string(value);
   }
   // Two spaces before AND: as Cassandra does.
   return fmt::format("CREATE KEYSPACE {} WITH replication = {{{}}}  AND durable_writes = {};",

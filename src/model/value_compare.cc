@@ -30,9 +30,7 @@ std::weak_ordering compare_floats(ByteView a, ByteView b) {
   if (a.size() != sizeof(Word) || b.size() != sizeof(Word)) return base::compare(a, b);
   const auto x = std::bit_cast<Float>(base::load_be<Word>(a.data()));
   const auto y = std::bit_cast<Float>(base::load_be<Word>(b.data()));
-  const bool x_is_number = x == x;
-  const bool y_is_number = y == y;
-  if (!x_is_number || !y_is_number) return y_is_number <=> x_is_number;
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) <=> std::isnan(y);
   if (x < y) return std::weak_ordering::less;
   if (x > y) return std::weak_ordering::greater;
   return std::signbit(y) <=> std::signbit(x);
