@@ -22,7 +22,7 @@ bool is_empty(const ClusteringRange& range) {
 }
 
 // The smaller of two ends, of which an absent one is the largest.
-const std::optional<Bytes>& earlier(const std::optional<Bytes>& a, const std::optional<Bytes>& b) {
+std::optional<Bytes> earlier(const std::optional<Bytes>& a, const std::optional<Bytes>& b) {
   if (!a) return b;
   if (!b) return a;
   return *b < *a ? b : a;
