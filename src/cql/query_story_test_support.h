@@ -1,0 +1,225 @@
+// For tests: a node without sockets: engine, coordinator, catalog, system tables and a query
+// processor, on one simulated machine; and a client that talks to it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cql/catalog.h"
+#include "cql/parser/parser.h"
+#include "cql/protocol/request.h"
+#include "cql/protocol/response.h"
+#include "cql/query_processor.h"
+#include "cql/request_handler.h"
+#include "cql/system_schema.h"
+#include "cql/system_tables.h"
+#include "cql/terms.h"
+#include "cql/virtual_table.h"
+#include "replication/coordinator.h"
+#include "runtime/runtime.h"
+#include "runtime/sleep.h"
+#include "storage/commit_log_test_support.h"
+#include "storage/engine_options.h"
+
+namespace helenus::cql::testing {
+
+// What a client got.
+struct Told {
+  std::optional<protocol::ErrorMessage> error;
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;  // as literals; "null"
+  std::vector<std::string> warnings;
+  std::optional<base::Bytes> context;
+  std::optional<base::Bytes> paging_state;
+  protocol::ResponseMessage message;
+
+  // "0x2200: text", or rows as "1, 'a'; 2, 'b'".
+  std::string text() const {
+    if (error) {
+      return fmt::format("0x{:04x}: {}", static_cast<std::uint32_t>(error->code), error->message);
+    }
+    std::vector<std::string> lines;
+    for (const auto& row : rows) lines.push_back(fmt::format("{}", fmt::join(row, ", ")));
+    return fmt::format("{}", fmt::join(lines, "; "));
+  }
+};
+
+// How a statement is sent.
+struct How {
+  std::optional<std::int32_t> page_size;
+  std::optional<base::Bytes> paging_state;
+  std::optional<std::int64_t> timestamp_us;
+  std::optional<base::Bytes> context;
+  protocol::Consistency consistency = protocol::Consistency::one;
+  bool skip_metadata = false;
+};
+
+inline Told told_of(const protocol::Response& response) {
+  base::Buffer frame;
+  protocol::encode_frame(response, 1, protocol::Compression::none, frame);
+  protocol::FrameHeader header;
+  header.direction = protocol::Direction::response;
+  header.opcode = response.opcode;
+  header.flags = response.prefix.flags();
+  header.stream = 1;
+  const base::Bytes bytes = std::move(frame).freeze();
+  header.body_size = static_cast<std::uint32_t>(bytes.size() - protocol::kHeaderSize);
+  const auto decoded = protocol::decode_response(header, bytes.slice(protocol::kHeaderSize));
+  Told told;
+  EXPECT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  if (!decoded) return told;
+  told.warnings = decoded->prefix.warnings;
+  for (const auto& entry : decoded->prefix.payload) {
+    if (entry.key == kContextKey) told.context = entry.value;
+  }
+  told.message = decoded->message;
+  if (const auto* error = std::get_if<protocol::ErrorMessage>(&decoded->message)) {
+    told.error = *error;
+  }
+  if (const auto* rows = std::get_if<protocol::RowsResult>(&decoded->message)) {
+    told.paging_state = rows->paging_state;
+    for (const auto& column : rows->columns) told.columns.push_back(column.name);
+    protocol::CellCursor cells(*rows);
+    for (std::uint32_t i = 0; i < rows->row_count; ++i) {
+      std::vector<std::string> row;
+      for (std::uint32_t j = 0; j < rows->column_count; ++j) {
+        const auto cell = cells.next();
+        row.push_back(!cell                   ? "null"
+                      : rows->columns.empty() ? base::to_hex(*cell)
+                                              : model::to_text(rows->columns[j].type, *cell));
+      }
+      told.rows.push_back(std::move(row));
+    }
+  }
+  return told;
+}
+
+// One life of the node. All verbs run on the machine's core.
+class QueryStory {
+ public:
+  using Body = std::function<runtime::Task<void>(QueryStory&)>;
+
+  explicit QueryStory(runtime::Runtime& runtime) : runtime_(runtime) {}
+
+  // Starts, tells the body, stops.
+  static void tell(storage::testing::LogWorld& world, const Body& body,
+                   QueryProcessorOptions options = {}) {
+    world.run([&](runtime::Runtime& runtime) { return live(runtime, body, options); });
+  }
+
+  runtime::Runtime& runtime() { return runtime_; }
+  Session& session() { return session_; }
+  QueryProcessor& processor() { return *processor_; }
+  Catalog& catalog() { return *catalog_; }
+  replication::Coordinator& coordinator() { return *coordinator_; }
+
+  runtime::Task<Told> send(protocol::Request request) {
+    const protocol::Response response =
+        co_await processor_->handle(std::move(request), session_, {});
+    co_return told_of(response);
+  }
+
+  // QUERY, without values.
+  runtime::Task<Told> run(std::string text, How how = {}) {
+    protocol::QueryRequest query;
+    query.text = text;
+    query.parameters = parameters_of(how);
+    protocol::Request request;
+    add_payload(request, how);
+    request.message = std::move(query);
+    co_return co_await send(std::move(request));
+  }
+  // The same; fails unless it succeeds.
+  runtime::Task<void> must(std::string text) {
+    const Told told = co_await run(text);
+    EXPECT_FALSE(told.error.has_value()) << text << "\n  " << told.text();
+  }
+
+  runtime::Task<Told> prepare(std::string text) {
+    protocol::Request request;
+    request.message = protocol::PrepareRequest{.text = text};
+    co_return co_await send(std::move(request));
+  }
+  runtime::Task<Told> execute(base::Bytes id, std::vector<protocol::Value> values, How how = {}) {
+    protocol::ExecuteRequest execute;
+    execute.id = id.view();
+    execute.parameters = parameters_of(how);
+    execute.parameters.values.assign(values.begin(), values.end());
+    protocol::Request request;
+    add_payload(request, how);
+    request.message = std::move(execute);
+    co_return co_await send(std::move(request));
+  }
+
+ private:
+  static protocol::QueryParameters parameters_of(const How& how) {
+    protocol::QueryParameters parameters;
+    parameters.consistency = how.consistency;
+    parameters.page_size = how.page_size;
+    parameters.default_timestamp_us = how.timestamp_us;
+    parameters.skip_metadata = how.skip_metadata;
+    if (how.paging_state) parameters.paging_state = how.paging_state->view();
+    return parameters;
+  }
+  static void add_payload(protocol::Request& request, const How& how) {
+    if (how.context) request.payload.push_back({.key = kContextKey, .value = how.context->view()});
+  }
+
+  static runtime::Task<void> live(runtime::Runtime& runtime, const Body& body,
+                                  QueryProcessorOptions options) {
+    QueryStory story(runtime);
+    const auto started = co_await story.start(options);
+    EXPECT_TRUE(started.has_value()) << started.error().to_string();
+    if (started) co_await body(story);
+    if (story.coordinator_ != nullptr) {
+      EXPECT_TRUE((co_await story.coordinator_->stop()).has_value());
+    }
+  }
+
+  runtime::Task<base::Result<void>> start(QueryProcessorOptions options) {
+    replication::CoordinatorOptions coordinator;
+    storage::EngineOptions& engine = coordinator.engine;
+    engine.data_directories = {"/data"};
+    engine.log = storage::testing::small_log();
+    engine.log.record_size_max = std::size_t{1} << 20;
+    engine.log.segment_size = std::size_t{4} << 20;
+    engine.log.staged_bytes_max = std::size_t{8} << 20;
+    engine.log.disk_bytes_max = 64 * engine.log.segment_size;
+    engine.shards = 2;
+    engine.block_cache_bytes = std::size_t{1} << 20;
+    coordinator.tablets = 4;
+    CO_TRY(coordinator_, co_await replication::Coordinator::open(runtime_, coordinator));
+    CatalogOptions catalog;
+    catalog.system = make_system_schema();
+    CO_TRY(catalog_, co_await Catalog::open(runtime_, *coordinator_, std::move(catalog)));
+    NodeFacts facts;
+    facts.cluster_name = "test";
+    facts.data_center = "datacenter1";
+    facts.rack = "rack1";
+    virtual_tables_ = make_system_tables(*catalog_, *coordinator_, facts, {});
+    ClusterFacts cluster;
+    cluster.cluster_name = "test";
+    cluster.partitioner = kPartitioner;
+    cluster.snitch = kSnitch;
+    processor_ = std::make_unique<QueryProcessor>(runtime_, *coordinator_, *catalog_,
+                                                  virtual_tables_, cluster, options);
+    co_return {};
+  }
+
+  runtime::Runtime& runtime_;
+  std::unique_ptr<replication::Coordinator> coordinator_;
+  std::unique_ptr<Catalog> catalog_;
+  VirtualTables virtual_tables_;
+  std::unique_ptr<QueryProcessor> processor_;
+  Session session_;
+};
+
+}  // namespace helenus::cql::testing
