@@ -81,6 +81,8 @@ Task<void> Connection::run() {
   no_more_answers_ = true;
   if (!work_.empty()) work_.wake_one();
   co_await writer_.join();
+  outgoing_.clear();
+  count_outgoing();
   if (!broken_) co_await linger();
   stream_->close();
 }
@@ -137,7 +139,16 @@ Connection::Pause Connection::take_frames() {
 
 bool Connection::has_capacity() const {
   return requests_under_way_ < limits_.requests_max && request_bytes_ < limits_.request_bytes_max &&
-         bytes_outgoing() < limits_.outgoing_bytes_high;
+         bytes_outgoing() < (crowded() ? 1 : limits_.outgoing_bytes_high);
+}
+
+bool Connection::crowded() const {
+  return context_.statistics.bytes_outgoing_current >= limits_.outgoing_bytes_all_max;
+}
+
+void Connection::count_outgoing() {
+  const std::size_t counted = std::exchange(bytes_counted_, bytes_outgoing());
+  context_.statistics.bytes_outgoing_current += bytes_counted_ - counted;
 }
 
 void Connection::wake_reader() {
@@ -264,11 +275,12 @@ void Connection::answer(std::int16_t stream, Response response) {
   if (response.body_size() > kAnswerSizeMax) {
     response = Response::error(ErrorCode::server_error, "The answer is too large");
   } else if (response.body_size() > kSmallAnswerSize &&
-             bytes_outgoing() >= limits_.outgoing_bytes_max) {
+             (crowded() || bytes_outgoing() >= limits_.outgoing_bytes_max)) {
     response = Response::error(ErrorCode::overloaded, "Too many answers wait to be read");
   }
   if (response.opcode == Opcode::error) ++context_.statistics.errors[code_of(response)];
   outgoing_.add(response, stream, session_.compression);
+  count_outgoing();
   if (!work_.empty()) work_.wake_one();
 }
 
@@ -277,6 +289,7 @@ void Connection::send_event(protocol::EventKind kind, const Bytes& frame) {
   if (bytes_outgoing() >= limits_.outgoing_bytes_max) return break_off();
   ++context_.statistics.events;
   outgoing_.add(frame);
+  count_outgoing();
   if (!work_.empty()) work_.wake_one();
 }
 
@@ -297,12 +310,14 @@ Task<void> Connection::write_answers() {
     }
     const auto until = Until::after(context_.runtime, limits_.write_timeout, aborting_.token());
     const auto written = co_await stream_->write(views, until);
+    const std::size_t size = std::exchange(bytes_in_write_, 0);
+    count_outgoing();
     if (!written) {
       if (written.failed_with(Errc::timeout)) ++context_.statistics.connections_timed_out;
       break_off();
       co_return;
     }
-    context_.statistics.bytes_written += std::exchange(bytes_in_write_, 0);
+    context_.statistics.bytes_written += size;
     wake_reader();
   }
 }
@@ -324,6 +339,7 @@ Task<void> Connection::linger() {
 void Connection::break_off() {
   if (std::exchange(broken_, true)) return;
   outgoing_.clear();
+  count_outgoing();
   stream_->close();
   draining_.request_stop();
   aborting_.request_stop();

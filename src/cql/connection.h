@@ -12,6 +12,8 @@
 //   answers not taken for write_timeout, a frame not finished for frame_timeout,
 //   no STARTUP for startup_timeout                                       we close
 //   a large answer, or an event, with outgoing_bytes_max waiting         OVERLOADED; we close
+//   answers that wait for all clients of this core                       large ones OVERLOADED, and
+//                                               no reading from clients that have answers waiting
 //
 // A connection that is idle costs its input buffer of 4 KiB. One that breaks stops its requests and
 // goes when they have ended.
@@ -49,6 +51,8 @@ struct ConnectionLimits {
   // Beyond the first we stop reading; beyond the second large answers become errors.
   std::size_t outgoing_bytes_high = std::size_t{1} << 20;
   std::size_t outgoing_bytes_max = std::size_t{64} << 20;
+  // Of all connections of a core together.
+  std::size_t outgoing_bytes_all_max = std::size_t{512} << 20;
   runtime::Duration startup_timeout = std::chrono::seconds(60);
   runtime::Duration frame_timeout = std::chrono::seconds(60);
   // For each kWriteSizeMax bytes.
@@ -132,6 +136,8 @@ class Connection {
   // What is wrong with a request of that kind at this time; nothing, usually.
   std::optional<std::string> out_of_turn(protocol::Opcode opcode) const;
   void answer(std::int16_t stream, protocol::Response response);
+  bool crowded() const;
+  void count_outgoing();
   void break_off();
 
   const ConnectionContext context_;
@@ -146,6 +152,7 @@ class Connection {
   std::size_t requests_under_way_ = 0;
   std::size_t request_bytes_ = 0;
   std::size_t bytes_in_write_ = 0;
+  std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), in the statistics
   const runtime::MonotonicTime began_at_;
   runtime::MonotonicTime progress_at_;  // when bytes came last
   protocol::FrameReader reader_;

@@ -320,6 +320,43 @@ TEST_F(ServerTest, LargeAnswersBeyondWhatMayWaitBecomeErrors) {
   });
 }
 
+// Asks for four megabytes on each of several connections and reads none of it.
+Task<void> take_nothing(Runtime& rt, Address server) {
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (int count = 0; count < 10; ++count) {
+    clients.push_back(std::make_unique<TestClient>(rt));
+    const bool open = co_await clients.back()->open(server);
+    CO_ASSERT_TRUE(open);
+    base::Buffer all;
+    for (int number = 0; number < 20; ++number) {
+      all.append(TestClient::query(static_cast<std::int16_t>(number), "rows 200000"));
+    }
+    const bool sent = co_await clients.back()->send(std::move(all).freeze());
+    CO_ASSERT_TRUE(sent);
+  }
+  CO_ASSERT_OK(co_await runtime::sleep_for(rt, 10s, {}));
+  TestClient other(rt);
+  const bool open = co_await other.open(server);
+  CO_ASSERT_TRUE(open);
+  EXPECT_EQ(co_await other.text_of(1, "echo small answers pass"), "small answers pass");
+  EXPECT_EQ(co_await other.text_of(2, "rows 200000"), "error 1001");
+  clients.clear();
+  CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+  EXPECT_EQ(co_await other.text_of(3, "rows 200000"), "RESULT");
+}
+
+TEST_F(ServerTest, AnswersThatNobodyReadsAreBoundedForAllTogether) {
+  options_.connection.outgoing_bytes_all_max = 2'000'000;
+  start_server();
+  begin(take_nothing);
+  world_.run_for(9s);
+  EXPECT_GE(statistics().bytes_outgoing_current, 2'000'000U);
+  EXPECT_LT(statistics().bytes_outgoing_current, 3'000'000U);
+  EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 1min));
+  world_.run_for(1min);
+  EXPECT_EQ(statistics().bytes_outgoing_current, 0U);
+}
+
 TEST_F(ServerTest, AFrameThatIsNeverFinishedIsCutAndAnIdleConnectionIsNot) {
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient idle(rt);

@@ -19,6 +19,7 @@ struct ServerStatistics {
   std::array<std::uint64_t, protocol::kOpcodesEnd> requests{};  // by opcode
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
+  std::uint64_t bytes_outgoing_current = 0;             // of answers that are not written
   std::map<protocol::ErrorCode, std::uint64_t> errors;  // answers that were errors
   std::uint64_t events = 0;                             // sent, each client counted
 

@@ -282,6 +282,7 @@ class ServerTest : public testing::Test {
     EXPECT_EQ(server.statistics().connections_current, 0U);
     EXPECT_EQ(server.statistics().requests_current, 0U);
     EXPECT_EQ(server.request_bytes_used(), 0U);
+    EXPECT_EQ(server.statistics().bytes_outgoing_current, 0U);
   }
 };
 
