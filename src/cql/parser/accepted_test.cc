@@ -17,8 +17,8 @@ struct Accepted {
   std::string_view canonical = text;
 };
 
-template <std::size_t size>
-void expect_accepted(const Accepted (&cases)[size]) {
+template <std::size_t Size>
+void expect_accepted(const Accepted (&cases)[Size]) {
   for (const Accepted& expected : cases) {
     const auto statement = parse(expected.text);
     ASSERT_TRUE(statement.has_value()) << expected.text << "\n" << statement.error().to_string();
@@ -58,6 +58,8 @@ TEST(Accepted, SelectorsOfASelect) {
       {"SELECT \"a\"\"b\", \"select\", \"1\", \"\tx\" FROM t"},
       {"SELECT (a).f, f(a).g FROM t"},
       {"SELECT (a) AS b FROM t"},
+      {"SELECT (a) ks.f(1), (a) per FROM t"},
+      {"SELECT (u) {a: 1} FROM t"},
       {"SELECT 1 .f FROM t"},
   });
 }
@@ -70,6 +72,7 @@ TEST(Accepted, JsonAndDistinctAsModifiersAndAsColumns) {
       {"SELECT DISTINCT a, b FROM t"},
       {"SELECT DISTINCT token(a) FROM t"},
       {"SELECT DISTINCT :a FROM t"},
+      {"SELECT DISTINCT -a FROM t", "SELECT DISTINCT - a FROM t"},
       {"SELECT json FROM t", "SELECT \"json\" FROM t"},
       {"SELECT json, distinct FROM t", "SELECT \"json\", \"distinct\" FROM t"},
       {"SELECT json AS a FROM t", "SELECT \"json\" AS a FROM t"},
@@ -206,6 +209,10 @@ TEST(Accepted, Deletes) {
       {"DELETE a, m['k'], u.f, l[?], \"\" FROM ks.t USING TIMESTAMP 5 WHERE k = 1 AND c > 2"},
       {"DELETE FROM t USING TIMESTAMP ? AND OPERATION ? WHERE k = 1 IF EXISTS"},
       {"DELETE a FROM t WHERE k = 1 IF a = 1"},
+      {"DELETE FROM t WHERE k = 1 IF exists = 1"},
+      {"DELETE FROM t WHERE k = 1 IF exists CONTAINS 1"},
+      {"DELETE FROM t WHERE k = 1 IF exists[1] > 1"},
+      {"DELETE FROM t WHERE k = 1 IF exists.f IN (1)"},
       {"delete from t where (a, b) >= (1, 2)", "DELETE FROM t WHERE (a, b) >= (1, 2)"},
   });
 }
@@ -275,6 +282,7 @@ TEST(Accepted, Tables) {
 TEST(Accepted, TypesAndIndexes) {
   expect_accepted({
       {"CREATE TYPE IF NOT EXISTS ks.u (a int, b frozen<v>)"},
+      {"CREATE TYPE u (a int,, b int)", "CREATE TYPE u (a int, b int)"},
       {"CREATE TYPE key (a int,)", "CREATE TYPE \"key\" (a int)"},
       {"CREATE TYPE \"byte\" (a int)"},
       {"ALTER TYPE IF EXISTS u ADD IF NOT EXISTS a int"},
@@ -310,6 +318,9 @@ TEST(Accepted, WhatWeRefuseLater) {
        "(0, 0)"},
       {"CREATE AGGREGATE IF NOT EXISTS g () SFUNC f STYPE int"},
       {"DROP AGGREGATE IF EXISTS g ()"},
+      {"DROP AGGREGATE g"},
+      {"CREATE MATERIALIZED VIEW v AS SELECT * FROM t PRIMARY KEY (a) WITH clustering = 1 AND "
+       "compact = 2"},
       {"CREATE TRIGGER IF NOT EXISTS x ON ks.t USING 'org.X'"},
       {"DROP TRIGGER IF EXISTS x ON t"},
   });
@@ -352,7 +363,10 @@ TEST(Accepted, Permissions) {
       {"GRANT SELECT PERMISSION, MODIFY, SELECT ON ks.t TO r",
        "GRANT SELECT, MODIFY ON TABLE ks.t TO r"},
       {"GRANT CREATE ON ALL TABLES IN KEYSPACE ks TO r"},
+      {"GRANT CREATE ON ALL COLUMNFAMILIES IN KEYSPACE ks TO r",
+       "GRANT CREATE ON ALL TABLES IN KEYSPACE ks TO r"},
       {"GRANT ALTER ON TABLE t TO r"},
+      {"GRANT ALTER ON function TO r", "GRANT ALTER ON TABLE function TO r"},
       {"GRANT DROP ON role TO r", "GRANT DROP ON TABLE role TO r"},
       {"GRANT DROP ON all TO r", "GRANT DROP ON TABLE all TO r"},
       {"GRANT AUTHORIZE ON ALL ROLES TO r"},
@@ -397,6 +411,8 @@ TEST(Accepted, Describe) {
       {"DESCRIBE function WITH INTERNALS", "DESCRIBE \"function\" WITH INTERNALS"},
       {"DESCRIBE AGGREGATES"},
       {"DESCRIBE AGGREGATE g"},
+      {"DESCRIBE FUNCTION token"},
+      {"DESCRIBE aggregate", "DESCRIBE \"aggregate\""},
       {"DESC \"Ks\".t", "DESCRIBE \"Ks\".t"},
   });
 }

@@ -484,7 +484,7 @@ base::Result<Assignment> Grammar::whole_column_assignment(Name column) {
                "Only expressions of the form X = X {}<value> are supported.", sign);
 }
 
-base::Result<Delete> Grammar::delete_() {
+base::Result<Delete> Grammar::deletion() {
   Delete result;
   TRY_VOID(tokens_.expect(Keyword::k_delete));
   if (!tokens_.at(Keyword::k_from)) {
@@ -529,7 +529,7 @@ base::Result<Batch::Modification> Grammar::batched_statement() {
     case Keyword::k_update:
       return update();
     case Keyword::k_delete:
-      return delete_();
+      return deletion();
     default:
       return tokens_.mismatched("K_APPLY");
   }

@@ -159,7 +159,7 @@ class Grammar {
   Result<Update> update();
   Result<Assignment> assignment();
   Result<Assignment> whole_column_assignment(Name column);
-  Result<Delete> delete_();
+  Result<Delete> deletion();
   Result<Batch> batch();
   Result<Batch::Modification> batched_statement();
   Result<Truncate> truncate();

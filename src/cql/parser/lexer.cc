@@ -186,7 +186,7 @@ TokenKind Lexer::scan_quoted(char quote, TokenKind kind) {
       line_start_ = offset_ + 1;
     } else if (peek() == quote) {
       ++offset_;
-      if (peek() == quote && offset_ < text_.size()) continue;
+      if (peek() == quote) continue;
       return kind == TokenKind::quoted && offset_ - begin == 2 ? TokenKind::empty_name : kind;
     }
   }

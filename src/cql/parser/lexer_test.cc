@@ -32,8 +32,8 @@ struct OneToken {
   TokenKind kind;
 };
 
-template <std::size_t size>
-void expect_one_token_each(const OneToken (&cases)[size]) {
+template <std::size_t Size>
+void expect_one_token_each(const OneToken (&cases)[Size]) {
   for (const OneToken& expected : cases) {
     const std::vector<Token> tokens = tokens_of(expected.text);
     ASSERT_EQ(tokens.size(), 1u) << expected.text;

@@ -39,7 +39,7 @@ Result<Statement::Node> Grammar::any_statement() {
     case Keyword::k_update:
       return update();
     case Keyword::k_delete:
-      return delete_();
+      return deletion();
     case Keyword::k_begin:
       return batch();
     case Keyword::k_truncate:

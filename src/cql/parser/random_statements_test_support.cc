@@ -47,7 +47,7 @@ Statement::Node RandomStatements::data_node() {
     case 2:
       return update();
     case 3:
-      return delete_();
+      return deletion();
     case 4:
       return batch();
     default:
@@ -587,7 +587,7 @@ Update RandomStatements::update() {
   return result;
 }
 
-Delete RandomStatements::delete_() {
+Delete RandomStatements::deletion() {
   Delete result;
   result.targets = several(0, 3, [this] { return target(column()); });
   result.table = table();
@@ -610,7 +610,7 @@ Batch RandomStatements::batch() {
         result.statements.emplace_back(update());
         break;
       case 2:
-        result.statements.emplace_back(delete_());
+        result.statements.emplace_back(deletion());
         break;
       default:
         result.statements.emplace_back(insert_json());

@@ -124,7 +124,7 @@ class RandomStatements {
   Insert insert();
   InsertJson insert_json();
   Update update();
-  Delete delete_();
+  Delete deletion();
   Batch batch();
 
   Literal constant();
@@ -151,7 +151,7 @@ class RandomStatements {
 };
 
 // Any statement, for property tests.
-inline rc::Gen<Statement> any_statement(Vocabulary vocabulary = {}) {
+inline rc::Gen<Statement> any_statement(const Vocabulary& vocabulary = {}) {
   return rc::gen::exec([vocabulary] {
     return RandomStatements(
                [](std::size_t bound) { return *rc::gen::inRange<std::size_t>(0, bound); },

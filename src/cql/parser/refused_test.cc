@@ -19,8 +19,8 @@ std::string_view without_snippet(std::string_view error) {
   return error.starts_with("line ") ? error.substr(0, error.find(" (")) : error;
 }
 
-template <std::size_t size>
-void expect_refused(const Refused (&cases)[size], bool with_snippet = false) {
+template <std::size_t Size>
+void expect_refused(const Refused (&cases)[Size], bool with_snippet = false) {
   for (const Refused& expected : cases) {
     const auto statement = parse(expected.text);
     ASSERT_FALSE(statement.has_value()) << expected.text;
@@ -94,6 +94,8 @@ TEST(Refused, Names) {
       {"SELECT * FROM ?", "Bind variables cannot be used for table names"},
       {"SELECT * FROM ks.?", "Bind variables cannot be used for table names"},
       {"DROP INDEX ?", "Bind variables cannot be used for index names"},
+      {"DESCRIBE KEYSPACE ?", "Bind variables cannot be used for keyspace names"},
+      {"GRANT ALL ON ROLE ? TO r", "Bind variables cannot be used for role names"},
       {"DROP ROLE ?", "Bind variables cannot be used for role names"},
       {"CREATE INDEX ? ON t (a)", "Bind variables cannot be used for index names"},
       {"SELECT * FROM t WHERE expr(?, 1)", "Bind variables cannot be used for index names"},
@@ -104,6 +106,7 @@ TEST(Refused, Names) {
       {"CREATE USER \"Bob\"",
        "Quoted strings are are not supported for user names and USER is deprecated, please use "
        "ROLE"},
+      {"CREATE USER 1", "line 1:12 no viable alternative at input '1'"},
       {"CREATE USER user", "line 1:12 no viable alternative at input 'user'"},
       {"SELECT a AS 'b' FROM t", "line 1:12 no viable alternative at input 'b'"},
       {"SELECT ttl(a), json(a) FROM t", "line 1:19 mismatched input '(' expecting K_FROM"},
@@ -132,6 +135,13 @@ TEST(Refused, Types) {
 TEST(Refused, Terms) {
   expect_refused({
       {"INSERT INTO t (a) VALUES (b)", "line 1:26 no viable alternative at input 'b'"},
+      {"INSERT INTO t (a) VALUES (token.f(1))", "line 1:26 no viable alternative at input 'token'"},
+      {"INSERT INTO t (a) VALUES ((a<b) 1)", "line 1:27 no viable alternative at input 'a'"},
+      {"SELECT (a<b) 1 FROM t", "line 1:9 mismatched input '<' expecting ')'"},
+      {"SELECT (list<a) 1 FROM t", "line 1:12 mismatched input '<' expecting ')'"},
+      {"SELECT (a>b) 1 FROM t", "line 1:9 mismatched input '>' expecting ')'"},
+      {"SELECT () 1 FROM t", "line 1:8 no viable alternative at input ')'"},
+      {"SELECT cast(a AS foo) FROM t", "line 1:17 no viable alternative at input 'foo'"},
       {"INSERT INTO t (a) VALUES (count(*))", "line 1:32 no viable alternative at input '*'"},
       {"INSERT INTO t (a) VALUES ([1, 2)", "line 1:31 mismatched input ')' expecting ']'"},
       {"INSERT INTO t (a) VALUES ([1,])", "line 1:29 no viable alternative at input ']'"},
@@ -164,6 +174,7 @@ TEST(Refused, Selects) {
   expect_refused({
       {"SELECT * FROM t WHERE", "line 0:-1 no viable alternative at input '<EOF>'"},
       {"SELECT * FROM t WHERE a", "line 0:-1 no viable alternative at input '<EOF>'"},
+      {"SELECT * FROM t WHERE f(1) = 2", "line 1:23 no viable alternative at input '('"},
       {"SELECT * FROM t WHERE a IS NULL", "line 1:27 mismatched input 'NULL' expecting K_NOT"},
       {"SELECT * FROM t WHERE a IS NOT 1", "line 1:31 mismatched input '1' expecting K_NULL"},
       {"SELECT * FROM t WHERE a IN 1", "line 1:27 no viable alternative at input '1'"},
@@ -205,6 +216,7 @@ TEST(Refused, Modifications) {
        "line 1:39 no viable alternative at input 'x'"},
       {"INSERT INTO t (a) VALUES (1) USING OPERATION 1",
        "line 1:45 no viable alternative at input '1'"},
+      {"INSERT INTO t (a) VALUES (1) USING 1", "line 1:35 no viable alternative at input '1'"},
       {"INSERT INTO t (a) VALUES (1) USING FOO 1",
        "line 1:35 no viable alternative at input 'FOO'"},
       {"INSERT INTO t JSON 1", "line 1:19 no viable alternative at input '1'"},
@@ -259,6 +271,8 @@ TEST(Refused, Schema) {
       {"DROP KEYSPACE IF NOT EXISTS ks", "line 1:17 mismatched input 'NOT' expecting K_EXISTS"},
       {"CREATE KEYSPACE ks WITH a", "line 0:-1 mismatched input '<EOF>' expecting '='"},
       {"CREATE KEYSPACE ks WITH a = b", "line 1:28 no viable alternative at input 'b'"},
+      {"CREATE KEYSPACE ks WITH a = select", "line 1:28 no viable alternative at input 'select'"},
+      {"CREATE KEYSPACE ks WITH a = ?", "line 1:28 no viable alternative at input '?'"},
       {"CREATE KEYSPACE ks WITH a = {'b' = 1}", "line 1:33 mismatched input '=' expecting ':'"},
       {"CREATE KEYSPACE ks WITH a = {'b': 1", "line 0:-1 mismatched input '<EOF>' expecting '}'"},
       {"CREATE KEYSPACE ks WITH a = {?: 1}",

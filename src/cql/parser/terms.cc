@@ -156,6 +156,7 @@ base::Result<TypeName> Grammar::native_type() {
   return simple_type(TypeKind::native, std::string(spelling_of(token.keyword)), token.position);
 }
 
+// Requires: a word and `<` are next.
 base::Result<TypeName> Grammar::type_with_arguments() {
   TypeName result;
   result.position = tokens_.current().position;
@@ -179,7 +180,7 @@ base::Result<TypeName> Grammar::type_with_arguments() {
       return tokens_.no_viable_alternative();
   }
   tokens_.take();
-  TRY_VOID(tokens_.expect(TokenKind::less));
+  tokens_.take();
   do {
     TRY(TypeName argument, type());
     result.arguments.push_back(std::move(argument));
@@ -191,9 +192,10 @@ base::Result<TypeName> Grammar::type_with_arguments() {
   return result;
 }
 
+// Requires: FROZEN and `<` are next.
 base::Result<TypeName> Grammar::frozen_type() {
   tokens_.take();
-  TRY_VOID(tokens_.expect(TokenKind::less));
+  tokens_.take();
   TRY(TypeName result, type());
   TRY_VOID(tokens_.expect(TokenKind::greater));
   if (result.kind == TypeKind::native || result.kind == TypeKind::custom) {

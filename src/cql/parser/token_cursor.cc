@@ -21,8 +21,6 @@ constexpr std::size_t kQuotedBytesMax = 160;
 constexpr std::size_t kContextTokens = 10;
 
 std::string expected_name(Keyword keyword) {
-  // Cassandra's lexer has one token for both words.
-  if (keyword == Keyword::k_table) keyword = Keyword::k_columnfamily;
   std::string name = "K_";
   for (const char c : spelling_of(keyword)) name.push_back(static_cast<char>(c - 'a' + 'A'));
   return name;
@@ -56,8 +54,6 @@ std::string_view expected_name(TokenKind kind) {
       return "':'";
     case TokenKind::equal:
       return "'='";
-    case TokenKind::less:
-      return "'<'";
     case TokenKind::greater:
       return "'>'";
     default:
