@@ -2,6 +2,7 @@
 // large the pieces are, the others are what a transport delivers. However they are cut, the same
 // frames and refusals must come; a frame must be what stood in the input; a body that decompresses
 // must survive being compressed again.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,7 @@
 // What the tests of this folder share: bytes written as hexadecimal, and frames taken apart.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <variant>
