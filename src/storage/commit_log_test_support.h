@@ -37,8 +37,8 @@ class LogWorld {
  public:
   using Body = std::function<runtime::Task<void>(runtime::Runtime&)>;
 
-  explicit LogWorld(std::uint64_t seed = 1)
-      : world_(seed), machine_(world_.add_machine({.name = "store"}, {})) {}
+  explicit LogWorld(std::uint64_t seed = 1, std::uint16_t cores = 1)
+      : world_(seed), machine_(world_.add_machine({.name = "store", .cores = cores}, {})) {}
 
   // Runs the body to its end, in virtual time.
   void run(Body body) {

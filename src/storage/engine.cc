@@ -51,8 +51,18 @@ Task<Result<void>> Engine::stop() {
 
 // ---- Tables and tablets ----
 
+Shard* Engine::shard_numbered(std::uint64_t number) const {
+  return number % cores_ == core_ ? shards_[number / cores_].get() : nullptr;
+}
+
+Tablet* Engine::find_tablet(TabletId tablet) const {
+  Shard* shard = shard_of(tablet);
+  return shard == nullptr ? nullptr : shard->tablet(tablet);
+}
+
 Result<Engine::Place> Engine::find(TableId table, TabletId tablet) {
-  Place place{.shard = shards_[shard_index(tablet)].get()};
+  Place place{.shard = shard_of(tablet)};
+  if (place.shard == nullptr) return Error(Errc::not_found, "tablet {} on this core", tablet);
   place.table = place.shard->table(table);
   if (place.table == nullptr) return Error(Errc::not_found, "table {}", table);
   place.tablet = place.shard->tablet(tablet);
@@ -122,7 +132,11 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   if (range.to && *range.to <= range.from) {
     co_return Error(Errc::invalid_argument, "the range of tablet {} is empty", tablet);
   }
-  Shard& shard = *shards_[shard_index(tablet)];
+  Shard* own = shard_of(tablet);
+  if (own == nullptr) {
+    co_return Error(Errc::invalid_argument, "tablet {} belongs to another core", tablet);
+  }
+  Shard& shard = *own;
   if (shard.tablet(tablet) != nullptr) co_return Error(Errc::already_exists, "tablet {}", tablet);
   for (const auto& [id, other] : shard.tablets()) {
     const bool before = other->range.to && *other->range.to <= range.from;
@@ -162,29 +176,28 @@ Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
   CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
-  Shard& shard = *shards_[shard_index(tablet)];
-  Tablet* replica = shard.tablet(tablet);
+  Tablet* replica = find_tablet(tablet);
   if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
   if (actor == replica->actor || replica->clock.max_of(actor) > 0 ||
       replica->clock.is_closed(actor)) {
     co_return Error(Errc::invalid_argument, "actor {} has been used before", actor);
   }
   CO_TRY_VOID(co_await install_until_done(
-      shard, [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
+      *shard_of(tablet), [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
   replica->actor = actor;
-  if (!std::exchange(replica->in_doubt, false)) co_return {};
+  if (!std::exchange(replica->in_doubt, false) || log_directory_ == nullptr) co_return {};
   if (tablets_in_doubt().empty()) CO_TRY_VOID(co_await log_directory_->settle());
   co_return {};
 }
 
 Result<causality::Clock> Engine::staged_clock(TabletId tablet) const {
-  const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  const Tablet* replica = find_tablet(tablet);
   if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
   return replica->clock;
 }
 
 Result<causality::Clock> Engine::durable_clock(TabletId tablet) {
-  const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  const Tablet* replica = find_tablet(tablet);
   if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
   advance_durable();
   return replica->durable;

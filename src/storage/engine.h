@@ -110,15 +110,43 @@ struct MissingMutations {
   std::vector<causality::ClosedActors> closed;
 };
 
+// A core's part of a folder: which shards are its own, and where its log begins.
+struct EngineSeat {
+  LogSeat log;
+  std::uint32_t core = 0;
+  std::uint32_t cores = 1;
+  std::uint32_t shards = 0;  // of the folder
+  EngineOpenReport report;
+};
+
+// A folder whose logs have been replayed, ready for the engines of all cores (engines.h). Kept by
+// the core that opened it until they have stopped; then the logs are closed.
+struct OpenedFolder {
+  std::vector<std::unique_ptr<runtime::FileLock>> locks;
+  std::unique_ptr<LogDirectory> logs;
+  std::vector<EngineSeat> seats;
+  EngineOpenReport report;
+  std::uint32_t shards = 0;
+};
+
 class Engine {
   struct Private {
     explicit Private() = default;
   };
 
  public:
+  // An engine that has the folder to itself.
   // Errors: invalid_argument; locked; corrupt; unsupported; of the file system.
   static runtime::Task<base::Result<std::unique_ptr<Engine>>> open(runtime::Runtime& runtime,
                                                                    EngineOptions options);
+  // The same in two steps, for several cores: Engines (engines.h) does both. The options are the
+  // same in both.
+  static runtime::Task<base::Result<OpenedFolder>> open_folder(runtime::Runtime& runtime,
+                                                               EngineOptions options,
+                                                               std::uint32_t cores);
+  static runtime::Task<base::Result<std::unique_ptr<Engine>>> open(runtime::Runtime& runtime,
+                                                                   EngineOptions options,
+                                                                   EngineSeat seat);
   // For open().
   Engine(Private, runtime::Runtime& runtime, EngineOptions options);
   // Requires: stopped, or the core has halted.
@@ -248,18 +276,21 @@ class Engine {
   };
 
   // Opening (engine_open.cc).
-  runtime::Task<base::Result<void>> open_folder();
-  runtime::Task<base::Result<void>> create_folder();
-  runtime::Task<base::Result<void>> recover();
+  runtime::Task<base::Result<void>> lock_folder();
+  runtime::Task<base::Result<void>> find_or_make_folder();
+  runtime::Task<base::Result<void>> open_shards();
+  runtime::Task<base::Result<std::vector<EngineSeat>>> recover(std::uint32_t cores);
+  runtime::Task<base::Result<void>> take_seat(EngineSeat seat);
   runtime::Task<base::Result<void>> replay();
   base::Result<void> replay(const ReplayedBatch& batch);
   runtime::Task<base::Result<void>> flush_replayed(Shard& shard, bool final);
   runtime::Task<base::Result<void>> finish_schema_changes();
 
   // Writing (engine.cc).
-  std::uint32_t shard_index(TabletId tablet) const {
-    return static_cast<std::uint32_t>(tablet.value() % shards_.size());
-  }
+  // Null if it is another core's.
+  Shard* shard_numbered(std::uint64_t number) const;
+  Shard* shard_of(TabletId tablet) const { return shard_numbered(tablet.value() % shard_count_); }
+  Tablet* find_tablet(TabletId tablet) const;
   base::Result<Place> find(TableId table, TabletId tablet);
   base::Result<void> check_writable() const;
   base::Result<Place> find_for_write(TableId table, TabletId tablet, base::ByteView partition);
@@ -320,9 +351,14 @@ class Engine {
   const EngineOptions options_;
   base::Logger log_lines_;
   SstableShared sstables_;
-  std::vector<std::unique_ptr<runtime::FileLock>> locks_;
   EngineOpenReport report_;
+  // Where the engine has the folder to itself.
+  std::vector<std::unique_ptr<runtime::FileLock>> locks_;
   std::unique_ptr<LogDirectory> log_directory_;
+  // The shards of the folder; of these every cores_'th is this core's, from number core_ on.
+  std::uint32_t shard_count_ = 0;
+  std::uint32_t core_ = 0;
+  std::uint32_t cores_ = 1;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<CommitLog> log_;
   std::uint32_t log_incarnation_ = 0;

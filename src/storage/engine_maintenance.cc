@@ -96,7 +96,7 @@ Task<void> Engine::log_pressure_loop() {
     const auto streams = co_await log_->wait_for_pressure({.stop = stop_.token()});
     if (!streams) co_return;
     for (const TableId stream : *streams) {
-      Shard& shard = *shards_[shard_of_stream(stream).value()];
+      Shard& shard = *shard_numbered(shard_of_stream(stream).value());
       const auto at = shard.tables().find(table_of_stream(stream));
       if (at != shard.tables().end()) freeze(shard, at->second);
     }

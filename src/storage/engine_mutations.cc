@@ -99,8 +99,7 @@ void Engine::moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches
 
 void Engine::set_watermarks(TabletId tablet,
                             std::vector<std::optional<causality::Watermark>> watermarks) {
-  Shard& shard = *shards_[shard_index(tablet)];
-  Tablet* replica = shard.tablet(tablet);
+  Tablet* replica = find_tablet(tablet);
   if (replica == nullptr) return;
   replica->watermarks = std::move(watermarks);
   const Clock stable =
@@ -111,14 +110,14 @@ void Engine::set_watermarks(TabletId tablet,
   replica->mutations.collect(stable);
   mutation_bytes_ -= bytes_before - replica->mutations.memory_bytes();
   replica->floors.collect(stable);
-  shard.collect_mutations(*replica);
+  shard_of(tablet)->collect_mutations(*replica);
   mutation_work_.wake_all();
 }
 
 // ---- Giving ----
 
 Result<Clock> Engine::kept_mutations(TabletId tablet) const {
-  const Tablet* replica = shards_[shard_index(tablet)]->tablet(tablet);
+  const Tablet* replica = find_tablet(tablet);
   if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
   return replica->mutations.kept();
 }
@@ -157,11 +156,10 @@ std::vector<MutationFileWalk> walks_of(const Shard& shard, TabletId tablet, cons
 Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock peer,
                                                          std::size_t bytes_max, Until until) {
   CO_TRY(const auto pass, gate_.enter());
-  const Shard& shard = *shards_[shard_index(tablet)];
-  const auto found = shard.tablets().find(tablet);
-  if (found == shard.tablets().end()) co_return Error(Errc::not_found, "tablet {}", tablet);
+  const Tablet* found = find_tablet(tablet);
+  if (found == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
   advance_durable();
-  const Tablet& replica = *found->second;
+  const Tablet& replica = *found;
   MissingMutations answer;
   auto lacking = causality::missing(peer, replica.durable);
   answer.closed = std::move(lacking.closed);
@@ -173,7 +171,7 @@ Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock 
   // What is in memory and which files there are is of one moment; reading them may take a while.
   bool all_in_memory = false;
   const auto memory = replica.mutations.in_memory(wanted, bytes_max, all_in_memory);
-  auto walks = walks_of(shard, tablet, wanted, until);
+  auto walks = walks_of(*shard_of(tablet), tablet, wanted, until);
   for (MutationFileWalk& walk : walks) CO_TRY_VOID(co_await walk.next());
   std::size_t bytes = 0;
   auto next_in_memory = memory.begin();

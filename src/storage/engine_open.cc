@@ -18,8 +18,12 @@ Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime,
                                                    EngineOptions options) {
   CO_TRY_VOID(options.validate());
   auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
-  auto opened = co_await engine->open_folder();
-  if (opened) opened = co_await engine->recover();
+  auto opened = co_await engine->lock_folder();
+  if (opened) {
+    auto seats = co_await engine->recover(1);
+    opened = seats ? co_await engine->take_seat(std::move(seats->front()))
+                   : Result<void>(std::move(seats).error());
+  }
   if (!opened) {
     // What was begun is given back; the error that matters is the first one.
     (void)co_await engine->stop();
@@ -29,31 +33,76 @@ Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime,
   co_return engine;
 }
 
-Task<Result<void>> Engine::open_folder() {
+Task<Result<OpenedFolder>> Engine::open_folder(runtime::Runtime& runtime, EngineOptions options,
+                                               std::uint32_t cores) {
+  CO_TRY_VOID(options.validate());
+  const auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
+  auto locked = co_await engine->lock_folder();
+  auto seats = locked ? co_await engine->recover(cores)
+                      : Result<std::vector<EngineSeat>>(std::move(locked).error());
+  OpenedFolder folder;
+  if (seats) {
+    folder = {.locks = std::move(engine->locks_),
+              .logs = std::move(engine->log_directory_),
+              .seats = *std::move(seats),
+              .report = engine->report_,
+              .shards = engine->shard_count_};
+  }
+  // Its shards go with it: each core opens its own from what is on disk.
+  (void)co_await engine->stop();
+  if (!seats) co_return std::move(seats).error();
+  co_return folder;
+}
+
+Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime, EngineOptions options,
+                                                   EngineSeat seat) {
+  CO_TRY_VOID(options.validate());
+  auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
+  engine->core_ = seat.core;
+  engine->cores_ = seat.cores;
+  engine->shard_count_ = seat.shards;
+  auto opened = co_await engine->open_shards();
+  if (opened) opened = co_await engine->take_seat(std::move(seat));
+  if (!opened) {
+    (void)co_await engine->stop();
+    co_return std::move(opened).error();
+  }
+  engine->start_background();
+  co_return engine;
+}
+
+Task<Result<void>> Engine::lock_folder() {
   for (const std::string& directory : options_.data_directories) {
     CO_TRY_VOID(co_await runtime::make_directories_durably(runtime_, directory));
     CO_TRY(auto lock, co_await runtime_.files.lock(directory + "/engine.lock"));
     locks_.push_back(std::move(lock));
   }
-  CO_TRY_VOID(
-      co_await runtime::make_directories_durably(runtime_, options_.log_directory_or_default()));
+  co_return co_await runtime::make_directories_durably(runtime_,
+                                                       options_.log_directory_or_default());
+}
+
+Task<Result<void>> Engine::find_or_make_folder() {
   const std::string path = options_.data_directories.front() + "/engine";
   auto file = co_await runtime::read_file(runtime_, path, kFolderFileSize);
-  std::uint32_t shards = options_.shards;
-  const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
   if (file.failed_with(Errc::not_found)) {
     report_.created = true;
-    for (std::uint32_t number = 0; number < shards; ++number) {
+    shard_count_ = options_.shards;
+    const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
+    for (std::uint32_t number = 0; number < shard_count_; ++number) {
       CO_TRY_VOID(co_await Shard::create(environment, ShardNumber{number}));
     }
-    CO_TRY_VOID(co_await runtime::replace_file(runtime_, path, encode_folder_file(shards)));
-  } else {
-    if (!file) co_return std::move(file).error();
-    auto decoded = decode_folder_file(*file);
-    if (!decoded) co_return std::move(decoded).error().within(path);
-    shards = *decoded;
+    co_return co_await runtime::replace_file(runtime_, path, encode_folder_file(shard_count_));
   }
-  for (std::uint32_t number = 0; number < shards; ++number) {
+  if (!file) co_return std::move(file).error();
+  auto decoded = decode_folder_file(*file);
+  if (!decoded) co_return std::move(decoded).error().within(path);
+  shard_count_ = *decoded;
+  co_return {};
+}
+
+Task<Result<void>> Engine::open_shards() {
+  const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
+  for (std::uint32_t number = core_; number < shard_count_; number += cores_) {
     CO_TRY(auto shard, co_await Shard::open(environment, ShardNumber{number}));
     for (const auto& [id, table] : shard->tables()) report_.sstables += table->sstables().size();
     shards_.push_back(std::move(shard));
@@ -61,7 +110,11 @@ Task<Result<void>> Engine::open_folder() {
   co_return {};
 }
 
-Task<Result<void>> Engine::recover() {
+// Opens all shards and replays all logs into them, and makes the places of the new logs. From then
+// on everything is in files. Requires: the engine has the folder to itself.
+Task<Result<std::vector<EngineSeat>>> Engine::recover(std::uint32_t cores) {
+  CO_TRY_VOID(co_await find_or_make_folder());
+  CO_TRY_VOID(co_await open_shards());
   CO_TRY(log_directory_,
          co_await LogDirectory::open(runtime_, options_.log_directory_or_default()));
   report_.log = log_directory_->report();
@@ -73,25 +126,38 @@ Task<Result<void>> Engine::recover() {
   CO_TRY_VOID(co_await replay());
   report_.replayed = log_directory_->replayed();
   // From here on what was replayed is durable, and so is the end of every log.
-  CO_TRY(auto seats, co_await log_directory_->begin(1, options_.log));
-  log_incarnation_ = seats.front().first.id.incarnation;
-  CO_TRY(log_, co_await CommitLog::open(runtime_, std::move(seats.front()), options_.log));
+  CO_TRY(auto logs, co_await log_directory_->begin(cores, options_.log));
+  log_incarnation_ = logs.front().first.id.incarnation;
   for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, true));
   CO_TRY_VOID(co_await finish_schema_changes());
   CO_TRY_VOID(co_await log_directory_->release(log_directory_->tables_unreleased()));
-  if (report_.log.tail_may_be_lost) {
-    for (const auto& shard : shards_) {
-      for (const auto& [id, tablet] : shard->tablets()) {
-        tablet->in_doubt = true;
-      }
-    }
-    if (tablets_in_doubt().empty()) CO_TRY_VOID(co_await log_directory_->settle());
+  const bool no_tablets =
+      std::ranges::all_of(shards_, [](const auto& shard) { return shard->tablets().empty(); });
+  if (report_.log.tail_may_be_lost && no_tablets) CO_TRY_VOID(co_await log_directory_->settle());
+  std::vector<EngineSeat> seats;
+  for (LogSeat& log : logs) {
+    seats.push_back({.log = std::move(log),
+                     .core = static_cast<std::uint32_t>(seats.size()),
+                     .cores = cores,
+                     .shards = shard_count_,
+                     .report = report_});
   }
   log_lines_.info("opened", base::kv("last_stop", name_of(report_.log.last_stop)),
-                  base::kv("sstables", report_.sstables),
+                  base::kv("cores", cores), base::kv("sstables", report_.sstables),
                   base::kv("records_replayed", report_.replayed.records),
                   base::kv("records_applied", report_.records_applied),
-                  base::kv("tablets_in_doubt", tablets_in_doubt().size()));
+                  base::kv("tail_may_be_lost", report_.log.tail_may_be_lost));
+  co_return seats;
+}
+
+Task<Result<void>> Engine::take_seat(EngineSeat seat) {
+  report_ = seat.report;
+  log_incarnation_ = seat.log.first.id.incarnation;
+  CO_TRY(log_, co_await CommitLog::open(runtime_, std::move(seat.log), options_.log));
+  if (!report_.log.tail_may_be_lost) co_return {};
+  for (const auto& shard : shards_) {
+    for (const auto& [id, tablet] : shard->tablets()) tablet->in_doubt = true;
+  }
   co_return {};
 }
 
@@ -132,8 +198,8 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
           fmt::format("record at {} of core {}'s log", record->position, batch.core));
     };
     const ShardNumber number = shard_of_stream(record->table);
-    if (number.value() >= shards_.size()) {
-      return damaged(Error(Errc::corrupt, "of shard {}, and there are {}", number, shards_.size()));
+    if (number.value() >= shard_count_) {
+      return damaged(Error(Errc::corrupt, "of shard {}, and there are {}", number, shard_count_));
     }
     Shard& shard = *shards_[number.value()];
     // A table that is not there was dropped.
