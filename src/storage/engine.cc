@@ -25,6 +25,7 @@ Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
       flush_work_(runtime),
       compaction_work_(runtime),
       mutation_work_(runtime),
+      purge_work_(runtime),
       room_changed_(runtime),
       files_changed_(runtime),
       gate_(runtime),
@@ -57,7 +58,8 @@ Shard* Engine::shard_numbered(std::uint64_t number) const {
 
 Tablet* Engine::find_tablet(TabletId tablet) const {
   Shard* shard = shard_of(tablet);
-  return shard == nullptr ? nullptr : shard->tablet(tablet);
+  Tablet* found = shard == nullptr ? nullptr : shard->tablet(tablet);
+  return found == nullptr || found->dropping ? nullptr : found;
 }
 
 Result<Engine::Place> Engine::find(TableId table, TabletId tablet) {
@@ -65,7 +67,7 @@ Result<Engine::Place> Engine::find(TableId table, TabletId tablet) {
   if (place.shard == nullptr) return Error(Errc::not_found, "tablet {} on this core", tablet);
   place.table = place.shard->table(table);
   if (place.table == nullptr) return Error(Errc::not_found, "table {}", table);
-  place.tablet = place.shard->tablet(tablet);
+  place.tablet = find_tablet(tablet);
   if (place.tablet == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
   return place;
 }
@@ -124,6 +126,16 @@ Task<Result<void>> Engine::drop_table(TableId table) {
   co_return {};
 }
 
+namespace {
+
+bool overlaps(const KeyRange& a, const KeyRange& b) {
+  const bool a_first = a.to && *a.to <= b.from;
+  const bool b_first = b.to && *b.to <= a.from;
+  return !a_first && !b_first;
+}
+
+}  // namespace
+
 Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
                                          causality::ActorId actor) {
   CO_TRY(const auto pass, gate_.enter());
@@ -139,10 +151,16 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   Shard& shard = *own;
   if (shard.tablet(tablet) != nullptr) co_return Error(Errc::already_exists, "tablet {}", tablet);
   for (const auto& [id, other] : shard.tablets()) {
-    const bool before = other->range.to && *other->range.to <= range.from;
-    const bool behind = range.to && *range.to <= other->range.from;
-    if (!before && !behind) {
+    if (overlaps(range, other->range)) {
       co_return Error(Errc::invalid_argument, "tablet {} overlaps tablet {}", tablet, id);
+    }
+  }
+  for (const KeyRange& dropped : shard.manifest().dropped_ranges) {
+    if (overlaps(range, dropped)) {
+      co_return Error(Errc::unavailable,
+                      "what a dropped tablet had where tablet {} is to be, is not "
+                      "gone yet",
+                      tablet);
     }
   }
   const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
@@ -152,10 +170,59 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   co_return {};
 }
 
+Task<Result<void>> Engine::drop_tablet(TabletId tablet) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY(const KeyRange range, co_await take_away(tablet));
+  const Shard& shard = *shard_of(tablet);
+  while (std::ranges::find(shard.manifest().dropped_ranges, range) !=
+         shard.manifest().dropped_ranges.end()) {
+    CO_TRY_VOID(check_writable());
+    for (const auto& [id, table] : shard.tables()) {
+      if (table->damage()) co_return *table->damage();
+    }
+    CO_TRY_VOID(co_await files_changed_.wait({.stop = stop_.token()}));
+  }
+  co_return {};
+}
+
+// The tablet is gone when it returns; its data is not.
+Task<Result<KeyRange>> Engine::take_away(TabletId tablet) {
+  CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
+  Tablet* replica = find_tablet(tablet);
+  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  Shard& shard = *shard_of(tablet);
+  const KeyRange range = replica->range;
+  replica->dropping = true;
+  // Its records leave the log first: a start that does not know the tablet could not replay them.
+  std::vector<TableId> tables;
+  for (const auto& [id, table] : shard.tables()) tables.push_back(id);
+  for (const TableId table : tables) {
+    auto flushed = co_await flush(table, {.stop = stop_.token()});
+    if (flushed) continue;
+    replica->dropping = false;
+    co_return std::move(flushed).error();
+  }
+  CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
+    state.tablets.erase(tablet);
+    const auto at = std::ranges::lower_bound(state.dropped_ranges, range.from, {}, &KeyRange::from);
+    state.dropped_ranges.insert(at, range);
+  }));
+  advance_durable();
+  for (Pending& pending : pending_) {
+    if (pending.tablet == replica) pending.tablet = nullptr;
+  }
+  mutation_bytes_ -= replica->mutations.memory_bytes();
+  shard.remove_tablet(tablet);
+  wake_everybody();
+  co_return range;
+}
+
 std::vector<TabletInfo> Engine::tablets() const {
   std::vector<TabletInfo> tablets;
   for (const auto& shard : shards_) {
     for (const auto& [id, tablet] : shard->tablets()) {
+      if (tablet->dropping) continue;
       tablets.push_back({.id = id, .range = tablet->range, .actor = tablet->actor});
     }
   }
@@ -371,7 +438,7 @@ void Engine::advance_durable() {
   const LogPosition durable = log_->durable_position();
   while (!pending_.empty() && pending_.front().position < durable) {
     const Pending& oldest = pending_.front();
-    oldest.tablet->durable.add(oldest.dot);
+    if (oldest.tablet != nullptr) oldest.tablet->durable.add(oldest.dot);
     durable_sequence_ = oldest.sequence;
     pending_.pop_front();
   }

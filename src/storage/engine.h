@@ -168,6 +168,11 @@ class Engine {
   // Requires: no other tablet's range overlaps.
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
                                                   causality::ActorId actor);
+  // Takes the tablet away with all its data, from disk, too; nobody finds it from the first step
+  // on. A start goes on with what was left undone, and until it is done no tablet may have its
+  // keys. Errors: not_found; trouble() and failure(); damage of a file that would have to be
+  // merged.
+  runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   std::vector<TabletInfo> tablets() const;
   std::vector<TabletId> tablets_in_doubt() const;
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
@@ -342,7 +347,14 @@ class Engine {
   std::optional<CompactionJob> pick_compaction();
   static MergePlan plan_of(const CompactionJob& job);
   runtime::Task<base::Result<void>> compact_files(CompactionJob job);
+  static runtime::Task<bool> is_damaged(std::shared_ptr<const Sstable> file);
   runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
+  runtime::Task<base::Result<void>> compact_shard(Shard& shard, TableId table,
+                                                  runtime::Until until);
+  runtime::Task<base::Result<KeyRange>> take_away(TabletId tablet);
+  runtime::Task<void> purge_loop();
+  runtime::Task<base::Result<void>> purge(Shard& shard);
+  Shard* shard_to_purge() const;
   runtime::Task<void> pause_after_failure();
   void fail(base::Error error);
   void wake_everybody();
@@ -385,6 +397,7 @@ class Engine {
   runtime::WaitQueue flush_work_;
   runtime::WaitQueue compaction_work_;
   runtime::WaitQueue mutation_work_;
+  runtime::WaitQueue purge_work_;
   runtime::WaitQueue room_changed_;
   runtime::WaitQueue files_changed_;
   runtime::Gate gate_;

@@ -27,6 +27,7 @@ void Engine::start_background() {
   tasks_.spawn(flush_loop());
   tasks_.spawn(log_pressure_loop());
   tasks_.spawn(mutation_loop());
+  tasks_.spawn(purge_loop());
   for (std::size_t index = 0; index < options_.compactions_max; ++index) {
     tasks_.spawn(compaction_loop());
   }
@@ -36,6 +37,7 @@ void Engine::wake_everybody() {
   flush_work_.wake_all();
   compaction_work_.wake_all();
   mutation_work_.wake_all();
+  purge_work_.wake_all();
   room_changed_.wake_all();
   files_changed_.wake_all();
 }
@@ -296,6 +298,7 @@ MergePlan Engine::plan_of(const CompactionJob& job) {
                  .freeze_last = first.record.freeze_last,
                  .knowledge = first.metadata.at_last_freeze,
                  .tablets = job.shard->tablet_ranges(),
+                 .gone = job.shard->manifest().dropped_ranges,
                  .others = {}};
   for (const auto& input : job.inputs) {
     if (input->record.freeze_last > plan.freeze_last) {
@@ -328,16 +331,32 @@ Task<Result<void>> Engine::compact_files(CompactionJob job) {
   if (!stop_.token().stop_requested()) {
     log_lines_.warn("a compaction failed", base::kv("error", written.error()));
   }
-  // A file that cannot be read stays as it is, busy for ever: whoever reads it is told, and it is
-  // not read here again and again.
   const bool damaged = written.failed_with(Errc::corrupt) || written.failed_with(Errc::unsupported);
-  if (damaged) {
-    job.table->set_damage(written.error());
-  } else {
-    for (const FileNumber input : job.numbers()) job.table->clear_busy(input);
+  if (damaged) job.table->set_damage(written.error());
+  for (const auto& input : job.inputs) {
+    // A file that cannot be read stays as it is, busy for ever: whoever reads it is told, and it is
+    // not read here again and again. The others may be merged.
+    if (damaged && co_await is_damaged(input)) continue;
+    job.table->clear_busy(input->record.number);
   }
+  compaction_work_.wake_all();
   files_changed_.wake_all();
   co_return std::move(written).error();
+}
+
+Task<bool> Engine::is_damaged(std::shared_ptr<const Sstable> file) {
+  const auto entries =
+      entries_of(file->reader->cursor({.cache_use = CacheUse::bypass}), file->reader->path());
+  const auto readable = [](const Result<void>& result) {
+    return !result.failed_with(Errc::corrupt) && !result.failed_with(Errc::unsupported);
+  };
+  auto moved = co_await entries->seek({});
+  while (moved && entries->valid()) {
+    Entry entry;
+    if (!readable(entries->absorb_into(entry))) co_return true;
+    moved = co_await entries->next();
+  }
+  co_return !readable(moved);
 }
 
 // Enters the output of a compaction in the place of its inputs, and removes these.
@@ -371,24 +390,67 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
 Task<Result<void>> Engine::compact(TableId table, Until until) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(co_await flush(table, until));
-  for (const auto& shard : shards_) {
-    std::shared_ptr<TableStore> store;
-    while (true) {
-      CO_TRY_VOID(check_writable());
-      const auto at = shard->tables().find(table);
-      if (at == shard->tables().end()) break;
-      store = at->second;
-      const auto busy = [&](const auto& file) { return store->busy(file->record.number); };
-      if (std::ranges::none_of(store->sstables(), busy)) break;
-      if (store->damage()) co_return *store->damage();
-      CO_TRY_VOID(co_await files_changed_.wait(until));
-    }
-    if (store == nullptr || store->sstables().empty()) continue;
-    CompactionJob job{.shard = shard.get(), .table = store, .inputs = store->sstables()};
-    for (const auto& input : job.inputs) store->set_busy(input->record.number);
-    CO_TRY_VOID(co_await compact_files(std::move(job)));
-  }
+  for (const auto& shard : shards_) CO_TRY_VOID(co_await compact_shard(*shard, table, until));
   co_return {};
+}
+
+// Merges all files of the table in the shard into one.
+Task<Result<void>> Engine::compact_shard(Shard& shard, TableId table, Until until) {
+  std::shared_ptr<TableStore> store;
+  while (true) {
+    CO_TRY_VOID(check_writable());
+    const auto at = shard.tables().find(table);
+    if (at == shard.tables().end()) co_return {};
+    store = at->second;
+    const auto busy = [&](const auto& file) { return store->busy(file->record.number); };
+    if (std::ranges::none_of(store->sstables(), busy)) break;
+    if (store->damage()) co_return *store->damage();
+    CO_TRY_VOID(co_await files_changed_.wait(until));
+  }
+  if (store->sstables().empty()) co_return {};
+  CompactionJob job{.shard = &shard, .table = store, .inputs = store->sstables()};
+  for (const auto& input : job.inputs) store->set_busy(input->record.number);
+  co_return co_await compact_files(std::move(job));
+}
+
+// ---- What dropped tablets leave behind ----
+
+Shard* Engine::shard_to_purge() const {
+  const auto at = std::ranges::find_if(
+      shards_, [](const auto& shard) { return !shard->manifest().dropped_ranges.empty(); });
+  return at == shards_.end() ? nullptr : at->get();
+}
+
+Task<void> Engine::purge_loop() {
+  while (!stop_.token().stop_requested() && !failure_) {
+    Shard* shard = shard_to_purge();
+    if (shard == nullptr) {
+      if (!co_await purge_work_.wait({.stop = stop_.token()})) co_return;
+      continue;
+    }
+    const auto purged = co_await purge(*shard);
+    files_changed_.wake_all();
+    if (purged) continue;
+    if (stop_.token().stop_requested() || failure_) co_return;
+    log_lines_.warn("a dropped tablet's data is not gone yet", base::kv("error", purged.error()));
+    co_await pause_after_failure();
+  }
+}
+
+// Every file that was there when a range was dropped is merged once more, without the range. What
+// is in memory has nothing of it: it was flushed before.
+Task<Result<void>> Engine::purge(Shard& shard) {
+  const std::vector<KeyRange> ranges = shard.manifest().dropped_ranges;
+  std::vector<TableId> tables;
+  for (const auto& [id, table] : shard.tables()) tables.push_back(id);
+  for (const TableId table : tables) {
+    CO_TRY_VOID(co_await compact_shard(shard, table, {.stop = stop_.token()}));
+  }
+  co_return co_await install_until_done(shard, [&](ManifestState& state) {
+    std::erase_if(state.dropped_ranges, [&](const KeyRange& range) {
+      return std::ranges::find(ranges, range) != ranges.end();
+    });
+  });
 }
 
 }  // namespace helenus::storage

@@ -72,9 +72,10 @@ Task<Result<std::shared_ptr<const MutationFile>>> Engine::write_mutations_until_
 // of what was shed.
 void Engine::enter_mutations(ManifestState& state, const Shard& shard, const MutationFile* file) {
   for (const auto& [id, tablet] : shard.tablets()) {
-    TabletRecord& record = state.tablets.at(id);
-    record.shed = tablet->mutations.shed();
-    if (record.shed.empty()) record.shed_largest = causality::kTimestampMin;
+    const auto record = state.tablets.find(id);
+    if (record == state.tablets.end()) continue;  // it is being dropped
+    record->second.shed = tablet->mutations.shed();
+    if (record->second.shed.empty()) record->second.shed_largest = causality::kTimestampMin;
   }
   if (file == nullptr) return;
   const auto at = std::ranges::lower_bound(state.mutation_files, file->record.number, {},
@@ -86,7 +87,9 @@ void Engine::moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches
                            std::shared_ptr<const MutationFile> file) {
   if (file == nullptr) return;
   for (const TabletBatch& batch : batches) {
-    MutationLog& mutations = shard.tablet(batch.tablet)->mutations;
+    Tablet* owner = shard.tablet(batch.tablet);
+    if (owner == nullptr) continue;  // it was dropped
+    MutationLog& mutations = owner->mutations;
     const std::size_t bytes_before = mutations.memory_bytes();
     mutations.moved_to_file(batch.mutations);
     mutation_bytes_ -= bytes_before - mutations.memory_bytes();
@@ -310,12 +313,16 @@ Task<Result<void>> Engine::give_up_mutation_file(Shard& shard, LiveMutationFile 
     std::erase_if(state.mutation_files,
                   [&](const SstableRecord& record) { return record.number == number; });
     for (const auto& [id, dots] : file.live) {
-      TabletRecord& record = state.tablets.at(id);
-      record.shed = causality::join(record.shed, dots);
-      record.shed_largest = std::max(record.shed_largest, file.file->metadata.at(id).largest);
+      const auto record = state.tablets.find(id);
+      if (record == state.tablets.end()) continue;
+      record->second.shed = causality::join(record->second.shed, dots);
+      record->second.shed_largest =
+          std::max(record->second.shed_largest, file.file->metadata.at(id).largest);
     }
   }));
-  for (const auto& [id, dots] : file.live) shard.tablet(id)->mutations.shed(dots);
+  for (const auto& [id, dots] : file.live) {
+    if (Tablet* owner = shard.tablet(id); owner != nullptr) owner->mutations.shed(dots);
+  }
   shard.drop_mutation_file(number);
   co_await shard.remove_mutation_file(file.file);
   co_return {};

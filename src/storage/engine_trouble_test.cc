@@ -401,6 +401,39 @@ TEST(DamagedDisk, ADamagedFileIsNotMergedAndNotForgotten) {
   world.run([&](Runtime& runtime) { return compact_damaged(runtime, world); });
 }
 
+Task<void> add_file(EngineStory& story, Told& told) {
+  CO_ASSERT_OK(co_await write_one(story, told));
+  CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
+}
+
+// Its neighbours go on being merged.
+Task<void> merge_around_damage(Runtime& runtime, LogWorld& world) {
+  EngineStory story(runtime);
+  Told told;
+  CO_ASSERT_OK(co_await story.open());
+  story.engine().set_watermarks(kTablet, {});
+  for (int files = 0; files < 3; ++files) co_await add_file(story, told);
+  std::vector<std::string> paths;
+  collect(world, kEngineFolder, paths);
+  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  CO_ASSERT_TRUE(paths.size() == 3);
+  world.flip_bit(paths.front(), 100 * 8);
+  const auto compacted = co_await story.engine().compact(kTable, Until::forever());
+  EXPECT_TRUE(compacted.failed_with(Errc::corrupt));
+  EXPECT_THAT(compacted.error().to_string(), HasSubstr(paths.front()));
+  for (int files = 0; files < 2; ++files) co_await add_file(story, told);
+  co_await pause(story, std::chrono::seconds(5));
+  EXPECT_EQ(story.engine().statistics().compactions, 1);
+  EXPECT_EQ(story.engine().statistics().sstables, 2) << "the damaged one, and all others in one";
+  EXPECT_TRUE((co_await story.scan()).failed_with(Errc::corrupt));
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(DamagedDisk, FilesBesideADamagedOneAreStillMerged) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return merge_around_damage(runtime, world); });
+}
+
 // The same for a machine that lost its power after a while of rest.
 Task<void> make_unfinished_history(Runtime& runtime, Told& told, bool& ready) {
   EngineStory story(runtime);

@@ -52,6 +52,7 @@ Result<void> MergeWriter::take(EntrySource& source) {
     begin_partition(key.partition());
   }
   entry_ = Entry();
+  if (partition_gone_) return {};
   TRY_VOID(source.absorb_into(entry_));
   if (known_ == nullptr) return {};
   const EntryKey parts = key_parts(key.bytes, key.partition_size);
@@ -68,6 +69,8 @@ void MergeWriter::begin_partition(ByteView partition) {
   scopes_key_ = encode_key({partition, EntryKind::scopes, {}});
   scopes_ = {};
   partition_whole_ = false;
+  partition_gone_ = std::ranges::any_of(
+      plan_.gone, [&](const KeyRange& range) { return range.contains(partition); });
   known_ = nullptr;
   while (tablet_index_ < plan_.tablets.size()) {
     const KeyRange& range = plan_.tablets[tablet_index_].range;

@@ -45,6 +45,8 @@ struct MergePlan {
   // What was known at freeze_last. A tablet that is not in it is left as it is.
   Knowledge knowledge;
   std::vector<TabletRange> tablets;  // ascending by range, disjoint
+  // Of tablets that were dropped: nothing in them is left.
+  std::vector<KeyRange> gone = {};
   // The files outside the merge that have fragments as old as freeze_last.
   SstableList others;
 };
@@ -92,6 +94,7 @@ class MergeWriter {
   causality::PartitionStore scopes_;  // as merged, before anything was stripped or dropped
   bool scopes_elsewhere_ = false;
   bool partition_whole_ = false;
+  bool partition_gone_ = false;
 
   Entry entry_;
   base::Buffer encoded_;

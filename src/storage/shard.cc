@@ -181,6 +181,11 @@ Tablet& Shard::add_tablet(TabletId id, const TabletRecord& record) {
   return *tablets_.emplace(id, std::move(tablet)).first->second;
 }
 
+void Shard::remove_tablet(TabletId id) {
+  for (LiveMutationFile& each : mutation_files_) each.live.erase(id);
+  tablets_.erase(id);
+}
+
 std::shared_ptr<TableStore> Shard::add_table(TableId id, TableOptions options) {
   return tables_.emplace(id, std::make_shared<TableStore>(id, number_, options)).first->second;
 }

@@ -79,6 +79,8 @@ class Shard {
   const absl::btree_map<TabletId, std::unique_ptr<Tablet>>& tablets() const { return tablets_; }
   const absl::btree_map<TableId, std::shared_ptr<TableStore>>& tables() const { return tables_; }
   Tablet& add_tablet(TabletId id, const TabletRecord& record);
+  // Its mutations are no longer kept.
+  void remove_tablet(TabletId id);
   std::shared_ptr<TableStore> add_table(TableId id, TableOptions options);
   void remove_table(TableId id);
 

@@ -7,8 +7,6 @@
 
 namespace helenus::storage {
 
-using base::Errc;
-using base::Error;
 using base::Result;
 using runtime::Task;
 
@@ -42,9 +40,7 @@ Task<Result<void>> Shard::open_mutation_files() {
     CO_TRY(auto file, co_await open_mutation_file(record));
     for (const auto& [id, mutations] : file->metadata) {
       Tablet* owner = tablet(id);
-      if (owner == nullptr) {
-        co_return Error(Errc::corrupt, "{}: of tablet {}, which is not there", path_of(record), id);
-      }
+      if (owner == nullptr) continue;  // it was dropped
       owner->mutations.found_in_file(mutations.dots);
       owner->floors.add(mutations.dots, mutations.largest);
     }
@@ -164,6 +160,7 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
 void Shard::add_mutation_file(std::shared_ptr<const MutationFile> file) {
   LiveMutationFile entry{.file = std::move(file), .live = {}};
   for (const auto& [id, mutations] : entry.file->metadata) {
+    if (tablet(id) == nullptr) continue;
     auto live = causality::subtract(mutations.dots, tablet(id)->mutations.stable());
     if (!live.empty()) entry.live.emplace(id, std::move(live));
   }

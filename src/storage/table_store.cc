@@ -7,8 +7,9 @@ namespace helenus::storage {
 
 void join_clocks(ManifestState& state, const Clocks& clocks) {
   for (const auto& [id, clock] : clocks) {
-    TabletRecord& tablet = state.tablets.at(id);
-    tablet.clock = causality::join(tablet.clock, clock);
+    const auto tablet = state.tablets.find(id);
+    if (tablet == state.tablets.end()) continue;
+    tablet->second.clock = causality::join(tablet->second.clock, clock);
   }
 }
 

@@ -33,7 +33,7 @@ namespace helenus::storage {
 using FileSet = absl::btree_set<FileNumber>;
 using Clocks = absl::btree_map<TabletId, causality::Clock>;
 
-// The manifest remembers these clocks, too. Requires: it has every tablet of them.
+// The manifest remembers these clocks, too; those of tablets that were dropped since, not.
 void join_clocks(ManifestState& state, const Clocks& clocks);
 
 // What was so when a memtable was frozen.

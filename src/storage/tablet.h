@@ -31,6 +31,8 @@ struct Tablet {
   causality::ActorId actor;
   // The last stop may have lost acknowledged records: nothing is minted under the old name (S14).
   bool in_doubt = false;
+  // Being dropped: nobody finds it any more.
+  bool dropping = false;
   causality::Clock clock;
   causality::Clock durable;
   // Of the other members and pending ones; an absent one is a member not heard of yet. As long as
