@@ -288,7 +288,7 @@ void put_changes(Encoder& out, const std::vector<CellChange>& cells) {
 }
 std::vector<CellChange> get_changes(Reader& in) {
   std::vector<CellChange> cells;
-  const std::size_t count = in.count_at_most(3, kCellsPerDeltaMax);
+  const std::size_t count = in.count_at_most(2, kCellsPerDeltaMax);
   cells.reserve(count);
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     CellChange& change = cells.emplace_back();

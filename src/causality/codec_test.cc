@@ -82,6 +82,17 @@ TEST(CausalityFormat, GoldenDelta) {
   EXPECT_EQ(decode_delta(from_hex(kGoldenDelta)).value(), delta);
 }
 
+TEST(CausalityFormat, DeletesOfManyCellsOfARowComeBack) {
+  Delta delta;
+  delta.dot = {actor_of(1, 1), 8};
+  for (std::uint32_t column = 0; column < 100; ++column) {
+    CellChange& change = delta.cells.emplace_back();
+    change.column = ColumnId{column};
+    change.kind = VersionKind::empty;
+  }
+  EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
+}
+
 TEST(CausalityFormat, ALaterVersionIsUnsupported) {
   EXPECT_TRUE(decode_clock(from_hex("020000")).failed_with(base::Errc::unsupported));
 }
