@@ -113,6 +113,7 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
                          CellChange cell) {
   const bool increment = cell.kind == VersionKind::increment;
   Changes& changes = changes_of(plan, partition, stamp, increment);
+  ++size_;
   const auto [at, is_new] = changes.cells.try_emplace({cell.row, cell.column}, cell);
   if (is_new) return;
   CellChange& there = at->second;
@@ -126,6 +127,7 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
 
 void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
                          Scope scope) {
+  ++size_;
   changes_of(plan, partition, stamp, false).scopes.insert(std::move(scope));
 }
 
@@ -169,6 +171,9 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
   if (own_timestamp) stamp = {.timestamp_us = *own_timestamp, .is_explicit = true};
   stamp.is_explicit = stamp.is_explicit && plan.policy == causality::Policy::lww;
   TRY(const BoundRestrictions where, plan.where.bind(evaluation));
+  if (where.partitions.size() * where.rows.size() > kKeysMax) {
+    return invalid("The IN restrictions of this statement name more than {} rows", kKeysMax);
+  }
   TRY(const auto expires, expiry_of(plan, evaluation));
   std::vector<std::pair<CellChange, bool>> cells;  // and whether it is static
   for (const Assignment& assignment : plan.assignments) {
@@ -191,6 +196,7 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
         into.add(plan, partition, stamp, std::move(placed));
       }
     }
+    if (into.size() > kChangesMax) return invalid("Batch too large");
   }
   return {};
 }

@@ -81,6 +81,9 @@ QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnaps
 // Whether such statements may stand in one batch of that kind.
 QueryResult<void> check_batch(parser::BatchKind kind, std::size_t counters, std::size_t others);
 
+// How many cells and scopes one request may change.
+inline constexpr std::size_t kChangesMax = 200'000;
+
 // The mutations of one request, put together by partition: what statements of one timestamp do to
 // one partition is one mutation, and so atomic. Where two of them meet in a cell the rules of equal
 // timestamps hold: a delete beats a value, and of two values the larger one stays.
@@ -96,6 +99,8 @@ class WriteCollector {
            causality::CellChange cell);
   void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
            causality::Scope scope);
+  // How many changes were added.
+  std::size_t size() const { return size_; }
   // In the order of tables and partitions.
   std::vector<replication::PartitionWrite> take() &&;
 
@@ -116,6 +121,7 @@ class WriteCollector {
   Changes& changes_of(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
                       bool increments);
 
+  std::size_t size_ = 0;
   std::map<Key, Changes> changes_;
 };
 

@@ -71,6 +71,25 @@ std::vector<std::uint16_t> Restrictions::partition_markers() const {
   return markers;
 }
 
+namespace {
+
+// A whole key, with the byte that storage puts between its parts and the one that ends a range, has
+// the length that storage takes.
+QueryResult<void> check_key_sizes(const BoundRestrictions& bound) {
+  constexpr std::size_t kAdded = 2;
+  std::size_t partition = 0;
+  std::size_t row = 0;
+  for (const Bytes& bytes : bound.partitions) partition = std::max(partition, bytes.size());
+  for (const ClusteringRange& range : bound.rows) {
+    row = std::max({row, range.from.size(), range.to ? range.to->size() : 0});
+  }
+  if (partition + row + kAdded <= model::kRowKeySizeMax) return {};
+  return invalid("Key length of {} is longer than maximum of {}", partition + row,
+                 model::kRowKeySizeMax - kAdded);
+}
+
+}  // namespace
+
 QueryResult<BoundRestrictions> Restrictions::bind(const Evaluation& evaluation) const {
   BoundRestrictions bound;
   bound.by_key = names_partitions_;
@@ -83,6 +102,7 @@ QueryResult<BoundRestrictions> Restrictions::bind(const Evaluation& evaluation) 
                   [&](const Bytes& partition) { return !bound.range.contains(partition.view()); });
   }
   TRY(bound.rows, bind_rows(evaluation));
+  TRY_VOID(check_key_sizes(bound));
   for (const Predicate& filter : filters_) {
     TRY(BoundPredicate predicate, BoundPredicate::bind(filter, *table_, evaluation));
     bound.filters.push_back(std::move(predicate));

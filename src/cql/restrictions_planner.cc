@@ -422,14 +422,14 @@ QueryResult<void> RestrictionsPlanner::check_rows_of_write() const {
         "Slice restrictions are not supported on the clustering columns in {} statements",
         name_of(rules_.kind));
   }
-  if (ranges_allowed || missing.empty()) return {};
   if (rules_.only_static) {
-    if (made_.prefix_.empty()) return {};
+    if (!made_.restricts_clustering_) return {};
     return invalid(
-        "Invalid restrictions on clustering columns since the {} statement modifies "
-        "only static columns",
+        "Invalid restrictions on clustering columns since the {} statement modifies only static "
+        "columns",
         name_of(rules_.kind));
   }
+  if (ranges_allowed || missing.empty()) return {};
   if (rules_.kind == StatementKind::delete_) {
     return invalid("Range deletions are not supported for specific columns");
   }

@@ -1,0 +1,430 @@
+// Stories about requests: prepared statements, batches, values by name, pages, contexts, restarts.
+#include "cql/query_processor.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cql/query_story_test_support.h"
+
+namespace helenus::cql::testing {
+namespace {
+
+using base::Bytes;
+using protocol::BatchStatement;
+using protocol::ErrorCode;
+using protocol::PreparedResult;
+using protocol::Value;
+using runtime::Task;
+using storage::testing::LogWorld;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Task<void> begin(QueryStory& story) {
+  co_await story.must(
+      "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+  co_await story.must("USE ks");
+}
+
+ErrorCode code_of(const Told& told) {
+  EXPECT_TRUE(told.error.has_value()) << told.text();
+  return told.error ? told.error->code : ErrorCode::server_error;
+}
+
+PreparedResult prepared_of(const Told& told) {
+  const auto* prepared = std::get_if<PreparedResult>(&told.message);
+  EXPECT_NE(prepared, nullptr) << told.text();
+  return prepared == nullptr ? PreparedResult() : *prepared;
+}
+
+void tell(const QueryStory::Body& body, QueryProcessorOptions options = {}) {
+  LogWorld world;
+  QueryStory::tell(world, body, options);
+}
+
+// ---- Prepared statements ----
+
+Task<void> prepares_and_executes(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (a int, b text, c int, v text, PRIMARY KEY ((a, b), c))");
+  const PreparedResult insert =
+      prepared_of(co_await story.prepare("INSERT INTO t (c, b, a, v) VALUES (?, ?, ?, :value)"));
+  EXPECT_THAT(insert.partition_key_markers, ElementsAre(2, 1));
+  EXPECT_EQ(insert.markers.size(), 4U);
+  EXPECT_EQ(insert.markers[0].name, "c");
+  EXPECT_EQ(insert.markers[3].name, "value");
+  EXPECT_TRUE(insert.columns.empty());
+  const std::vector<Bytes> values = {model::int_value(7), model::text_value("b"),
+                                     model::int_value(1), model::text_value("v")};
+  std::vector<Value> bound;
+  for (const Bytes& value : values) bound.push_back(Value::of(value.view()));
+  const Told inserted = co_await story.execute(insert.id, bound);
+  EXPECT_FALSE(inserted.error.has_value()) << inserted.text();
+
+  const PreparedResult select =
+      prepared_of(co_await story.prepare("SELECT v, c FROM t WHERE a = ? AND b = 'b'"));
+  // Drivers cannot route by a key that is not bound.
+  EXPECT_TRUE(select.partition_key_markers.empty());
+  EXPECT_EQ(select.columns.size(), 2U);
+  const Told selected = co_await story.execute(select.id, {Value::of(values[2].view())});
+  EXPECT_EQ(selected.text(), "'v', 7");
+  How how;
+  how.skip_metadata = true;
+  const Told bare = co_await story.execute(select.id, {Value::of(values[2].view())}, how);
+  EXPECT_TRUE(bare.columns.empty());
+  EXPECT_EQ(bare.rows.size(), 1U);
+  // The same text in the same keyspace has the same id.
+  const PreparedResult again =
+      prepared_of(co_await story.prepare("SELECT v, c FROM t WHERE a = ? AND b = 'b'"));
+  EXPECT_EQ(again.id, select.id);
+}
+TEST(Prepared, StatementsBindTheirKeysByMarkers) {
+  tell(prepares_and_executes);
+}
+
+Task<void> tells_unprepared(QueryStory& story) {
+  co_await begin(story);
+  const Bytes unknown = Bytes::copy_of("0123456789abcdef");
+  const Told told = co_await story.execute(unknown, {});
+  EXPECT_EQ(code_of(told), ErrorCode::unprepared);
+  const auto* details = std::get_if<protocol::UnpreparedDetails>(&told.error->details);
+  EXPECT_TRUE(details != nullptr && details->id == unknown);
+  const Told odd = co_await story.execute(Bytes::copy_of("short"), {});
+  EXPECT_EQ(code_of(odd), ErrorCode::unprepared);
+}
+TEST(Prepared, AnIdThatIsNotKnownIsToldWithIt) {
+  tell(tells_unprepared);
+}
+
+Task<void> survives_schema_changes(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
+  const PreparedResult all = prepared_of(co_await story.prepare("SELECT * FROM t"));
+  const PreparedResult one = prepared_of(co_await story.prepare("SELECT v FROM t"));
+  const PreparedResult write =
+      prepared_of(co_await story.prepare("UPDATE t SET v = 1 WHERE k = 1"));
+  co_await story.must("ALTER TABLE t ADD w int");
+  // What a client knows of its columns still holds: planned again behind its back.
+  EXPECT_FALSE((co_await story.execute(one.id, {})).error.has_value());
+  EXPECT_FALSE((co_await story.execute(write.id, {})).error.has_value());
+  // Here it does not.
+  EXPECT_EQ(code_of(co_await story.execute(all.id, {})), ErrorCode::unprepared);
+  const PreparedResult anew = prepared_of(co_await story.prepare("SELECT * FROM t"));
+  EXPECT_EQ(anew.id, all.id);
+  EXPECT_EQ(anew.columns.size(), 3U);
+  EXPECT_EQ((co_await story.execute(anew.id, {})).text(), "1, 1, null");
+  co_await story.must("TRUNCATE t");
+  EXPECT_EQ((co_await story.execute(one.id, {})).text(), "");
+  co_await story.must("DROP TABLE t");
+  EXPECT_EQ(code_of(co_await story.execute(one.id, {})), ErrorCode::unprepared);
+}
+TEST(Prepared, SchemaChangesPlanAgainOrAskToPrepareAgain) {
+  tell(survives_schema_changes);
+}
+
+Task<void> evicts_the_oldest(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
+  const PreparedResult first = prepared_of(co_await story.prepare("SELECT v FROM t"));
+  const PreparedResult second = prepared_of(co_await story.prepare("SELECT k FROM t"));
+  EXPECT_FALSE((co_await story.execute(first.id, {})).error.has_value());
+  co_await story.prepare("SELECT k, v FROM t");
+  EXPECT_EQ(story.processor().prepared_count(), 2U);
+  EXPECT_EQ(story.processor().prepared_evicted(), 1U);
+  EXPECT_FALSE((co_await story.execute(first.id, {})).error.has_value());
+  EXPECT_EQ(code_of(co_await story.execute(second.id, {})), ErrorCode::unprepared);
+}
+TEST(Prepared, TheOnesUsedLongestAgoGoFirst) {
+  QueryProcessorOptions options;
+  options.prepared.statements_max = 2;
+  tell(evicts_the_oldest, options);
+}
+
+Task<void> binds_by_name(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  co_await story.must("INSERT INTO t (k, v) VALUES (1, 'one')");
+  const Bytes key = model::int_value(1);
+  protocol::QueryRequest query;
+  query.text = "SELECT v FROM t WHERE k = :key";
+  query.parameters.values.push_back(Value::null());
+  query.parameters.values.push_back(Value::of(key.view()));
+  query.parameters.names = {"other", "key"};
+  protocol::Request request;
+  request.message = query;
+  EXPECT_EQ((co_await story.send(request)).text(), "'one'");
+  // A column's name serves for a marker without one.
+  query.text = "SELECT v FROM t WHERE k = ?";
+  query.parameters.names = {"other", "k"};
+  request.message = query;
+  EXPECT_EQ((co_await story.send(request)).text(), "'one'");
+  query.parameters.names = {"other", "another"};
+  request.message = query;
+  EXPECT_EQ(code_of(co_await story.send(request)), ErrorCode::invalid);
+}
+TEST(Query, ValuesMayComeByName) {
+  tell(binds_by_name);
+}
+
+Task<void> refuses_bad_values(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text, l list<int>)");
+  const PreparedResult insert =
+      prepared_of(co_await story.prepare("INSERT INTO t (k, v, l) VALUES (?, ?, ?)"));
+  const Bytes key = model::int_value(1);
+  const Bytes three = Bytes::copy_of("abc");
+  const Bytes broken = Bytes::copy_of("\xff");
+  const Told short_int =
+      co_await story.execute(insert.id, {Value::of(three.view()), Value::null(), Value::null()});
+  EXPECT_THAT(short_int.text(), HasSubstr("0x2200: Expected 4 or 0 byte int (3)"));
+  const Told bad_text = co_await story.execute(
+      insert.id, {Value::of(key.view()), Value::of(broken.view()), Value::null()});
+  EXPECT_EQ(code_of(bad_text), ErrorCode::invalid);
+  const Told bad_list = co_await story.execute(
+      insert.id, {Value::of(key.view()), Value::null(), Value::of(three.view())});
+  EXPECT_EQ(code_of(bad_list), ErrorCode::invalid);
+  EXPECT_EQ((co_await story.run("SELECT * FROM t")).text(), "");
+}
+TEST(Query, BytesThatAreNoValueOfTheirTypeAreRefused) {
+  tell(refuses_bad_values);
+}
+
+Task<void> refuses_levels(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  How how;
+  how.consistency = protocol::Consistency::any;
+  EXPECT_THAT((co_await story.run("SELECT * FROM t", how)).text(),
+              HasSubstr("ANY ConsistencyLevel is only supported for writes"));
+  how.consistency = protocol::Consistency::serial;
+  EXPECT_THAT((co_await story.run("INSERT INTO t (k) VALUES (1)", how)).text(),
+              HasSubstr("You must use conditional updates for serializable writes"));
+  EXPECT_FALSE((co_await story.run("SELECT * FROM t", how)).error.has_value());
+  co_await story.run("USE ks");
+  story.session().keyspace.clear();
+  EXPECT_THAT((co_await story.run("SELECT * FROM t")).text(),
+              HasSubstr("0x2200: No keyspace has been specified"));
+}
+TEST(Query, LevelsAndKeyspacesThatDoNotSuitAreRefused) {
+  tell(refuses_levels);
+}
+
+// ---- Batches by opcode ----
+
+Task<void> runs_batches(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))");
+  const PreparedResult insert =
+      prepared_of(co_await story.prepare("INSERT INTO t (k, c, v) VALUES (?, 1, ?)"));
+  const Bytes one = model::int_value(1);
+  const Bytes text = model::text_value("bound");
+  protocol::BatchRequest batch;
+  BatchStatement prepared;
+  prepared.prepared = true;
+  prepared.id = insert.id.view();
+  prepared.values = {Value::of(one.view()), Value::of(text.view())};
+  BatchStatement plain;
+  plain.text = "INSERT INTO t (k, c, v) VALUES (2, 2, 'text')";
+  batch.statements = {prepared, plain};
+  batch.default_timestamp_us = 1234;
+  protocol::Request request;
+  request.message = batch;
+  const Told told = co_await story.send(request);
+  EXPECT_FALSE(told.error.has_value()) << told.text();
+  EXPECT_EQ((co_await story.run("SELECT c, v, writetime(v) FROM t WHERE k IN (1, 2)")).text(),
+            "1, 'bound', 1234; 2, 'text', 1234");
+
+  BatchStatement select;
+  select.text = "SELECT * FROM t";
+  batch.statements = {select};
+  request.message = batch;
+  EXPECT_THAT((co_await story.send(request)).text(),
+              HasSubstr("Invalid statement in batch: only UPDATE, INSERT and DELETE"));
+  prepared.values.pop_back();
+  batch.statements = {prepared};
+  request.message = batch;
+  EXPECT_THAT((co_await story.send(request)).text(),
+              HasSubstr("There were 2 markers(?) in CQL but 1 bound variables"));
+  const Bytes unknown = Bytes::copy_of("0123456789abcdef");
+  prepared.id = unknown.view();
+  batch.statements = {plain, prepared};
+  request.message = batch;
+  EXPECT_EQ(code_of(co_await story.send(request)), ErrorCode::unprepared);
+  batch.statements.clear();
+  request.message = batch;
+  EXPECT_FALSE((co_await story.send(request)).error.has_value());
+}
+TEST(Batch, MixesPreparedAndPlainStatements) {
+  tell(runs_batches);
+}
+
+// ---- Pages ----
+
+Task<void> refuses_strange_states(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, PRIMARY KEY (k, c))");
+  for (int i = 0; i < 5; ++i) {
+    co_await story.must(fmt::format("INSERT INTO t (k, c) VALUES (1, {})", i));
+  }
+  How how;
+  how.page_size = 2;
+  const std::string text = "SELECT c FROM t WHERE k = 1";
+  const Told first = co_await story.run(text, how);
+  EXPECT_EQ(first.text(), "0; 1");
+  EXPECT_TRUE(first.paging_state.has_value());
+  if (!first.paging_state) co_return;
+  how.paging_state = first.paging_state;
+  EXPECT_EQ((co_await story.run(text, how)).text(), "2; 3");
+  EXPECT_EQ(code_of(co_await story.run("SELECT c FROM t WHERE k = 2", how)),
+            ErrorCode::protocol_error);
+  const std::string good(first.paging_state->text());
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 1);
+    how.paging_state = Bytes::copy_of(bad);
+    EXPECT_EQ(code_of(co_await story.run(text, how)), ErrorCode::protocol_error) << i;
+    how.paging_state = Bytes::copy_of(std::string_view(good).substr(0, i));
+    if (i > 0) EXPECT_EQ(code_of(co_await story.run(text, how)), ErrorCode::protocol_error) << i;
+  }
+  // Rows that come or go meanwhile do no harm.
+  how.paging_state = first.paging_state;
+  co_await story.must("DELETE FROM t WHERE k = 1 AND c = 1");
+  co_await story.must("DELETE FROM t WHERE k = 1 AND c = 2");
+  EXPECT_EQ((co_await story.run(text, how)).text(), "3; 4");
+}
+TEST(Pages, AStateThatIsNotOfThisStatementIsRefused) {
+  tell(refuses_strange_states);
+}
+
+Task<void> writes_and_reads_a_page(QueryStory& story, std::optional<Bytes>& state) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
+  for (int i = 0; i < 20; ++i) {
+    co_await story.must(fmt::format("INSERT INTO t (k, v) VALUES ({}, {})", i, i));
+  }
+  How how;
+  how.page_size = 7;
+  state = (co_await story.run("SELECT k FROM ks.t", how)).paging_state;
+}
+Task<void> reads_the_rest(QueryStory& story, std::optional<Bytes>& state) {
+  How how;
+  how.page_size = 100;
+  how.paging_state = state;
+  const Told rest = co_await story.run("SELECT k FROM ks.t", how);
+  EXPECT_EQ(rest.rows.size(), 13U) << rest.text();
+  EXPECT_EQ((co_await story.run("SELECT count(*) FROM ks.t")).text(), "20");
+}
+TEST(Pages, AndDataSurviveARestart) {
+  LogWorld world;
+  std::optional<Bytes> state;
+  QueryStory::tell(world, [&](QueryStory& story) { return writes_and_reads_a_page(story, state); });
+  QueryStory::tell(world, [&](QueryStory& story) { return reads_the_rest(story, state); });
+}
+
+Task<void> cuts_by_bytes(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))");
+  const std::string large(1000, 'x');
+  for (int i = 0; i < 10; ++i) {
+    co_await story.must(fmt::format("INSERT INTO t (k, c, v) VALUES (1, {}, '{}')", i, large));
+  }
+  How how;
+  how.page_size = 100;
+  const Told first = co_await story.run("SELECT c, v FROM t WHERE k = 1", how);
+  EXPECT_EQ(first.rows.size(), 4U);
+  EXPECT_TRUE(first.paging_state.has_value());
+  // Without pages there is a limit on all.
+  EXPECT_THAT((co_await story.run("SELECT c, v FROM t WHERE k = 1")).text(),
+              HasSubstr("0x2200: The result has more than 8000 bytes"));
+}
+TEST(Pages, AreCutByBytesToo) {
+  QueryProcessorOptions options;
+  options.execution.page_bytes_max = 4000;
+  options.execution.result_bytes_max = 8000;
+  tell(cuts_by_bytes, options);
+}
+
+Task<void> scans_many_deleted_rows(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, PRIMARY KEY (k, c))");
+  for (int i = 0; i < 600; ++i) {
+    co_await story.must(fmt::format("INSERT INTO t (k, c) VALUES (1, {})", i));
+    if (i < 590) co_await story.must(fmt::format("DELETE FROM t WHERE k = 1 AND c = {}", i));
+  }
+  const Told told = co_await story.run("SELECT c FROM t LIMIT 5");
+  EXPECT_EQ(code_of(told), ErrorCode::read_timeout);
+  EXPECT_EQ((co_await story.run("SELECT c FROM t WHERE k = 1 LIMIT 2")).text(), "590; 591");
+}
+TEST(Pages, AScanOfDeletedRowsEndsWithItsDeadline) {
+  QueryProcessorOptions options;
+  options.range_timeout = runtime::Duration(0);
+  tell(scans_many_deleted_rows, options);
+}
+
+// ---- Causality ----
+
+Task<void> keeps_siblings(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text) WITH conflicts = 'siblings'");
+  How blind;
+  blind.context = Bytes();
+  co_await story.must("INSERT INTO t (k, v) VALUES (1, 'a')");
+  const Told read = co_await story.run("SELECT v FROM t WHERE k = 1");
+  EXPECT_EQ(read.text(), "'a'");
+  EXPECT_TRUE(read.context.has_value());
+  // Two writers who had both seen 'a' and not each other.
+  How seen;
+  seen.context = read.context;
+  const Told first = co_await story.run("UPDATE t SET v = 'c' WHERE k = 1", seen);
+  EXPECT_TRUE(first.context.has_value()) << first.text();
+  co_await story.run("UPDATE t SET v = 'b' WHERE k = 1", seen);
+  // A reader of CQL sees the later one; its context names both.
+  const Told both = co_await story.run("SELECT v FROM t WHERE k = 1");
+  EXPECT_EQ(both.text(), "'b'");
+  seen.context = first.context;
+  co_await story.run("UPDATE t SET v = null WHERE k = 1", seen);
+  EXPECT_EQ((co_await story.run("SELECT v FROM t WHERE k = 1")).text(), "'b'");
+  seen.context = both.context;
+  co_await story.run("UPDATE t SET v = 'merged' WHERE k = 1", seen);
+  EXPECT_EQ((co_await story.run("SELECT v FROM t WHERE k = 1")).text(), "'merged'");
+  seen.context = Bytes::copy_of("nonsense");
+  EXPECT_EQ(code_of(co_await story.run("SELECT v FROM t WHERE k = 1", seen)), ErrorCode::invalid);
+}
+TEST(Contexts, TravelInTheCustomPayload) {
+  tell(keeps_siblings);
+}
+
+Task<void> gives_contexts_when_asked(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  co_await story.must("INSERT INTO t (k, v) VALUES (1, 'a')");
+  EXPECT_FALSE((co_await story.run("SELECT v FROM t WHERE k = 1")).context.has_value());
+  How asked;
+  asked.context = Bytes();
+  EXPECT_TRUE((co_await story.run("SELECT v FROM t WHERE k = 1", asked)).context.has_value());
+  EXPECT_FALSE((co_await story.run("SELECT v FROM t", asked)).context.has_value());
+}
+TEST(Contexts, AreGivenWhenAskedFor) {
+  tell(gives_contexts_when_asked);
+}
+
+Task<void> orders_by_causality(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  How how;
+  how.timestamp_us = 1000;
+  co_await story.run("INSERT INTO t (k, v) VALUES (1, 'first')", how);
+  // A driver whose clock is behind does not lose what it writes afterwards.
+  how.timestamp_us = 10;
+  co_await story.run("INSERT INTO t (k, v) VALUES (1, 'second')", how);
+  EXPECT_EQ((co_await story.run("SELECT v FROM t WHERE k = 1")).text(), "'second'");
+}
+TEST(Contexts, AClientsClockDoesNotOverruleWhatHappenedBefore) {
+  tell(orders_by_causality);
+}
+
+}  // namespace
+}  // namespace helenus::cql::testing
