@@ -24,6 +24,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using ::testing::Not;
 using testing::run_change;
 using ::testing::SizeIs;
 using testing::tell;

@@ -22,6 +22,10 @@ struct Config {
   // Whether admin_address may be another than a loopback address: it asks nobody who they are.
   bool admin_remote = false;
 
+  // Whether it keeps data and serves CQL; without, a node is its identity and its admin port. Not
+  // in the file: for tests.
+  bool with_database = true;
+
   // What clients see in system.local. The names of cluster and data centre do not change later.
   std::string cluster_name = "Helenus";
   std::string data_center = "datacenter1";

@@ -138,6 +138,37 @@ void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector
   add_files(statistics, add);
 }
 
+void add_server_metrics(const cql::ServerStatistics& statistics, std::size_t request_bytes,
+                        std::vector<Metric>& metrics) {
+  Adder add(metrics);
+  add.gauge("helenus_cql_connections", "Connections of clients.", statistics.connections_current);
+  add.counter("helenus_cql_connections_accepted_total", "Connections that were accepted.",
+              statistics.connections_accepted);
+  add.counter("helenus_cql_connections_refused_total", "Connections that were too many.",
+              statistics.connections_refused);
+  add.counter("helenus_cql_connections_timed_out_total",
+              "Connections that were slow to start, to send or to take answers.",
+              statistics.connections_timed_out);
+  add.gauge("helenus_cql_requests_current", "Requests under way.", statistics.requests_current);
+  for (std::size_t opcode = 0; opcode < statistics.requests.size(); ++opcode) {
+    if (statistics.requests[opcode] == 0) continue;
+    const auto name = cql::protocol::name_of(static_cast<cql::protocol::Opcode>(opcode));
+    metrics.push_back({"helenus_cql_requests_total", "Requests, by opcode.", MetricKind::counter,
+                       fmt::format("opcode=\"{}\"", name),
+                       static_cast<double>(statistics.requests[opcode])});
+  }
+  for (const auto& [code, count] : statistics.errors) {
+    metrics.push_back(
+        {"helenus_cql_errors_total", "Answers that were errors, by code.", MetricKind::counter,
+         fmt::format("code=\"{:#06x}\"", static_cast<unsigned>(code)), static_cast<double>(count)});
+  }
+  add.counter("helenus_cql_events_total", "Events sent, each client counted.", statistics.events);
+  add.counter("helenus_cql_read_bytes_total", "Bytes read from clients.", statistics.bytes_read);
+  add.counter("helenus_cql_written_bytes_total", "Bytes written to clients.",
+              statistics.bytes_written);
+  add.gauge("helenus_cql_request_bytes", "Bytes of requests in memory.", request_bytes);
+}
+
 std::string to_prometheus(std::span<const Metric> metrics) {
   std::string text;
   auto out = std::back_inserter(text);

@@ -4,12 +4,14 @@
 // Names end in their unit; counters end in _total. All begin with helenus_.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cql/server_statistics.h"
 #include "storage/engine_statistics.h"
 
 namespace helenus::node {
@@ -30,6 +32,10 @@ struct Metric {
 
 // Appends what a storage engine tells. Samples of one name stand together, here and below.
 void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector<Metric>& metrics);
+
+// The same of a CQL server.
+void add_server_metrics(const cql::ServerStatistics& statistics, std::size_t request_bytes,
+                        std::vector<Metric>& metrics);
 
 // The text exposition format of Prometheus, version 0.0.4.
 inline constexpr std::string_view kPrometheusContentType = "text/plain; version=0.0.4";

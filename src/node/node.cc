@@ -5,11 +5,20 @@
 #include <fmt/format.h>
 
 #include "runtime/files.h"
+#include "runtime/sleep.h"
+#include "runtime/when_all.h"
 
 namespace helenus::node {
 
 using base::kv;
 using base::Result;
+
+namespace {
+
+// A start that takes longer than this says what it waits for.
+constexpr runtime::Duration kProgressPeriod = std::chrono::seconds(3);
+
+}  // namespace
 
 Node::Node(runtime::Runtime& runtime, Config config)
     : runtime_(runtime),
@@ -28,24 +37,65 @@ runtime::Task<Result<void>> Node::start() {
   if (!listening) {
     co_return std::move(listening).error().within("admin server");
   }
+  if (config_.with_database) CO_TRY_VOID(co_await start_database());
   started_ = true;
   log_.info("started", kv("node", identity.node), kv("folder", directory),
             kv("admin", admin_.address()));
   co_return {};
 }
 
+runtime::Task<Result<void>> Node::start_database() {
+  database_.emplace(runtime_, config_, identity_->node.value());
+  runtime::StopSource started;
+  const auto start = [](Database& database,
+                        runtime::StopSource& done) -> runtime::Task<Result<void>> {
+    auto outcome = co_await database.start();
+    done.request_stop();
+    co_return outcome;
+  };
+  auto outcomes =
+      co_await runtime::when_all(start(*database_, started), report_progress(started.token()));
+  co_return std::get<0>(std::move(outcomes));
+}
+
+runtime::Task<void> Node::report_progress(runtime::StopToken started) {
+  for (;;) {
+    const auto paused = co_await runtime::sleep_for(runtime_, kProgressPeriod, started);
+    if (!paused) co_return;
+    log_.info("starting", kv("waits_for", database_->phase()));
+  }
+}
+
 runtime::Task<void> Node::stop() {
+  if (database_) co_await database_->stop();
   co_await admin_.stop();
   data_lock_.reset();
   if (std::exchange(started_, false)) log_.info("stopped");
 }
 
 HttpResponse Node::answer(const HttpRequest& request) const {
-  if (request.path == "/healthz") {
-    return {.content_type = "application/json",
-            .body = fmt::format("{{\"status\":\"ok\",\"node\":\"{}\"}}\n", identity_->node)};
+  if (request.path == "/healthz") return answer_health();
+  if (request.path == "/metrics" && database_ && started_) {
+    return {.content_type = std::string(kPrometheusContentType),
+            .body = to_prometheus(database_->metrics())};
   }
-  return {.status = 404, .body = fmt::format("nothing at {}; try /healthz\n", request.path)};
+  return {.status = 404,
+          .body = fmt::format("nothing at {}; try /healthz or /metrics\n", request.path)};
+}
+
+HttpResponse Node::answer_health() const {
+  std::string status = "ok";
+  std::string detail;
+  if (database_ && database_->failure()) {
+    status = "failed";
+    detail = fmt::format(",\"error\":\"{}\"", name_of(database_->failure()->code()));
+  } else if (database_ && !started_) {
+    status = "starting";
+  }
+  return {.status = status == "ok" ? 200 : 503,
+          .content_type = "application/json",
+          .body = fmt::format("{{\"status\":\"{}\",\"node\":\"{}\"{}}}\n", status, identity_->node,
+                              detail)};
 }
 
 }  // namespace helenus::node

@@ -2,6 +2,9 @@
 // and owns the order in which they start and stop. The server runs one over the operating system,
 // the simulator runs many in virtual time: the same class.
 //
+// Order: the data folder is locked, the identity read, the admin port opened (so that a long
+// recovery can be watched), then the database with its port for clients. Stop goes the other way.
+//
 // What survives a crash: the data folder. Start after a crash is start.
 #pragma once
 
@@ -12,9 +15,11 @@
 #include "base/result.h"
 #include "node/admin_server.h"
 #include "node/config.h"
+#include "node/database.h"
 #include "node/identity.h"
 #include "runtime/file_system.h"
 #include "runtime/runtime.h"
+#include "runtime/stop_token.h"
 #include "runtime/task.h"
 
 namespace helenus::node {
@@ -33,9 +38,16 @@ class Node {
   // Requires: started.
   const Identity& identity() const { return *identity_; }
   runtime::Address admin_address() const { return admin_.address(); }
+  // Requires: started, with a database.
+  runtime::Address cql_address() const { return database_->cql_address(); }
 
  private:
+  runtime::Task<base::Result<void>> start_database();
+  // Tells now and then what a start that takes long waits for.
+  runtime::Task<void> report_progress(runtime::StopToken started);
+
   HttpResponse answer(const HttpRequest& request) const;
+  HttpResponse answer_health() const;
 
   runtime::Runtime& runtime_;
   const Config config_;
@@ -43,6 +55,7 @@ class Node {
   std::unique_ptr<runtime::FileLock> data_lock_;
   std::optional<Identity> identity_;
   bool started_ = false;
+  std::optional<Database> database_;
   AdminServer admin_;
 };
 

@@ -31,8 +31,11 @@ using namespace std::chrono_literals;
 const std::string kFolder = "/var/helenus/data";
 const std::string kIdentityPath = kFolder + "/identity";
 
+// Most stories are about identity and ports; those are quicker without a database.
 Config config(std::uint16_t port = 7070) {
-  return {.data_directory = kFolder, .admin_address = Address::v4({127, 0, 0, 1}, port)};
+  return {.data_directory = kFolder,
+          .admin_address = Address::v4({127, 0, 0, 1}, port),
+          .with_database = false};
 }
 
 class NodeTest : public testing::Test {
@@ -82,12 +85,12 @@ class NodeTest : public testing::Test {
   sim::Machine& machine_;
 };
 
-Task<std::string> healthz(Runtime& rt, Address address) {
+Task<std::string> get(Runtime& rt, Address address, std::string path) {
   const auto until = Until::after(rt, 1s);
   const auto stream = co_await rt.transport.connect(address, until);
   if (!stream) co_return stream.error().to_string();
-  constexpr std::string_view kRequest = "GET /healthz HTTP/1.0\r\n\r\n";
-  const auto sent = co_await (*stream)->write(base::as_bytes(kRequest), until);
+  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+  const auto sent = co_await (*stream)->write(base::as_bytes(request), until);
   EXPECT_TRUE(sent.has_value());
   std::string text;
   std::vector<std::byte> chunk(1024);
@@ -97,6 +100,10 @@ Task<std::string> healthz(Runtime& rt, Address address) {
     text += base::as_text(std::span(chunk).first(*got));
   }
   co_return text;
+}
+
+Task<std::string> healthz(Runtime& rt, Address address) {
+  return get(rt, address, "/healthz");
 }
 
 TEST_F(NodeTest, TellsItsHealthAndItsNameWhileItRuns) {
@@ -129,8 +136,12 @@ TEST_F(NodeTest, KeepsItsIdentity) {
 
 TEST_F(NodeTest, FoldersHaveIdentitiesOfTheirOwn) {
   tell([](Runtime& rt) -> Task<void> {
-    Node one(rt, {.data_directory = "/one", .admin_address = config(1).admin_address});
-    Node two(rt, {.data_directory = "/two", .admin_address = config(2).admin_address});
+    Config first = config(1);
+    first.data_directory = "/one";
+    Config second = config(2);
+    second.data_directory = "/two";
+    Node one(rt, first);
+    Node two(rt, second);
     CO_ASSERT_OK(co_await one.start());
     CO_ASSERT_OK(co_await two.start());
     EXPECT_NE(one.identity().node, two.identity().node);
@@ -244,6 +255,77 @@ TEST_F(NodeTest, AFolderThatIsAFileIsRefused) {
     co_await node.stop();
   });
   EXPECT_EQ(content_of(kFolder), "a file");
+}
+
+// ---- With a database ----
+
+Config with_database(std::uint16_t cql_port = 9042) {
+  Config with = config();
+  with.with_database = true;
+  with.cql_address = Address::v4({127, 0, 0, 1}, cql_port);
+  with.commitlog_segment_mib = 32;
+  with.commitlog_total_mib = 128;
+  with.tablets = 2;
+  with.memtable_mib = 8;
+  with.block_cache_mib = 1;
+  return with;
+}
+
+TEST_F(NodeTest, ServesClientsAndTellsMetrics) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database(0));
+    CO_ASSERT_OK(co_await node.start());
+    EXPECT_NE(node.cql_address().port(), 0);
+    const auto client = co_await rt.transport.connect(node.cql_address(), Until::after(rt, 1s));
+    CO_ASSERT_OK(client);
+    const auto metrics = co_await get(rt, node.admin_address(), "/metrics");
+    EXPECT_TRUE(metrics.contains("text/plain; version=0.0.4")) << metrics;
+    EXPECT_TRUE(metrics.contains("\nhelenus_cql_connections ")) << metrics;
+    EXPECT_TRUE(metrics.contains("\nhelenus_storage_writes_total 0\n")) << metrics;
+    const auto health = co_await healthz(rt, node.admin_address());
+    EXPECT_TRUE(health.contains("\"status\":\"ok\"")) << health;
+    const Address address = node.cql_address();
+    co_await node.stop();
+    const auto refused = co_await rt.transport.connect(address, Until::after(rt, 1s));
+    EXPECT_TRUE(refused.failed_with(Errc::refused));
+  });
+}
+
+TEST_F(NodeTest, StartsAgainAfterAStopAndAfterAPowerLoss) {
+  const auto start = [](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    co_await node.stop();
+  };
+  tell(start);
+  tell(start);
+  machine_.power_loss();
+  tell(start);
+}
+
+TEST_F(NodeTest, ABusyPortForClientsIsRefusedByName) {
+  tell([](Runtime& rt) -> Task<void> {
+    const auto busy = rt.transport.listen(with_database().cql_address);
+    CO_ASSERT_OK(busy);
+    Node node(rt, with_database());
+    const auto started = co_await node.start();
+    EXPECT_TRUE(started.failed_with(Errc::address_in_use));
+    EXPECT_TRUE(started.error().to_string().contains("9042")) << started.error().to_string();
+    co_await node.stop();
+  });
+}
+
+TEST_F(NodeTest, AnotherNumberOfTabletsIsRefused) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    co_await node.stop();
+    Config other = with_database();
+    other.tablets = 4;
+    Node refused(rt, other);
+    EXPECT_TRUE((co_await refused.start()).failed_with(Errc::invalid_argument));
+    co_await refused.stop();
+  });
 }
 
 // Starts the node and kills it (the power stays) when so many events have happened. Whatever was

@@ -106,8 +106,8 @@ runtime::Task<int> serve(runtime::Runtime& runtime, runtime::StopToken stop, nod
   }
   runtime.logger("server").info("runtime", base::kv("cores", runtime.cores.count()),
                                 base::kv("files", name_of(files)));
-  fmt::print("helenus node {} is up: http://{}/healthz\n", node.identity().node,
-             node.admin_address());
+  fmt::print("helenus node {} is up: CQL {}, http://{}/healthz\n", node.identity().node,
+             node.cql_address(), node.admin_address());
   std::fflush(stdout);
   runtime::Event never(runtime);
   const auto stopped = co_await never.wait({.stop = stop});

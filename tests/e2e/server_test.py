@@ -13,6 +13,7 @@ import urllib.request
 
 HELENUS = None  # the program under test; set in main
 START_SECONDS_MAX = 60
+ANY_PORTS = ("--admin", "127.0.0.1:0", "--cql", "127.0.0.1:0")
 
 
 class Server:
@@ -20,7 +21,7 @@ class Server:
 
     def __init__(self, folder, *arguments):
         self.process = subprocess.Popen(
-            [HELENUS, "node", "--data", folder, "--admin", "127.0.0.1:0", *arguments],
+            [HELENUS, "node", "--data", folder, *ANY_PORTS, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -99,7 +100,7 @@ class ServerTest(unittest.TestCase):
 
     def test_a_folder_in_use_is_refused(self):
         with Server(self.folder):
-            result = run("node", "--data", self.folder, "--admin", "127.0.0.1:0")
+            result = run("node", "--data", self.folder, *ANY_PORTS)
             self.assert_refused(result, self.folder, "locked")
 
     def test_a_busy_port_is_refused(self):
@@ -111,9 +112,9 @@ class ServerTest(unittest.TestCase):
     def test_a_folder_that_cannot_be_written_is_refused(self):
         with open(os.path.join(self.scratch.name, "file"), "w") as file:
             below = os.path.join(file.name, "data")
-        self.assert_refused(run("node", "--data", below, "--admin", "127.0.0.1:0"), below)
+        self.assert_refused(run("node", "--data", below, *ANY_PORTS), below)
         read_only = "/proc/helenus"
-        self.assert_refused(run("node", "--data", read_only, "--admin", "127.0.0.1:0"), read_only)
+        self.assert_refused(run("node", "--data", read_only, *ANY_PORTS), read_only)
 
     def test_a_damaged_identity_is_refused_and_left_alone(self):
         with Server(self.folder) as server:
@@ -124,7 +125,7 @@ class ServerTest(unittest.TestCase):
             file.write(b"\xff")
         with open(path, "rb") as file:
             damaged = file.read()
-        result = run("node", "--data", self.folder, "--admin", "127.0.0.1:0")
+        result = run("node", "--data", self.folder, *ANY_PORTS)
         self.assert_refused(result, path, "corrupt")
         with open(path, "rb") as file:
             self.assertEqual(file.read(), damaged)

@@ -44,7 +44,8 @@ class NodeProcess final : public Process {
 
   Task<void> run(runtime::StopToken stop) override {
     while (!stop.stop_requested()) {
-      node::Node node(runtime_, {.data_directory = "/data", .admin_address = address_});
+      node::Node node(
+          runtime_, {.data_directory = "/data", .admin_address = address_, .with_database = false});
       const auto started = co_await node.start();
       if (started) {
         runtime::Event never(runtime_);

@@ -1,0 +1,431 @@
+#!/usr/bin/python3
+"""Debian's Python driver for Cassandra against a real node."""
+
+import datetime
+import decimal
+import ipaddress
+import sys
+import threading
+import time
+import unittest
+import uuid
+
+from cassandra import AlreadyExists, InvalidRequest
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
+from cassandra.protocol import SyntaxException
+from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
+from cassandra.util import Date, Duration, Time, max_uuid_from_time, min_uuid_from_time
+
+from helenus_process import HOST, Node
+
+HELENUS = None  # the program under test; set in main
+KEYSPACE = (
+    "CREATE KEYSPACE %s WITH replication = "
+    "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+)
+RECONNECT_SECONDS_MAX = 60
+
+
+def connect(node):
+    profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
+    return Cluster(
+        [HOST],
+        port=node.port,
+        execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        reconnection_policy=ConstantReconnectionPolicy(0.2),
+        connect_timeout=30,
+    )
+
+
+class DriverTest(unittest.TestCase):
+    """Tests that share a node; each has a keyspace of its own."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.node = Node(HELENUS)
+        cls.node.start()
+        cls.cluster = connect(cls.node)
+        cls.session = cls.cluster.connect()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.shutdown()
+        cls.node.__exit__()
+
+    def setUp(self):
+        self.keyspace = "k" + uuid.uuid4().hex
+        self.session.execute(KEYSPACE % self.keyspace)
+        self.session.set_keyspace(self.keyspace)
+
+    def rows(self, *arguments, **options):
+        return list(self.session.execute(*arguments, **options))
+
+    # ---- Connecting, and what the driver believes ----
+
+    def test_the_driver_knows_the_cluster(self):
+        self.assertEqual(self.cluster.protocol_version, 4)
+        self.assertEqual(self.cluster.metadata.cluster_name, "Helenus")
+        hosts = self.cluster.metadata.all_hosts()
+        self.assertEqual(len(hosts), 1)
+        self.assertEqual(hosts[0].datacenter, "datacenter1")
+        self.assertEqual(hosts[0].release_version, "4.1.7")
+        self.assertEqual(str(hosts[0].host_id), self.node.health()["node"])
+        self.assertEqual(len(self.cluster.metadata.token_map.ring), 16)
+
+    def test_schema_metadata_follows_changes(self):
+        self.session.execute("CREATE TYPE address (street text, zip int)")
+        self.session.execute(
+            "CREATE TABLE people (id uuid, at timeuuid, name text static, home frozen<address>,"
+            " tags set<text>, PRIMARY KEY ((id), at)) WITH CLUSTERING ORDER BY (at DESC)"
+            " AND comment = 'who' AND gc_grace_seconds = 77"
+        )
+        keyspace = self.cluster.metadata.keyspaces[self.keyspace]
+        self.assertEqual(keyspace.user_types["address"].field_names, ["street", "zip"])
+        table = keyspace.tables["people"]
+        self.assertEqual([column.name for column in table.partition_key], ["id"])
+        self.assertEqual([column.name for column in table.clustering_key], ["at"])
+        self.assertTrue(table.columns["at"].is_reversed)
+        self.assertTrue(table.columns["name"].is_static)
+        self.assertEqual(table.columns["home"].cql_type, "frozen<address>")
+        self.assertEqual(table.options["comment"], "who")
+        self.assertEqual(table.options["gc_grace_seconds"], 77)
+        self.assertFalse(table.is_compact_storage)
+        self.assertIn("CLUSTERING ORDER BY (at DESC)", table.export_as_string())
+
+        self.session.execute("ALTER TABLE people ADD age int")
+        keyspace = self.cluster.metadata.keyspaces[self.keyspace]
+        self.assertIn("age", keyspace.tables["people"].columns)
+        self.session.execute("DROP TABLE people")
+        keyspace = self.cluster.metadata.keyspaces[self.keyspace]
+        self.assertNotIn("people", keyspace.tables)
+        self.assertIn("helenus", self.cluster.metadata.keyspaces)
+
+    def test_another_client_hears_of_changes(self):
+        other = connect(self.node)
+        try:
+            other.connect()
+            self.session.execute("CREATE TABLE heard (k int PRIMARY KEY)")
+            deadline = time.monotonic() + RECONNECT_SECONDS_MAX
+            while "heard" not in other.metadata.keyspaces[self.keyspace].tables:
+                self.assertLess(time.monotonic(), deadline, "the event did not come")
+                time.sleep(0.05)
+        finally:
+            other.shutdown()
+
+    def test_tables_of_the_system_can_be_asked(self):
+        local = self.rows("SELECT * FROM system.local WHERE key = 'local'")[0]
+        self.assertEqual(local.cql_version, "3.4.6")
+        self.assertEqual(local.rpc_port, self.node.port)
+        self.assertEqual(self.rows("SELECT * FROM system.peers"), [])
+        names = self.rows(
+            "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s", ["system"]
+        )
+        self.assertIn("local", [row.table_name for row in names])
+        prepared = self.session.prepare(
+            "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?"
+        )
+        self.assertTrue(self.rows(prepared, [self.keyspace])[0].durable_writes)
+        self.assertGreaterEqual(len(self.rows("SELECT * FROM helenus.clients")), 1)
+        settings = {row.name: row.value for row in self.rows("SELECT * FROM helenus.settings")}
+        self.assertEqual(settings["cql_address"], f"{HOST}:{self.node.port}")
+        self.assertEqual(len(self.rows("SELECT * FROM helenus.tablets")), 16)
+        self.assertIn("helenus_storage_writes_total", self.node.get("/metrics"))
+
+    # ---- Statements ----
+
+    def test_errors_are_cassandras(self):
+        with self.assertRaises(SyntaxException):
+            self.session.execute("SELEKT 1")
+        with self.assertRaises(InvalidRequest):
+            self.session.execute("SELECT * FROM nosuch")
+        with self.assertRaises(AlreadyExists) as raised:
+            self.session.execute(KEYSPACE % self.keyspace)
+        self.assertEqual(raised.exception.keyspace, self.keyspace)
+        with self.assertRaises(InvalidRequest):
+            self.session.execute("SELECT * FROM system.schema_keyspaces")
+
+    def test_prepared_statements_know_their_partition_key(self):
+        self.session.execute("CREATE TABLE t (a int, b text, c int, PRIMARY KEY ((a, b), c))")
+        insert = self.session.prepare("INSERT INTO t (c, b, a) VALUES (?, ?, ?)")
+        self.assertEqual(insert.routing_key_indexes, [2, 1])
+        self.session.execute(insert, [3, "two", 1])
+        select = self.session.prepare("SELECT c FROM t WHERE a = :a AND b = :b")
+        self.assertEqual(self.rows(select, {"a": 1, "b": "two"})[0].c, 3)
+
+    def test_null_and_unset_differ(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        insert = self.session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        self.session.execute(insert, [1, "kept"])
+        self.session.execute(insert, [1, UNSET_VALUE])
+        self.assertEqual(self.rows("SELECT v FROM t")[0].v, "kept")
+        self.session.execute(insert, [1, None])
+        self.assertIsNone(self.rows("SELECT v FROM t")[0].v)
+
+    def test_batches(self):
+        self.session.execute("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))")
+        insert = self.session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?)")
+        for kind in (BatchType.LOGGED, BatchType.UNLOGGED):
+            batch = BatchStatement(kind)
+            batch.add(insert, [int(kind.value), 1, "prepared"])
+            batch.add("INSERT INTO t (k, c, v) VALUES (%s, 2, 'text')", [int(kind.value)])
+            batch.add(SimpleStatement("DELETE FROM t WHERE k = 99"))
+            self.session.execute(batch)
+        self.assertEqual(len(self.rows("SELECT * FROM t")), 4)
+        self.session.execute(
+            "BEGIN BATCH INSERT INTO t (k, c, v) VALUES (7, 1, 'a');"
+            " INSERT INTO t (k, c, v) VALUES (7, 2, 'b'); APPLY BATCH"
+        )
+        self.assertEqual(self.rows("SELECT count(*) FROM t WHERE k = 7")[0].count, 2)
+        self.session.execute("BEGIN BATCH APPLY BATCH")
+
+    def test_timestamps_and_time_to_live(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+        self.session.execute("INSERT INTO t (k, v) VALUES (1, 'new') USING TIMESTAMP 2000")
+        self.session.execute("INSERT INTO t (k, v) VALUES (1, 'old') USING TIMESTAMP 1000")
+        self.assertEqual(self.rows("SELECT v, writetime(v) AS w FROM t")[0], ("new", 2000))
+        self.session.execute("INSERT INTO t (k, v) VALUES (2, 'brief') USING TTL 1000")
+        left = self.rows("SELECT ttl(v) AS left FROM t WHERE k = 2")[0].left
+        self.assertTrue(900 < left <= 1000, left)
+
+    def test_truncate_empties_a_table(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+        self.session.execute("INSERT INTO t (k) VALUES (1)")
+        self.session.execute("TRUNCATE t")
+        self.assertEqual(self.rows("SELECT * FROM t"), [])
+        self.session.execute("INSERT INTO t (k) VALUES (2)")
+        self.assertEqual(self.rows("SELECT * FROM t"), [(2,)])
+
+    def test_a_context_travels_in_the_custom_payload(self):
+        self.session.execute(
+            "CREATE TABLE t (k int PRIMARY KEY, v text) WITH conflicts = 'siblings'"
+        )
+        self.session.execute("INSERT INTO t (k, v) VALUES (1, 'a')")
+        read = self.session.execute_async(
+            "SELECT v FROM t WHERE k = 1", custom_payload={"helenus-context": b""}
+        )
+        read.result()
+        context = read.custom_payload["helenus-context"]
+        self.assertTrue(context)
+        self.session.execute(
+            "INSERT INTO t (k, v) VALUES (1, 'b')", custom_payload={"helenus-context": context}
+        )
+        self.assertEqual(self.rows("SELECT v FROM t WHERE k = 1")[0].v, "b")
+
+    # ---- Types ----
+
+    BOUNDARIES = {
+        "ascii": ["", "a", "~" * 1000],
+        "bigint": [0, -1, 2**63 - 1, -(2**63)],
+        "blob": [b"", b"\x00\xff", bytes(range(256)) * 300],
+        "boolean": [True, False],
+        "date": [Date(0), Date(-(2**31)), Date(2**31 - 1), Date("2026-02-28")],
+        "decimal": [
+            decimal.Decimal(text) for text in ("0", "-1.50", "1E+20", "1e-30", "123456789" * 5)
+        ],
+        "double": [0.0, -0.0, 1.7976931348623157e308, 5e-324, float("inf"), float("-inf")],
+        "duration": [Duration(0, 0, 0), Duration(1, 2, 3), Duration(-(2**31) + 1, -1, -(2**62))],
+        "float": [0.0, 1.5, -3.4028234663852886e38, float("inf")],
+        "inet": ["0.0.0.0", "255.255.255.255", "::1", "2001:db8::ff"],
+        "int": [0, -1, 2**31 - 1, -(2**31)],
+        "smallint": [0, 2**15 - 1, -(2**15)],
+        "text": ["", "it's", "\u20ac \U0001f600 \x00", "x" * 70000],
+        "time": [Time(0), Time(86399999999999)],
+        "timestamp": [
+            datetime.datetime(1970, 1, 1),
+            datetime.datetime(1, 1, 1),
+            datetime.datetime(2026, 11, 15, 17, 30, 0, 123000),
+            # In whole seconds: the driver computes with floating-point numbers.
+            datetime.datetime(9999, 12, 31, 23, 59, 59),
+        ],
+        "timeuuid": [uuid.uuid1(), min_uuid_from_time(0), max_uuid_from_time(4000000000)],
+        "tinyint": [0, 127, -128],
+        "uuid": [uuid.UUID(int=0), uuid.UUID(int=2**128 - 1), uuid.uuid4()],
+        "varint": [0, -1, 127, 128, -129, 2**200, -(2**200)],
+        "list<int>": [[1, 2, 1], [2**31 - 1]],
+        "set<text>": [{"b", "a"}, {""}],
+        "map<text, bigint>": [{"a": 1, "b": -(2**63)}],
+        "frozen<list<frozen<map<int, text>>>>": [[{1: "a"}, {}]],
+        "tuple<int, text, boolean>": [(1, "a", None), (None, None, None)],
+    }
+
+    def test_every_type_comes_back_as_it_was_sent(self):
+        for number, (cql_type, values) in enumerate(self.BOUNDARIES.items()):
+            with self.subTest(type=cql_type):
+                table = f"t{number}"
+                self.session.execute(f"CREATE TABLE {table} (k int PRIMARY KEY, v {cql_type})")
+                insert = self.session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+                for key, value in enumerate(values):
+                    self.session.execute(insert, [key, value])
+                select = self.session.prepare(f"SELECT v FROM {table} WHERE k = ?")
+                for key, value in enumerate(values):
+                    back = self.rows(select, [key])[0].v
+                    self.assertEqual(repr_of(back), repr_of(value))
+                self.assertEqual(len(self.rows(f"SELECT * FROM {table}")), len(values))
+
+    def test_types_in_keys_keep_their_order(self):
+        for number, (cql_type, values) in enumerate(self.BOUNDARIES.items()):
+            if cql_type in ("duration", "double", "float") or "<" in cql_type:
+                continue
+            with self.subTest(type=cql_type):
+                table = f"o{number}"
+                self.session.execute(
+                    f"CREATE TABLE {table} (k int, c {cql_type}, PRIMARY KEY (k, c))"
+                )
+                insert = self.session.prepare(f"INSERT INTO {table} (k, c) VALUES (1, ?)")
+                small = [value for value in values if len(str(value)) < 9000]
+                for value in small:
+                    self.session.execute(insert, [value])
+                up = self.rows(f"SELECT c FROM {table} WHERE k = 1 ORDER BY c ASC")
+                down = self.rows(f"SELECT c FROM {table} WHERE k = 1 ORDER BY c DESC")
+                self.assertEqual(len(up), len(small))
+                self.assertEqual(list(reversed(up)), down)
+                if cql_type not in ("inet", "timeuuid", "uuid"):
+                    self.assertEqual([row.c for row in up], sorted(row.c for row in up))
+
+    def test_user_defined_types(self):
+        self.session.execute("CREATE TYPE address (street text, zip int)")
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v frozen<address>)")
+        self.session.execute("INSERT INTO t (k, v) VALUES (1, {street: 'High', zip: 7})")
+        value = self.rows("SELECT v FROM t")[0].v
+        self.assertEqual((value.street, value.zip), ("High", 7))
+
+    # ---- Pages ----
+
+    def test_a_hundred_thousand_rows_come_in_pages(self):
+        partitions, rows_each = 100, 1000
+        self.session.execute("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))")
+        insert = self.session.prepare("INSERT INTO t (k, c, v) VALUES (?, ?, ?)")
+        for k in range(partitions):
+            batch = BatchStatement(BatchType.UNLOGGED)
+            for c in range(rows_each):
+                batch.add(insert, [k, c, f"{k}-{c}"])
+            self.session.execute(batch)
+        result = self.session.execute(SimpleStatement("SELECT k, c, v FROM t", fetch_size=5000))
+        self.assertTrue(result.has_more_pages)
+        seen = {}
+        for row in result:
+            self.assertEqual(row.v, f"{row.k}-{row.c}")
+            seen.setdefault(row.k, []).append(row.c)
+        self.assertEqual(len(seen), partitions)
+        for cs in seen.values():
+            self.assertEqual(cs, list(range(rows_each)))
+        backwards = SimpleStatement("SELECT c FROM t WHERE k = 7 ORDER BY c DESC", fetch_size=77)
+        self.assertEqual([row.c for row in self.rows(backwards)], list(reversed(range(rows_each))))
+        count = self.session.execute("SELECT count(*) FROM t", timeout=60).one().count
+        self.assertEqual(count, partitions * rows_each)
+
+    def test_a_page_is_taken_up_by_its_state(self):
+        self.session.execute("CREATE TABLE t (k int, c int, PRIMARY KEY (k, c))")
+        for c in range(10):
+            self.session.execute(f"INSERT INTO t (k, c) VALUES (1, {c})")
+        statement = SimpleStatement("SELECT c FROM t WHERE k = 1", fetch_size=4)
+        first = self.session.execute(statement)
+        self.assertEqual([row.c for row in first.current_rows], [0, 1, 2, 3])
+        second = self.session.execute(statement, paging_state=first.paging_state)
+        self.assertEqual([row.c for row in second.current_rows], [4, 5, 6, 7])
+
+    def test_token_ranges_cover_everything_once(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY)")
+        execute_concurrent_with_args(
+            self.session, "INSERT INTO t (k) VALUES (%s)", [(k,) for k in range(500)]
+        )
+        select = self.session.prepare("SELECT k FROM t WHERE token(k) > ? AND token(k) <= ?")
+        ring = [token.value for token in self.cluster.metadata.token_map.ring]
+        seen = []
+        for low, high in zip([-(2**63)] + ring, ring):
+            seen += [row.k for row in self.rows(select, [low, high])]
+        self.assertEqual(sorted(seen), list(range(500)))
+
+
+def repr_of(value):
+    """For comparing what the driver gives back: its own types compare loosely."""
+    if isinstance(value, decimal.Decimal):
+        return value.as_tuple()
+    if isinstance(value, (str, bytes, int, float, uuid.UUID)):
+        return repr(value)
+    if isinstance(value, ipaddress._BaseAddress):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return [repr_of(element) for element in value]
+    if hasattr(value, "items"):
+        return sorted((repr_of(key), repr_of(mapped)) for key, mapped in value.items())
+    if hasattr(value, "__iter__"):
+        return sorted(repr_of(element) for element in value)
+    return str(value)
+
+
+class RestartTest(unittest.TestCase):
+    """Tests that stop their node."""
+
+    def setUp(self):
+        self.node = Node(HELENUS)
+        self.node.start()
+        self.cluster = connect(self.node)
+        self.session = self.cluster.connect()
+        self.session.execute(KEYSPACE % "ks")
+        self.session.set_keyspace("ks")
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v text)")
+
+    def tearDown(self):
+        self.cluster.shutdown()
+        self.node.__exit__()
+
+    def execute_when_up(self, *arguments):
+        deadline = time.monotonic() + RECONNECT_SECONDS_MAX
+        while True:
+            try:
+                return list(self.session.execute(*arguments))
+            except Exception:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+
+    def test_a_client_comes_back_after_a_restart(self):
+        insert = self.session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        self.session.execute(insert, [1, "before"])
+        self.assertEqual(self.node.stop(), 0)
+        self.node.start()
+        self.execute_when_up(insert, [2, "after"])
+        rows = self.execute_when_up("SELECT k, v FROM t")
+        self.assertEqual(sorted(rows), [(1, "before"), (2, "after")])
+
+    def test_every_acknowledged_write_survives_a_kill_under_load(self):
+        insert = self.session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        acknowledged = []
+        lock = threading.Lock()
+        enough = threading.Event()
+        dead = threading.Event()
+
+        def write(first):
+            key = first
+            while not dead.is_set():
+                try:
+                    self.session.execute(insert, [key, "x" * (key % 500)], timeout=5)
+                except Exception:
+                    return
+                with lock:
+                    acknowledged.append(key)
+                    if len(acknowledged) >= 3000:
+                        enough.set()
+                key += 16
+
+        writers = [threading.Thread(target=write, args=[i]) for i in range(16)]
+        for writer in writers:
+            writer.start()
+        self.assertTrue(enough.wait(120), "the load is too slow")
+        self.node.kill()
+        dead.set()
+        for writer in writers:
+            writer.join()
+        self.node.start()
+        statement = SimpleStatement("SELECT k, v FROM t", fetch_size=1000)
+        rows = dict(self.execute_when_up(statement))
+        missing = [key for key in acknowledged if rows.get(key) != "x" * (key % 500)]
+        self.assertEqual(missing, [], f"of {len(acknowledged)} acknowledged writes")
+
+
+if __name__ == "__main__":
+    HELENUS = sys.argv.pop(1)
+    unittest.main(verbosity=2)
