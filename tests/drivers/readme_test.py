@@ -3,7 +3,7 @@
 
     readme_test.py HELENUS README FOLDER
 
-FOLDER is where npm puts its driver. Without npm, or while somebody else has the port, the snippet is
+FOLDER is where npm puts its driver. Without npm, or while somebody else has the port, it is
 skipped (77)."""
 
 import os
