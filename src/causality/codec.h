@@ -1,9 +1,12 @@
 // The bytes of clocks, contexts, dot stores and deltas: docs/formats/causality.md.
 //
-// Every top-level value begins with a version byte. Decoding validates everything: order, limits,
-// shortest forms, that no version is in its own context. So equal values have equal bytes, and what
-// was decoded keeps the invariants of its type whoever wrote the bytes. Bad bytes are
-// Errc::corrupt, a later format Errc::unsupported; they never assert.
+// Every top-level value begins with a version byte. Decoding validates everything: order, shortest
+// forms, that no version is in its own context. So equal values have equal bytes, and what was
+// decoded keeps the invariants of its type whoever wrote the bytes. Bad bytes are Errc::corrupt, a
+// later format Errc::unsupported; they never assert.
+//
+// Law: whatever encodes decodes, to an equal value, however large merges have made it. A count is
+// believed as far as there are bytes for it, and memory is taken as elements are read.
 //
 // Decoded byte strings are slices of `bytes` and keep its block alive.
 #pragma once

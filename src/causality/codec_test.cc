@@ -1,5 +1,6 @@
 #include "causality/codec.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
@@ -147,6 +148,14 @@ TEST(CausalityFormat, RefusesAClockThatNoEncoderWrites) {
               "010200"))
       << "closed marks that should have melted";
   EXPECT_TRUE(corrupt("01ffffffff0f")) << "more actors than bytes";
+  EXPECT_TRUE(
+      corrupt("0101"
+              "0101"
+              "08"
+              "0000"
+              "0000"
+              "00"))
+      << "more ranges than bytes";
 }
 
 TEST(CausalityFormat, RefusesADeltaThatNoEncoderWrites) {
@@ -219,16 +228,59 @@ TEST(CausalityFormat, EveryTruncationAndEveryFlippedBitIsAnErrorOrAnotherValue) 
   }
 }
 
-TEST(CausalityFormat, AClockOfAsManyMarksAndActorsAsAreAllowedComesBack) {
-  Clock clock;
-  for (std::uint32_t node = 1; node <= 4096; ++node) {
-    clock.add(actor_of(node, 1), CounterSet::up_to(node));
-    clock.close(actor_of(node, 2));
+// What merges let grow is read again: a decoder that refused it would lose data.
+constexpr std::uint32_t kVeryMany = 100'000;
+
+TEST(CausalityFormat, ACellThatMergesLetGrowComesBack) {
+  CellStore cell;
+  for (std::uint32_t actor = 1; actor <= 100; ++actor) {
+    std::vector<Version> increments;
+    for (std::uint32_t i = 1; i <= kVeryMany / 100; ++i) {
+      Version& version = increments.emplace_back();
+      version.dot = {actor_of(actor, 1), i};
+      version.kind = VersionKind::increment;
+      version.amount = i;
+    }
+    cell.absorb(CellStore(std::move(increments), {}));
   }
-  EXPECT_EQ(clock.closed().size(), 4096U);
+  ASSERT_EQ(cell.versions().size(), kVeryMany);
+  EXPECT_EQ(decode_cell(encoded(cell)).value(), cell);
+}
+
+TEST(CausalityFormat, ARowThatMergesLetGrowComesBack) {
+  RowStore row;
+  for (std::uint32_t column = 0; column < kVeryMany; ++column) {
+    Version version;
+    version.dot = {actor_of(1, 1), column + 1};
+    version.value = base::Bytes::copy_of("v");
+    row.absorb(ColumnId{column}, CellStore({version}, {}));
+  }
+  ASSERT_EQ(row.cells().size(), kVeryMany);
+  EXPECT_EQ(decode_row(encoded(row)).value(), row);
+}
+
+TEST(CausalityFormat, AClockOfVeryManyActorsMarksAndRangesComesBack) {
+  Clock clock;
+  for (std::uint32_t node = 1; node <= kVeryMany; ++node) {
+    clock.add(actor_of(node, 1), CounterSet::up_to(node));
+    clock.close(actor_of(node, 3));
+  }
+  CounterSet gaps;
+  for (Counter counter = 1; counter <= 2'400'000; counter += 2) gaps.insert(counter);
+  clock.add(actor_of(kVeryMany + 1, 1), std::move(gaps));
+  ASSERT_EQ(clock.closed().size(), kVeryMany);
+  ASSERT_EQ(clock.entries().back().counters.ranges().size(), 1'200'000U);
   EXPECT_EQ(decode_clock(encoded(clock)).value(), clock);
-  clock.close(actor_of(5000, 1));
-  EXPECT_TRUE(decode_clock(encoded(clock)).failed_with(base::Errc::corrupt)) << "one too many";
+}
+
+TEST(CausalityFormat, ADeltaOfVeryManyCellsAndScopesComesBack) {
+  Delta delta;
+  delta.dot = {actor_of(1, 1), 1};
+  for (std::uint32_t column = 0; column < kVeryMany; ++column) {
+    delta.cells.emplace_back().column = ColumnId{column};
+    delta.scopes.push_back(row_scope(base::Bytes::copy_of(fmt::format("{:06}", column))));
+  }
+  EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
 }
 
 TEST(CausalityFormat, AHealthyClockOfThreeActorsIsSmall) {

@@ -4,9 +4,11 @@
 // mints under the context, or closed actors in it would cover dots nobody has seen), and the
 // *floor*: the largest timestamp among the mutations it covers that were not yet stable where they
 // were read. A replica that mints under a client's context may not have those mutations yet, so the
-// context must bring the floor along for rule (b) of last-writer-wins (docs/adr/0012).
+// context must bring the floor along for the rules (b) and (d) of last-writer-wins (docs/adr/0012,
+// docs/adr/0020).
 //
-// The dot of the write itself is never in its context (S3).
+// A context serves writes of the cells it was read with: its dots cover, and its floor leaves out,
+// what happened to others (docs/adr/0011). The dot of the write itself is never in it (S3).
 #pragma once
 
 #include "base/result.h"

@@ -22,9 +22,24 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
   if (mutation.cells.empty() && mutation.scopes.empty()) {
     return Error(Errc::invalid_argument, "the mutation changes nothing");
   }
-  if (mutation.cells.size() > kCellsPerDeltaMax || mutation.scopes.size() > kScopesPerDeltaMax) {
-    return Error(Errc::invalid_argument, "the mutation has {} cells and {} scopes",
-                 mutation.cells.size(), mutation.scopes.size());
+  if (mutation.cells.size() > kCellsPerMutationMax ||
+      mutation.scopes.size() > kScopesPerMutationMax) {
+    return Error(
+        Errc::invalid_argument, "the mutation has {} cells and {} scopes, of at most {}, {}",
+        mutation.cells.size(), mutation.scopes.size(), kCellsPerMutationMax, kScopesPerMutationMax);
+  }
+  for (CellChange& change : mutation.cells) {
+    if (change.expires && change.kind != VersionKind::value) {
+      return Error(Errc::invalid_argument, "column {} expires without a value", change.column);
+    }
+    // A kind has its own content and no other: what is not encoded must not be compared either.
+    if (change.kind != VersionKind::value) change.value = {};
+    if (change.kind != VersionKind::increment) change.amount = 0;
+  }
+  for (const Scope& scope : mutation.scopes) {
+    if (scope.from && scope.to && !(*scope.from < *scope.to)) {
+      return Error(Errc::invalid_argument, "a deleted range has no rows");
+    }
   }
   std::ranges::sort(mutation.cells, {}, place_of);
   std::ranges::sort(mutation.scopes);
@@ -62,6 +77,41 @@ Version empty_version_of(const Delta& delta) {
           .value = {}};
 }
 
+// The oldest timestamp that something in the mutation has: its scopes are older than its cells.
+Timestamp oldest_of(const Mutation& mutation) {
+  const bool both = !mutation.cells.empty() && !mutation.scopes.empty();
+  return both ? Timestamp{mutation.timestamp.value() - 1} : mutation.timestamp;
+}
+
+// Rule (d). `from_elsewhere` is the floor of a context that covers what is not here.
+base::Result<Timestamp> explicit_timestamp(const Mutation& mutation, Timestamp floor,
+                                           Timestamp from_elsewhere) {
+  if (mutation.timestamp == kTimestampMin) {
+    return base::Error(base::Errc::invalid_argument, "{} is no timestamp", kTimestampMin);
+  }
+  if (oldest_of(mutation) < floor) {
+    return base::Error(base::Errc::invalid_argument,
+                       "the explicit timestamp {} is older than {}, which is known here",
+                       mutation.timestamp, floor);
+  }
+  if (from_elsewhere != kTimestampMin && oldest_of(mutation) <= from_elsewhere) {
+    return base::Error(base::Errc::unavailable,
+                       "the explicit timestamp {} is not above {}, which the context covers and "
+                       "which is not here yet",
+                       mutation.timestamp, from_elsewhere);
+  }
+  return mutation.timestamp;
+}
+
+// Rule (b). The scopes of a mutation that writes too are older by one, and must be above the floor.
+base::Result<Timestamp> raised_timestamp(const Mutation& mutation, Timestamp floor) {
+  const std::int64_t above = mutation.cells.empty() || mutation.scopes.empty() ? 1 : 2;
+  if (floor.value() > kTimestampMax.value() - above) {
+    return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}", floor);
+  }
+  return std::max(mutation.timestamp, Timestamp{floor.value() + above});
+}
+
 }  // namespace
 
 base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
@@ -77,19 +127,18 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
     ASSERT(context.epoch <= epoch, "epoch {} of the context was not adopted", context.epoch);
     context.epoch = epoch;
   }
+  if (policy == Policy::lww) {
+    if (mutation.timestamp_is_explicit) {
+      const Timestamp from_elsewhere = clock.covers(context.dots) ? kTimestampMin : context.floor;
+      TRY(mutation.timestamp, explicit_timestamp(mutation, floor, from_elsewhere));
+    } else {
+      TRY(mutation.timestamp, raised_timestamp(mutation, std::max(context.floor, floor)));
+    }
+    context.floor = std::max(context.floor, floor);
+  }
   const bool takes_clock = !increments && (policy != Policy::siblings || blind);
   if (takes_clock) context.dots = join(context.dots, clock);
   if (increments) context.dots = {};
-  if (policy == Policy::lww) {
-    context.floor = std::max(context.floor, floor);
-    // The scopes of a mutation that writes too are older by one, and must be above the floor too.
-    const std::int64_t above = mutation.cells.empty() || mutation.scopes.empty() ? 1 : 2;
-    if (context.floor.value() > kTimestampMax.value() - above) {
-      return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}",
-                         context.floor);
-    }
-    mutation.timestamp = std::max(mutation.timestamp, Timestamp{context.floor.value() + above});
-  }
   return Delta{.dot = event(clock, actor),
                .context = std::move(context),
                .timestamp = mutation.timestamp,

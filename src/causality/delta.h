@@ -68,8 +68,11 @@ struct Delta {
 struct Mutation {
   // The client's context, when it gave one (authenticated and with its epoch adopted by now).
   std::optional<Context> context;
-  // The driver's timestamp or the server's.
+  // The driver's timestamp or the server's, which minting may raise; or, when
+  // `timestamp_is_explicit`, that of a USING TIMESTAMP (statement or batch clause), which it may
+  // not.
   Timestamp timestamp;
+  bool timestamp_is_explicit = false;
   std::optional<OperationId> operation;
   std::vector<CellChange> cells;
   std::vector<Scope> scopes;
@@ -82,14 +85,29 @@ struct Mutation {
 //              timestamp is raised above `floor` and the context's own floor (rule (b)), by two
 //              when the mutation has cells and scopes
 //   counter    a delete takes the clock; an increment takes nothing
-// `floor` is the largest timestamp of the unstable mutations of these cells that the clock covers;
-// they are in the mutation log (kTimestampMin when there are none, and for an explicit timestamp:
-// explicit_write_applies in resolve.h has left out the cells in which it is not above all).
-// Law: the context does not contain the dot; in an 'lww' table the timestamp exceeds that of every
-// unstable mutation the context covers.
+// `floor` is the largest timestamp of the unstable mutations of these cells and scopes that the
+// clock covers; they are in the mutation log (kTimestampMin when there are none).
+// Law: the context does not contain the dot; in an 'lww' table the mutation defeats (resolve.h)
+// every unstable mutation of its cells that the context covers; what is minted encodes and decodes.
+//
+// An explicit timestamp keeps Cassandra's meaning (rule (d)): it is never raised. The caller has
+// left out what it does not win (cells by explicit_write_applies in resolve.h; a scope is cut
+// around the rows in which something is newer), and mint refuses it
+//   - below `floor`: something was not left out;
+//   - not above the floor of a client's context that the clock does not cover.
+// Why that suffices: let e be an unstable mutation of a cell of the write that its context covers.
+// If e is in the clock, it is in the log or alive in the cell, and the caller compared the two. If
+// it is in the client's context alone, its timestamp is at most that context's floor, and the write
+// was refused unless it is above; at the floor itself it might meet a delete, or larger bytes, that
+// nobody here can compare it with. A context that the clock covers adds nothing to it: the write is
+// the blind one of this replica, and the context's floor, which spans all the cells its client
+// read, must not keep the write of one cell out for the sake of another.
+//
 // Errors: invalid_argument for a context that claims dots never minted here, for a mutation that
-// changes nothing, names a cell twice, mixes increments with other changes or exceeds the limits,
-// and when no larger timestamp is left.
+// changes nothing, names a cell twice, mixes increments with other changes, deletes a range without
+// rows, lets anything but a value expire or exceeds the limits, for an explicit timestamp below
+// `floor`, and when no larger timestamp is left; unavailable for an explicit timestamp that a
+// context from elsewhere forbids here: a replica that has what the context covers can judge it.
 base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
                          Timestamp floor);
 

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "causality/codec.h"
 #include "causality/generators.h"
+#include "causality/limits.h"
 #include "causality/resolve.h"
 
 namespace helenus::causality {
@@ -101,6 +103,94 @@ TEST(Mint, RaisesWhatTheScopesOfAWriteDeleteAboveTheFloorToo) {
                   .failed_with(base::Errc::invalid_argument));
 }
 
+Mutation at_explicit_time(std::int64_t timestamp) {
+  Mutation mutation = write({put("k", "v")}, timestamp);
+  mutation.timestamp_is_explicit = true;
+  return mutation;
+}
+
+TEST(ExplicitTimestamp, IsNeverRaised) {
+  Clock clock;
+  EXPECT_EQ(minted(clock, Policy::lww, at_explicit_time(10))->timestamp, Timestamp{10});
+  EXPECT_EQ(minted(clock, Policy::lww, at_explicit_time(10), Timestamp{10})->timestamp,
+            Timestamp{10})
+      << "of equal timestamps the caller compared the contents";
+  const Clock before = clock;
+  EXPECT_TRUE(minted(clock, Policy::lww, at_explicit_time(10), Timestamp{11})
+                  .failed_with(base::Errc::invalid_argument))
+      << "a cell in which it does not win was not left out";
+  EXPECT_TRUE(minted(clock, Policy::lww, at_explicit_time(kTimestampMin.value()))
+                  .failed_with(base::Errc::invalid_argument));
+  EXPECT_EQ(clock, before) << "nothing was minted";
+}
+
+TEST(ExplicitTimestamp, MustBeAboveTheFloorOfAContextThatCoversWhatIsNotHere) {
+  Clock clock;
+  Mutation mutation = at_explicit_time(10);
+  mutation.context.emplace().dots.add(Dot{kThere, 1});
+  mutation.context->floor = Timestamp{9};
+  EXPECT_EQ(minted(clock, Policy::lww, mutation)->timestamp, Timestamp{10});
+  mutation.context->floor = Timestamp{10};
+  const Clock before = clock;
+  EXPECT_TRUE(minted(clock, Policy::lww, mutation).failed_with(base::Errc::unavailable))
+      << "a delete at 10 may be what the context covers";
+  EXPECT_EQ(clock, before) << "nothing was minted";
+}
+
+TEST(ExplicitTimestamp, IsJudgedByWhatIsKnownHereOnceAllThatTheContextCoversIsHere) {
+  Clock clock;
+  clock.add(Dot{kThere, 1});
+  Mutation mutation = at_explicit_time(10);
+  mutation.context.emplace().dots.add(Dot{kThere, 1});
+  mutation.context->floor = Timestamp{99};  // of another cell that the client read
+  const Delta delta = minted(clock, Policy::lww, mutation, Timestamp{8}).value();
+  EXPECT_EQ(delta.timestamp, Timestamp{10});
+  Clock seen;
+  seen.add(Dot{kThere, 1});
+  EXPECT_EQ(delta.context.dots, seen) << "it is the blind write of this replica";
+}
+
+TEST(ExplicitTimestamp, HoldsForTheScopesBeneathTheCellsToo) {
+  Clock clock;
+  Mutation replaces = at_explicit_time(10);
+  replaces.scopes = {row_scope(text("k"))};
+  EXPECT_EQ(timestamp_of_scopes(minted(clock, Policy::lww, replaces, Timestamp{9}).value()),
+            Timestamp{9});
+  EXPECT_TRUE(minted(clock, Policy::lww, replaces, Timestamp{10})
+                  .failed_with(base::Errc::invalid_argument));
+  replaces.context.emplace().dots.add(Dot{kThere, 1});
+  replaces.context->floor = Timestamp{9};
+  EXPECT_TRUE(minted(clock, Policy::lww, replaces).failed_with(base::Errc::unavailable));
+}
+
+TEST(Mint, RefusesWhatNoDecoderTakes) {
+  Clock clock;
+  const auto refused = [&](Mutation mutation) {
+    return minted(clock, Policy::lww, std::move(mutation))
+        .failed_with(base::Errc::invalid_argument);
+  };
+  CellChange expiring_delete = put("k", "");
+  expiring_delete.kind = VersionKind::empty;
+  expiring_delete.expires = WallTime{7};
+  EXPECT_TRUE(refused(write({expiring_delete})));
+  Mutation backwards = write({});
+  backwards.scopes = {Scope{text("b"), text("a")}};
+  EXPECT_TRUE(refused(backwards));
+  backwards.scopes = {Scope{text("a"), text("a")}};
+  EXPECT_TRUE(refused(backwards));
+}
+
+TEST(Mint, KeepsOfAChangeOnlyWhatItsKindHas) {
+  Clock clock;
+  CellChange removal = put("k", "left over");
+  removal.kind = VersionKind::empty;
+  removal.amount = 7;
+  const Delta delta = minted(clock, Policy::lww, write({removal})).value();
+  EXPECT_TRUE(delta.cells.front().value.empty());
+  EXPECT_EQ(delta.cells.front().amount, 0);
+  EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
+}
+
 TEST(Mint, RefusesWhatNoDeltaMayHold) {
   Clock clock;
   const auto refused = [&](Policy policy, Mutation mutation, Timestamp floor = kTimestampMin) {
@@ -119,7 +209,18 @@ TEST(Mint, RefusesWhatNoDeltaMayHold) {
   Mutation from_the_future = write({put("k", "v")});
   from_the_future.context.emplace().dots.add(Dot{kHere, 5});
   EXPECT_TRUE(refused(Policy::siblings, from_the_future));
-  EXPECT_TRUE(refused(Policy::lww, write(std::vector<CellChange>(70'000, put("k", "v")))));
+  std::vector<CellChange> many;
+  for (std::uint32_t column = 0; column <= kCellsPerMutationMax; ++column) {
+    many.push_back(put("k", "v", column));
+  }
+  EXPECT_TRUE(refused(Policy::lww, write(many)));
+  many.pop_back();
+  EXPECT_TRUE(minted(clock, Policy::lww, write(many)).has_value());
+  Mutation many_scopes;
+  for (std::size_t i = 0; i <= kScopesPerMutationMax; ++i) {
+    many_scopes.scopes.push_back(row_scope(text(std::to_string(i))));
+  }
+  EXPECT_TRUE(refused(Policy::lww, many_scopes));
 }
 
 TEST(Mint, AnIncrementSupersedesNothing) {

@@ -74,7 +74,8 @@ void drop_stable(PartitionStore& partition, Policy policy, const Stability& stab
 // what is equal in all does not apply, for it is there already. An equal timestamp at the floor
 // applies only where a version of that timestamp is alive to be compared with: whoever superseded
 // the others of that timestamp defeats them, and is alive, or newer than the write, or was dropped
-// when stable with all that could come back.
+// when stable with all that could come back. A client's context is a matter of mint (delta.h): what
+// it covers beyond the clock of this replica is not in `cell`, and only its floor is known.
 bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, const Version& write);
 
 }  // namespace helenus::causality

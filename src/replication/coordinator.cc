@@ -203,6 +203,7 @@ Task<Result<Coordinator::Judged>> Coordinator::judge(const PartitionWrite& write
   Judged judged;
   CO_TRY(judged.clock, engine_->staged_clock(tablet_of(write.partition.view())));
   judged.mutation = write.mutation;
+  judged.mutation.timestamp_is_explicit = true;
   judged.mutation.cells.clear();
   judged.mutation.scopes.clear();
   CO_TRY_VOID(co_await judge_cells(write, judged, until));

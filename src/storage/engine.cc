@@ -367,8 +367,10 @@ Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
                  tablet);
   }
   const causality::Policy policy = place.table->options().policy;
+  if (timestamps == Timestamps::as_given) mutation.timestamp_is_explicit = true;
   causality::Timestamp floor = causality::kTimestampMin;
-  if (policy == causality::Policy::lww && timestamps == Timestamps::raised) {
+  // An explicit timestamp was judged cell by cell (covered_floor()); the rest is up to mint.
+  if (policy == causality::Policy::lww && !mutation.timestamp_is_explicit) {
     floor = place.tablet->floors.of(table, partition, mutation.cells, mutation.scopes);
   }
   TRY(auto delta, causality::mint(place.tablet->clock, place.tablet->actor, epoch, policy,

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "causality/codec.h"
-#include "causality/limits.h"
 
 namespace helenus::storage {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -161,6 +162,34 @@ TEST(Entry, KeysOfAPartitionStayTogetherAndScopesComeFirst) {
   EXPECT_EQ(parts.kind, EntryKind::row);
 }
 
+base::Bytes encoded(const Entry& entry) {
+  base::Buffer buffer;
+  base::Encoder out(buffer);
+  encode(out, entry);
+  return std::move(buffer).freeze();
+}
+
+TEST(Entry, WhatMergesLetGrowBeyondAnyMutationComesBack) {
+  Entry row;
+  Entry scopes;
+  for (std::uint32_t i = 0; i < 25; ++i) {
+    Delta writes;
+    writes.dot = {causality::actor_of(1, 1), i + 1};
+    Delta deletes = writes;
+    for (std::uint32_t j = i * 4000; j < (i + 1) * 4000; ++j) {
+      writes.cells.push_back(put_of("r", "v"));
+      writes.cells.back().column = causality::ColumnId{j};
+      deletes.scopes.push_back(causality::row_scope(text(fmt::format("{:06}", j))));
+    }
+    row.absorb(writes, Policy::lww);
+    scopes.absorb(deletes, Policy::lww);
+  }
+  ASSERT_EQ(row.row().cells().size(), 100'000U);
+  ASSERT_EQ(scopes.scopes().size(), 100'000U);
+  EXPECT_EQ(decode_entry(encoded(row)).value(), row);
+  EXPECT_EQ(decode_entry(encoded(scopes)).value(), scopes);
+}
+
 RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
   Entry entry;
   const bool scopes = *rc::gen::arbitrary<bool>();
@@ -176,10 +205,7 @@ RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
     }
     entry.absorb(delta, Policy::lww);
   }
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  encode(out, entry);
-  const base::Bytes bytes = std::move(buffer).freeze();
+  const base::Bytes bytes = encoded(entry);
   const auto decoded = decode_entry(bytes);
   RC_ASSERT(decoded.has_value());
   RC_ASSERT(*decoded == entry);
