@@ -67,6 +67,8 @@ enum WriteFlags : std::uint8_t {
   kExpires = 2,
   kExplicit = 4,
   kQuorum = 8,
+  // Deletes all cells of the table as one scope, and writes these, under one dot.
+  kReplaces = 16,
 };
 
 // Calls `emit` for every action that may be possible in `state`; `step` decides. Writes are by far

@@ -8,6 +8,8 @@
 #include "causality/codec.h"
 #include "causality/delta.h"
 #include "causality/resolve.h"
+#include "explore/birth.h"
+#include "explore/parts.h"
 #include "explore/rules.h"
 
 namespace helenus::explore {
@@ -34,7 +36,9 @@ class Comparison {
       compare_mint(r);
       compare_storage(r);
       for (int other = 0; other < kReplicasMax; ++other) {
-        if (other != r && replica(other).phase != Phase::absent) compare_pair(r, other);
+        if (replica(other).phase == Phase::absent) continue;
+        if (other != r) compare_pair(r, other);
+        compare_births(r, other);
       }
     }
     for (int e = 0; e < state_.events; ++e) compare_delta(e);
@@ -156,22 +160,153 @@ class Comparison {
     ASSERT(lacked == without(open, seen_by(state_, replica(mine))));
   }
 
+  lib::ActorId actor_of(const Replica& it) const {
+    const auto slot = static_cast<std::uint32_t>(state_.slot_of_actor[it.actor]);
+    return lib::actor_of(slot + 1, it.actor + 1U);
+  }
+
   // A blind write through this replica: the next dot of its actor, after all that it has seen.
   void compare_mint(int r) const {
     const Replica& it = replica(r);
     if (it.phase != Phase::active || has(it.closed, it.actor)) return;
-    const auto slot = static_cast<std::uint32_t>(state_.slot_of_actor[it.actor]);
-    const lib::ActorId actor = lib::actor_of(slot + 1, it.actor + 1U);
     lib::Clock clock = clock_of(it);
     lib::Mutation mutation;
     mutation.cells.emplace_back().row = row_of(0);
     mutation.cells.back().kind = lib::VersionKind::empty;
-    const lib::Delta delta = lib::mint(clock, actor, lib::Epoch{it.epoch}, policy(),
+    const lib::Delta delta = lib::mint(clock, actor_of(it), lib::Epoch{it.epoch}, policy(),
                                        std::move(mutation), lib::kTimestampMin)
                                  .value();
     ASSERT(std::ranges::find(dots_, delta.dot) == dots_.end(), "{} is minted twice", delta.dot);
     ASSERT(events_in(delta.context.dots) == seen_by(state_, it), "context {}", delta.context);
     ASSERT(clock.contains(delta.dot) && !delta.context.dots.contains(delta.dot));
+  }
+
+  // Writes through `r` with the context that a client read at `peer`, at timestamps around its
+  // floor.
+  void compare_births(int r, int peer) const {
+    if (!coordinates(state_, r) || !answers(state_, peer)) return;
+    if (has(replica(r).closed, replica(r).actor) || replica(peer).epoch > replica(r).epoch) return;
+    for (const Mask cells : {Mask{1}, Mask{3}}) {
+      const ReadContext client = context_of_read(state_, scope_, peer, cells);
+      std::vector<lib::CellStore> stores;
+      std::vector<const lib::CellStore*> read;
+      each(cells,
+           [&](int cell) { stores.push_back(store_of(read_cell(state_, replica(peer), cell))); });
+      for (const lib::CellStore& store : stores) read.push_back(&store);
+      const lib::Context context{.epoch = lib::Epoch{replica(peer).epoch},
+                                 .floor = timestamp_of(client.floor),
+                                 .dots = lib::context_of_read(read, clock_of(replica(peer)))};
+      ASSERT(events_in(context.dots) == client.context, "read at {}: {}", peer, context);
+      if (scope_.policy != Policy::lww) continue;
+      for (int timestamp = std::max(1, client.floor); timestamp <= client.floor + 1; ++timestamp) {
+        for (const Kind kind : {Kind::put, Kind::remove}) {
+          compare_raise(r, cells, client, context, timestamp, kind);
+          compare_explicit(r, cells, client, context, timestamp, kind);
+        }
+      }
+    }
+  }
+
+  static lib::Timestamp timestamp_of(int floor) {
+    return floor == 0 ? lib::kTimestampMin : lib::Timestamp{floor};
+  }
+  static lib::Mutation mutation_of(Mask cells, const lib::Context& context, int timestamp,
+                                   Kind kind) {
+    lib::Mutation mutation;
+    mutation.context = context;
+    mutation.timestamp = lib::Timestamp{timestamp};
+    each(cells, [&](int cell) {
+      lib::CellChange& change = mutation.cells.emplace_back();
+      change.row = row_of(0);
+      change.column = column_of(cell);
+      if (kind == Kind::remove) change.kind = lib::VersionKind::empty;
+    });
+    return mutation;
+  }
+
+  // Rules (a) and (b).
+  void compare_raise(int r, Mask cells, const ReadContext& client, const lib::Context& context,
+                     int timestamp, Kind kind) const {
+    const Replica& it = replica(r);
+    const Events seen = seen_by(state_, it);
+    const int floor = floor_of_log(state_, r, cells, seen);
+    lib::Clock clock = clock_of(it);
+    const lib::Delta delta =
+        lib::mint(clock, actor_of(it), lib::Epoch{it.epoch}, policy(),
+                  mutation_of(cells, context, timestamp, kind), timestamp_of(floor))
+            .value();
+    ASSERT(events_in(delta.context.dots) == (seen | client.context), "context {}", delta.context);
+    const int want = std::max(timestamp, std::max(client.floor, floor) + 1);
+    ASSERT(delta.timestamp == lib::Timestamp{want}, "{} where {} is right", delta.timestamp, want);
+  }
+
+  // Rule (d): cell by cell by what is known here, then by the context.
+  void compare_explicit(int r, Mask cells, const ReadContext& client, const lib::Context& context,
+                        int timestamp, Kind kind) const {
+    const Replica& it = replica(r);
+    const Mask wins = cells_it_wins(state_, r, cells, timestamp);
+    lib::Version write;
+    write.timestamp = lib::Timestamp{timestamp};
+    write.kind = kind == Kind::remove ? lib::VersionKind::empty : lib::VersionKind::value;
+    // Larger than those of any version there is.
+    if (kind == Kind::put) write.value = base::Bytes::copy_of("~");
+    each(cells, [&](int cell) {
+      std::vector<lib::Version> versions;
+      each(read_cell(state_, it, cell).versions, [&](int e) {
+        versions.push_back(version_of(e));
+        if (event(e).kind == Kind::remove) versions.back().value = {};
+      });
+      const int floor = floor_of_log(state_, r, bit(cell), seen_by(state_, it));
+      const bool applies = lib::explicit_write_applies(lib::CellStore(std::move(versions), {}),
+                                                       timestamp_of(floor), write);
+      ASSERT(applies == has(wins, cell), "cell {} of {} at {}", cell, r, timestamp);
+    });
+    if (wins == 0) return;
+    lib::Mutation mutation = mutation_of(wins, context, timestamp, kind);
+    mutation.timestamp_is_explicit = true;
+    const int floor = floor_of_log(state_, r, wins, seen_by(state_, it));
+    lib::Clock clock = clock_of(it);
+    const bool covers = clock.covers(context.dots);
+    const auto minted = lib::mint(clock, actor_of(it), lib::Epoch{it.epoch}, policy(),
+                                  std::move(mutation), timestamp_of(floor));
+    // An actor that is closed at the reader and not here has all its dots covered, those to come
+    // too; the masks know those that came.
+    const bool closes = !covers && (client.context & ~seen_by(state_, it)) == 0;
+    const bool forbidden = forbids_explicit(state_, scope_, r, client, timestamp) ||
+                           (closes && timestamp <= client.floor);
+    ASSERT(minted.has_value() != forbidden, "explicit {} at {}", timestamp, r);
+    ASSERT(!minted || minted->timestamp == lib::Timestamp{timestamp});
+  }
+
+  // Every merge that could happen now, and by whose knowledge it may strip and drop.
+  static void compare_instants(const Table& table) {
+    if (table.is_frozen != 0) compare_instant(table, plan_of_flush(table));
+    for (unsigned inputs = 1; inputs < 1U << table.sstables; ++inputs) {
+      compare_instant(table, plan_of_compaction(table, inputs));
+    }
+  }
+  static void compare_instant(const Table& table, const MergePlan& plan) {
+    for (int slot = 0; slot < kSlots; ++slot) {
+      std::vector<lib::FragmentSpan> inputs;
+      std::vector<lib::FragmentSpan> others;
+      const auto sort_in = [&](const Layer& layer, std::uint64_t first, std::uint64_t last) {
+        const bool is_input =
+            std::find(plan.input, plan.input + plan.inputs, &layer) != plan.input + plan.inputs;
+        (is_input ? inputs : others)
+            .push_back(
+                {.first_freeze = first, .last_freeze = last, .may_hold_key = holds(layer, slot)});
+      };
+      for (unsigned i = 0; i < table.sstables; ++i) {
+        sort_in(table.sstable[i], table.sstable_at[i].first, table.sstable_at[i].last);
+      }
+      if (table.is_frozen != 0) {
+        sort_in(table.frozen, table.frozen_at.first, table.frozen_at.last);
+      }
+      sort_in(table.memtable, lib::kNotFrozen, lib::kNotFrozen);
+      const lib::MergeInstant instant = lib::merge_instant(inputs, others);
+      ASSERT(static_cast<int>(instant) == static_cast<int>(instant_of(plan, slot)), "slot {}",
+             slot);
+    }
   }
 
   void compare_storage(int r) const {
@@ -186,6 +321,7 @@ class Comparison {
       lib::PartitionStore whole;
       for (int i = 0; i < plan.inputs; ++i) whole.absorb(partition_of(t, *plan.input[i]));
       for (int slot = 0; slot < kCellsPerTable; ++slot) compare_cell(r, t, slot, whole, clock);
+      compare_instants(table);
       plan.at_freeze = plan.now = freeze_now(state_, scope_, r);
       compare_merge(t, plan, std::move(whole));
     }
@@ -196,7 +332,7 @@ class Comparison {
     const Replica& it = replica(r);
     const int cell = t * kCellsPerTable + slot;
     const lib::CellStore store = whole.cell(row_of(t), column_of(slot));
-    const Fragment want = read_cell(it, cell);
+    const Fragment want = read_cell(state_, it, cell);
     ASSERT(fragment_of(store) == want, "cell {} of {}: {}", cell, r, store);
     ASSERT(fragment_of(lib::fill(store, clock)) == filled(state_, scope_, r, cell));
     ASSERT(lib::decode_cell(lib::encoded(lib::CellStore({}, store.context()))).has_value());
@@ -275,6 +411,7 @@ class Comparison {
 }  // namespace
 
 void compare_with_library(const State& state, const Scope& scope) {
+  ASSERT(!scope.replaces, "two events under one dot have no translation");
   Comparison(state, scope).run();
 }
 

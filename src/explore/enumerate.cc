@@ -98,7 +98,10 @@ class Enumerator {
       for (unsigned cells = 1; cells < 1U << kCells; ++cells) {
         if ((cells & ~unsigned{cells_}) != 0) continue;
         if (std::popcount(cells) > 1 && !scope_.multi_cell) continue;
-        if (!mirrored(static_cast<Mask>(cells))) write_of(r, static_cast<Mask>(cells), 0);
+        if (mirrored(static_cast<Mask>(cells))) continue;
+        write_of(r, static_cast<Mask>(cells), 0);
+        const bool one_row = cells < 1U << kCellsPerTable || cells % (1U << kCellsPerTable) == 0;
+        if (scope_.replaces && one_row) write_of(r, static_cast<Mask>(cells), kReplaces);
       }
       for (int t = 0; scope_.scoped_deletes && t < scope_.tables; ++t) {
         const auto cells = static_cast<Mask>(cells_ & (3U << (t * kCellsPerTable)));
@@ -111,6 +114,7 @@ class Enumerator {
     const Kind makes = scope_.policy == Policy::counter ? Kind::increment : Kind::put;
     for (const Kind kind : {makes, Kind::remove}) {
       if (flags == kScoped && kind != Kind::remove) continue;
+      if (flags == kReplaces && kind != Kind::put) continue;
       Action action{.kind = ActionKind::write,
                     .replica = static_cast<std::uint8_t>(r),
                     .what = cells,
@@ -124,38 +128,45 @@ class Enumerator {
     }
   }
 
+  // Under the given context at the timestamp of a driver, and at an explicit one.
+  void with_timestamps(Action action) {
+    emit_(action);
+    const bool ranges = (action.flags & (kScoped | kReplaces)) != 0;
+    if (!scope_.explicit_timestamps || scope_.policy != Policy::lww || ranges) return;
+    action.flags |= kExplicit;
+    emit_(action);
+  }
+
   void with_contexts(Action action) {
     action.peer = kNobody;
-    emit_(action);
+    with_timestamps(action);
     if (scope_.expiring && action.operation == Kind::put) {
       action.flags |= kExpires;
       emit_(action);
       action.flags &= static_cast<std::uint8_t>(~kExpires);
     }
-    if (scope_.explicit_timestamps && scope_.policy == Policy::lww && action.flags == 0) {
-      action.flags = kExplicit;
-      emit_(action);
-      action.flags = 0;
-    }
     each(present_, [&](int peer) {
       if (!may_name(action.replica, peer)) return;
       action.peer = static_cast<std::uint8_t>(peer);
-      if (scope_.client_contexts && action.operation != Kind::increment) emit_(action);
+      if (scope_.client_contexts && action.operation != Kind::increment) with_timestamps(action);
       if (scope_.quorum_deletes && action.operation == Kind::remove && peer != action.replica) {
         action.flags |= kQuorum;
-        emit_(action);
+        with_timestamps(action);
         action.flags &= static_cast<std::uint8_t>(~kQuorum);
       }
     });
   }
 
   void deliveries() {
-    for (std::uint8_t e = 0; e < state_.events; ++e) {
-      each(present_, [&](int r) {
-        if (!may_name(r)) return;
-        emit_({.kind = ActionKind::deliver, .replica = static_cast<std::uint8_t>(r), .what = e});
+    const auto minted = static_cast<Events>((1U << state_.events) - 1);
+    each(present_, [&](int r) {
+      if (!may_name(r)) return;
+      each(without(minted, seen_by(state_, replica(r))), [&](int e) {
+        emit_({.kind = ActionKind::deliver,
+               .replica = static_cast<std::uint8_t>(r),
+               .what = static_cast<std::uint8_t>(e)});
       });
-    }
+    });
   }
 
   void pairs(int r) {
@@ -219,6 +230,9 @@ class Enumerator {
     if (has(state_.crashable, r)) {
       emit_({.kind = ActionKind::sync, .replica = self});
       if (state_.crashes_left > 0) emit_({.kind = ActionKind::crash, .replica = self});
+    }
+    if (state_.crashes_left > 0 && has(newest(state_).pending, r)) {
+      emit_({.kind = ActionKind::crash, .replica = self});
     }
     if (scope_.expiring) emit_({.kind = ActionKind::tick, .replica = self});
     if (state_.reconciles_left > 0) emit_({.kind = ActionKind::cap_log, .replica = self});
@@ -302,8 +316,12 @@ Action random_write(const Scope& scope, base::Prng& random) {
   }
   if (action.operation == Kind::increment) action.peer = kNobody;
   if (scope.expiring && action.operation == Kind::put && below(3) == 0) action.flags |= kExpires;
-  const bool plain = action.flags == 0 && action.peer == kNobody;
-  if (scope.explicit_timestamps && plain && below(3) == 0) action.flags = kExplicit;
+  const bool one_row = (action.what & ~all) == 0;
+  if (scope.replaces && one_row && action.operation == Kind::put && below(4) == 0) {
+    action.flags |= kReplaces;
+  }
+  const bool ranges = (action.flags & (kScoped | kReplaces)) != 0;
+  if (scope.explicit_timestamps && !ranges && below(3) == 0) action.flags |= kExplicit;
   return action;
 }
 

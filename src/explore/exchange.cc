@@ -42,7 +42,7 @@ void take_objects_under_old_clock(State& state, const Message& reply) {
   Mask cells = 0;
   each(reply.served, [&](int e) { cells |= event_of(state, e).cells; });
   each(cells, [&](int cell) {
-    const Fragment now = read_cell(sender, cell);
+    const Fragment now = read_cell(state, sender, cell);
     const auto context = static_cast<Events>(now.context | reply.clock);
     take_object(state, reply.to, reply.from, cell, {now.versions, without(context, now.versions)});
   });
@@ -54,7 +54,7 @@ void take_objects_under_old_clock(State& state, const Message& reply) {
 void keep_only_origin_dots(State& state, const Message& reply, Events before) {
   Replica& replica = replica_of(state, reply.to);
   Events alive = 0;
-  for (int cell = 0; cell < kCells; ++cell) alive |= read_cell(replica, cell).versions;
+  for (int cell = 0; cell < kCells; ++cell) alive |= read_cell(state, replica, cell).versions;
   const Events own = minted_by(state, bit(replica_of(state, reply.from).actor));
   const Events kept = static_cast<Events>(before | (reply.served & (alive | own)));
   replica.clock &= kept;

@@ -5,6 +5,6 @@
 
 namespace helenus::explore {
 
-enum class Invariant : std::uint8_t { i0, i1, i2, i2_merged, a1, s2, t, q };
+enum class Invariant : std::uint8_t { i0, i1, i2, i2_merged, a1, s2, t, d, q };
 
 }  // namespace helenus::explore

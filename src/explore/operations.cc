@@ -1,6 +1,7 @@
 // What clients do: minting a mutation, and a mutation on its way to the other replicas.
 #include <algorithm>
 
+#include "explore/birth.h"
 #include "explore/parts.h"
 #include "explore/rules.h"
 
@@ -8,110 +9,101 @@ namespace helenus::explore {
 
 namespace {
 
-bool touches(const Event& event, Mask cells) {
-  return (event.cells & cells) != 0;
+bool is_explicit(const Action& action) {
+  return (action.flags & kExplicit) != 0;
+}
+bool replaces(const Action& action) {
+  return (action.flags & kReplaces) != 0;
+}
+// All cells of the table that these are in.
+Mask row_of(Mask cells) {
+  return static_cast<Mask>(cells < 1U << kCellsPerTable ? 3U : 3U << kCellsPerTable);
 }
 
-// Rule (b): the largest timestamp of unstable mutations of these cells in a replica's log, and of
-// the versions it holds of them.
-int floor_at(const State& state, int r, Mask cells, Events covered) {
-  const Replica& replica = replica_of(state, r);
-  int floor = 0;
-  const auto raise = [&](int e) {
-    if (has(covered, e) && touches(event_of(state, e), cells)) {
-      floor = std::max(floor, int{event_of(state, e).timestamp});
+// What the client brings along: the context it read, or the clock of another replica for a quorum
+// delete; nothing when it writes blindly. The epoch of it is adopted first (S10).
+bool take_client_context(State& state, const Scope& scope, const Action& action,
+                         ReadContext& client) {
+  const bool quorum = (action.flags & kQuorum) != 0;
+  if (!answers(state, action.peer) || (quorum && action.peer == action.replica)) return false;
+  if (scope.mutant != Mutant::context_without_epoch) {
+    adopt(state, action.replica, replica_of(state, action.peer).epoch);
+  }
+  const Mask cells = replaces(action) ? row_of(action.what) : action.what;
+  client = quorum ? context_of_clock(state, action.peer, cells)
+                  : context_of_read(state, scope, action.peer, cells);
+  return coordinates(state, action.replica);
+}
+
+// Everything that the write is given as seen (S2, (a)): the client's context as it is in a siblings
+// table, else with all that the minting replica has seen.
+ReadContext context_of_write(const State& state, const Scope& scope, const Action& action,
+                             const ReadContext& client) {
+  const Replica& replica = replica_of(state, action.replica);
+  ReadContext read{seen_by(state, replica), replica.clock, 0};
+  const bool quorum = (action.flags & kQuorum) != 0;
+  if (action.peer != kNobody) {
+    const bool as_such = scope.policy != Policy::lww && !quorum;
+    if (as_such || scope.mutant == Mutant::client_context_as_such) read = {0, 0, 0};
+    if (!(quorum && scope.mutant == Mutant::delete_by_own_clock)) {
+      read.context |= client.context;
+      read.past |= client.past;
     }
-  };
-  each(replica.log, raise);
-  each(cells, [&](int cell) { each(read_cell(replica, cell).versions, raise); });
-  return floor;
+  }
+  if (scope.mutant == Mutant::put_covers_own_dots) {
+    read.context |= minted_by(state, bit(replica.actor));
+  }
+  return action.operation == Kind::increment ? ReadContext{0, 0, 0} : read;
 }
 
-// What a client that read `cells` at `r` is given as its context, and what it truly saw.
-struct ReadContext {
-  Events context;
-  Events past;
-};
+int timestamp_of_write(const State& state, const Scope& scope, const Action& action,
+                       const ReadContext& client, Events context) {
+  if (scope.policy != Policy::lww || scope.mutant == Mutant::no_timestamp_raise) {
+    return action.timestamp;
+  }
+  const bool without_floor = scope.mutant == Mutant::context_without_floor;
+  const int brought = without_floor ? 0 : client.floor;
+  const Mask touched = replaces(action) ? row_of(action.what) : action.what;
+  if (is_explicit(action)) {
+    const bool raises = scope.mutant == Mutant::explicit_is_raised;
+    return raises ? std::max(int{action.timestamp}, brought + 1) : action.timestamp;
+  }
+  const int floor = std::max(brought, floor_of_log(state, action.replica, touched, context));
+  // What the scope beneath the cells deletes is one tick older, and must be above the floor too.
+  return std::max(int{action.timestamp}, floor + (replaces(action) ? 2 : 1));
+}
 
-ReadContext context_of_read(const State& state, const Scope& scope, int r, Mask cells) {
+// The next event of the replica.
+int add_event(State& state, int r, const Action& action, Mask cells, int timestamp,
+              const ReadContext& read) {
   const Replica& replica = replica_of(state, r);
-  const auto every = static_cast<Events>(~0U);
-  Events common = every;
-  Events common_past = every;
-  Events any = 0;
-  each(cells, [&](int cell) {
-    const Fragment whole = read_cell(replica, cell);
-    const auto known = static_cast<Events>(whole.versions | whole.context);
-    common &= known;
-    any |= known;
-    common_past &= replica.reflected[static_cast<unsigned>(cell)];
-  });
-  if (scope.mutant == Mutant::row_context_by_union) common = any;
-  return {static_cast<Events>(seen_by(state, replica) | common),
-          static_cast<Events>(replica.clock | common_past)};
+  state.event[state.events] = {.actor = replica.actor,
+                               .kind = action.operation,
+                               .cells = cells,
+                               .scoped = (action.flags & kScoped) != 0,
+                               .timestamp = static_cast<std::uint8_t>(timestamp),
+                               .expires = (action.flags & kExpires) != 0,
+                               .epoch = replica.epoch,
+                               .acks = 0,
+                               .partner = 0,
+                               .unused = 0,
+                               .context = read.context,
+                               .past = read.past};
+  return state.events++;
 }
 
-// Whether a mutation that is minted now would defeat a known one: the larger timestamp; then empty
-// beats value; then the larger bytes, which the one minted later has. Two deletes are the same.
-bool would_defeat(int timestamp, const Event& known) {
-  if (known.timestamp != timestamp) return known.timestamp < timestamp;
-  return known.kind != Kind::remove;
-}
-
-// Rule (d): the cells of an explicit-timestamp write in which it defeats all that is known; see
-// causality::explicit_write_applies.
-Mask cells_not_newer(const State& state, int r, const Action& action) {
-  Mask kept = 0;
-  each(action.what, [&](int cell) {
-    bool applies = true;
-    bool ties = false;
-    const Events alive = read_cell(replica_of(state, r), cell).versions;
-    each(alive, [&](int e) {
-      const Event& known = event_of(state, e);
-      applies = applies && would_defeat(action.timestamp, known);
-      ties = ties || known.timestamp == action.timestamp;
-    });
-    each(without(replica_of(state, r).log, alive), [&](int e) {
-      const Event& known = event_of(state, e);
-      if (!touches(known, bit(cell))) return;
-      applies = applies && (known.timestamp < action.timestamp ||
-                            (ties && known.timestamp == action.timestamp));
-    });
-    if (applies) kept |= bit(cell);
-  });
-  return kept;
-}
-
-// Whether a mutation is in the clock of a replica of the newest ring, or may still come into one:
-// none of them refuses it yet. A mutation that went with its only holder (a tail lost in a crash, a
-// member removed) survives in the contexts of those who had seen it, and nowhere else: it hid
-// nothing from anybody who is left, is refused by all of them (S9), and so can never be compared
-// with anything again. A timestamp below that of such a mutation is below nothing.
-bool may_surface(const State& state, int e) {
-  bool may = false;
-  each(newest(state).members | newest(state).pending, [&](int r) {
-    const Replica& replica = replica_of(state, r);
-    if (replica.phase == Phase::absent || replica.phase == Phase::stopped) return;
-    const bool refused = has(config_of(state, replica).removed, event_of(state, e).actor);
-    may = may || has(replica.clock, e) || !refused;
-  });
-  return may;
-}
-
-// The premise of last-writer-wins: timestamps extend causality over all that is unstable in truth,
-// that is, not yet seen by everyone who speaks. Who is silent has nothing of its own to compare.
-bool below_unstable_past(const State& state, Events past, Mask cells, int timestamp) {
-  Events everywhere = past;
-  each(newest(state).members | newest(state).pending, [&](int r) {
-    if (answers(state, r)) everywhere &= seen_by(state, replica_of(state, r));
-  });
-  bool below = false;
-  each(without(past, everywhere), [&](int e) {
-    const Event& seen = event_of(state, e);
-    const bool older = touches(seen, cells) && !would_defeat(timestamp, seen);
-    below = below || (older && may_surface(state, e));
-  });
-  return below;
+// The scope beneath the cells of event `e`: the same dot, and one tick older (docs/adr/0016).
+void add_scope_beneath(State& state, const Scope& scope, int r, int e, const ReadContext& read) {
+  const Event& over = event_of(state, e);
+  const bool as_old = scope.mutant == Mutant::scope_as_old_as_cells;
+  const int timestamp = over.timestamp - (as_old || scope.policy != Policy::lww ? 0 : 1);
+  Action removal{.kind = ActionKind::write};
+  removal.operation = Kind::remove;
+  removal.flags = kScoped;
+  const int beneath = add_event(state, r, removal, row_of(over.cells), timestamp, read);
+  state.event[static_cast<unsigned>(e)].partner = static_cast<std::uint8_t>(beneath + 1);
+  state.event[static_cast<unsigned>(beneath)].partner = static_cast<std::uint8_t>(e + 1);
+  state.replacing |= event_bit(e);
 }
 
 }  // namespace
@@ -119,67 +111,34 @@ bool below_unstable_past(const State& state, Events past, Mask cells, int timest
 bool write(State& state, const Scope& scope, const Action& action) {
   const int r = action.replica;
   const bool blind = action.peer == kNobody;
-  const bool quorum = (action.flags & kQuorum) != 0;
-  if (state.events >= scope.operations || !coordinates(state, r)) return false;
-  if (!blind) {
-    if (!answers(state, action.peer) || (quorum && action.peer == r)) return false;
-    if (scope.mutant != Mutant::context_without_epoch) {
-      adopt(state, r, replica_of(state, action.peer).epoch);
-    }
-    if (!coordinates(state, r)) return false;
-  }
-  Replica& replica = replica_of(state, r);
+  const int mints = replaces(action) ? 2 : 1;
+  if (state.events + mints > scope.operations || !coordinates(state, r)) return false;
+  ReadContext client{};
+  if (!blind && !take_client_context(state, scope, action, client)) return false;
+  const Replica& replica = replica_of(state, r);
   Mask cells = action.what;
   if (replica.lacks_range != 0 && cells >> kCellsPerTable != 0) return false;
-  const bool is_explicit = (action.flags & kExplicit) != 0;
-  if (is_explicit) {
-    cells = cells_not_newer(state, r, action);
+  if (is_explicit(action)) {
+    cells = cells_it_wins(state, r, cells, action.timestamp);
+    const bool raised = scope.mutant == Mutant::explicit_is_raised;
     if (cells == 0) return false;
+    if (!raised && forbids_explicit(state, scope, r, client, action.timestamp)) return false;
   }
-  ReadContext read{seen_by(state, replica), replica.clock};
-  int floor = 0;
-  if (!blind) {
-    const ReadContext client = quorum ? ReadContext{seen_by(state, replica_of(state, action.peer)),
-                                                    replica_of(state, action.peer).clock}
-                                      : context_of_read(state, scope, action.peer, cells);
-    floor = floor_at(state, action.peer, cells, client.context);
-    const bool as_such = scope.policy != Policy::lww && !quorum;
-    if (as_such || scope.mutant == Mutant::client_context_as_such) read = {0, 0};
-    if (!(quorum && scope.mutant == Mutant::delete_by_own_clock)) {
-      read.context |= client.context;
-      read.past |= client.past;
-    }
-  }
-  const Mask own = bit(replica.actor);
-  if ((minted_by(state, own) & ~replica.clock) != 0) state.dot_minted_twice = 1;
-  if (scope.mutant == Mutant::put_covers_own_dots) read.context |= minted_by(state, own);
-  if (action.operation == Kind::increment) read = {0, 0};
-  int timestamp = action.timestamp;
-  const bool raises = !is_explicit && scope.mutant != Mutant::no_timestamp_raise;
-  if (scope.policy == Policy::lww && raises) {
-    if (scope.mutant == Mutant::context_without_floor) floor = 0;
-    floor = std::max(floor, floor_at(state, r, cells, read.context));
-    timestamp = std::max(timestamp, floor + 1);
-  }
-  if (quorum && newest(state).members == config_of(state, replica).members &&
+  const ReadContext read = context_of_write(state, scope, action, client);
+  const int timestamp = timestamp_of_write(state, scope, action, client, read.context);
+  if ((minted_by(state, bit(replica.actor)) & ~replica.clock) != 0) state.dot_minted_twice = 1;
+  if ((action.flags & kQuorum) != 0 && newest(state).members == config_of(state, replica).members &&
       (state.acked & ~state.lost & ~read.context) != 0) {
     state.delete_missed_acknowledged = 1;
   }
+  const Mask touched = replaces(action) ? row_of(cells) : cells;
+  if (is_explicit(action) && timestamp != action.timestamp) state.explicit_timestamp_raised = 1;
   if (scope.policy == Policy::lww && scope.mutant != Mutant::no_timestamp_raise &&
-      below_unstable_past(state, read.past, cells, timestamp)) {
+      below_unstable_past(state, read.past, touched, timestamp - (replaces(action) ? 1 : 0))) {
     state.timestamp_below_past = 1;
   }
-  const int e = state.events++;
-  state.event[static_cast<unsigned>(e)] = {.actor = replica.actor,
-                                           .kind = action.operation,
-                                           .cells = cells,
-                                           .scoped = (action.flags & kScoped) != 0,
-                                           .timestamp = static_cast<std::uint8_t>(timestamp),
-                                           .expires = (action.flags & kExpires) != 0,
-                                           .epoch = replica.epoch,
-                                           .acks = 0,
-                                           .context = read.context,
-                                           .past = read.past};
+  const int e = add_event(state, r, action, cells, timestamp, read);
+  if (replaces(action)) add_scope_beneath(state, scope, r, e, read);
   apply_mutation(state, scope, r, e);
   return true;
 }

@@ -20,16 +20,6 @@ bool is_read(const State& state, int r) {
          !has(state.config[replica.epoch].removed, replica.actor);
 }
 
-// Once every member's wall clock has passed the expiry, a clock that is behind (a joiner's, say)
-// may see the value or not.
-int judged_at(const State& state, int wall) {
-  return state.expiry_passed != 0 ? 1 : wall;
-}
-
-Events wanted(const State& state, const Scope& scope, int cell, Events applied, int wall) {
-  return visible(state, scope, maximal(state, cell, applied), wall);
-}
-
 std::string difference(const State& state, Events got, Events want) {
   const Events lost = without(want, got);
   const Events extra = without(got, want);
@@ -40,107 +30,151 @@ std::string difference(const State& state, Events got, Events want) {
   return text;
 }
 
-std::optional<Violation> check_claims(const State& state, int r) {
-  const Replica& replica = replica_of(state, r);
-  for (int e = 0; e < state.events; ++e) {
-    if (!has(replica.clock, e)) continue;
-    Mask missing = 0;
-    each(event_of(state, e).cells, [&](int cell) {
-      if (replica.lacks_range != 0 && cell >= kCellsPerTable) return;
-      if (!has(replica.reflected[static_cast<unsigned>(cell)], e)) missing |= bit(cell);
-    });
-    if (missing != 0) {
-      return Violation{
-          Invariant::i1,
-          fmt::format("the clock of {} claims {}, which its {} do not reflect", name_of_replica(r),
-                      name_of_event(state, e), names_of_cells(missing))};
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<Violation> check_cells(const State& state, const Scope& scope, int r) {
-  const Replica& replica = replica_of(state, r);
-  const int cells = (replica.lacks_range != 0 ? 1 : scope.tables) * kCellsPerTable;
-  for (int cell = 0; cell < cells; ++cell) {
-    const Events applied = replica.applied[static_cast<unsigned>(cell)];
-    const int wall = judged_at(state, replica.wall);
-    const Events got = visible(state, scope, read_cell(replica, cell).versions, wall);
-    const Events want = wanted(state, scope, cell, applied, wall);
-    if (got == want) continue;
-    return Violation{Invariant::i2,
-                     fmt::format("at {}, {}: {}", name_of_replica(r), names_of_cells(bit(cell)),
-                                 difference(state, got, want))};
-  }
-  return std::nullopt;
-}
-
-std::optional<Violation> check_merged(const State& state, const Scope& scope, int a, int b) {
-  const Replica& left = replica_of(state, a);
-  const Replica& right = replica_of(state, b);
-  const bool range_lacks = left.lacks_range != 0 || right.lacks_range != 0;
-  const int cells = (range_lacks ? 1 : scope.tables) * kCellsPerTable;
-  for (int cell = 0; cell < cells; ++cell) {
-    const auto applied = static_cast<Events>(left.applied[static_cast<unsigned>(cell)] |
-                                             right.applied[static_cast<unsigned>(cell)]);
-    if (applied == 0) continue;
-    const Fragment both = merged(filled(state, scope, a, cell), filled(state, scope, b, cell));
-    for (const int wall : {judged_at(state, left.wall), judged_at(state, right.wall)}) {
-      const Events got = visible(state, scope, both.versions, wall);
-      const Events want = wanted(state, scope, cell, applied, wall);
-      if (got == want) continue;
-      return Violation{
-          Invariant::i2_merged,
-          fmt::format("a read of {} and {} together, {}: {}", name_of_replica(a),
-                      name_of_replica(b), names_of_cells(bit(cell)), difference(state, got, want))};
-    }
-  }
-  return std::nullopt;
-}
-
-bool reflects(const State& state, Mask replicas, int e) {
-  bool all = true;
-  each(event_of(state, e).cells, [&](int cell) {
-    bool some = false;
-    each(replicas, [&](int r) {
-      some = some || has(replica_of(state, r).reflected[static_cast<unsigned>(cell)], e);
-    });
-    all = all && some;
-  });
-  return all;
-}
-
-// A node that does not hold the range of a mutation is no replica of it, nor part of a quorum
-// (P11).
-bool lacks_range_of(const State& state, Mask replicas, int e) {
-  if (event_of(state, e).cells >> kCellsPerTable == 0) return false;
-  bool lacks = false;
-  each(replicas, [&](int r) { lacks = lacks || replica_of(state, r).lacks_range != 0; });
-  return lacks;
-}
-
-std::optional<Violation> check_quorums(const State& state) {
-  const Mask members = newest(state).members;
-  Mask readable = 0;
-  each(members, [&](int r) {
-    const bool current = replica_of(state, r).epoch + 1 == state.epochs;
-    if (current && replica_of(state, r).phase == Phase::active) readable |= bit(r);
-  });
-  const int quorum = std::popcount(members) / 2 + 1;
-  const Events promised = without(state.acked, state.lost);
-  for (unsigned some = 1; some < 1U << kReplicasMax; ++some) {
-    if ((some & ~unsigned{readable}) != 0 || std::popcount(some) != quorum) continue;
+// One look at a state. What several checks ask for is worked out once: this runs for every state.
+class Inspection {
+ public:
+  Inspection(const State& state, const Scope& scope) : state_(state), scope_(scope) {
     for (int e = 0; e < state.events; ++e) {
-      if (!has(promised, e) || lacks_range_of(state, static_cast<Mask>(some), e)) continue;
-      if (reflects(state, static_cast<Mask>(some), e)) continue;
-      return Violation{
-          Invariant::a1,
-          fmt::format("{} was acknowledged and the read quorum {} does not reflect it",
-                      name_of_event(state, e), names_of_replicas(static_cast<Mask>(some)))};
+      each(event_of(state, e).cells, [&](int cell) { touching_[at(cell)] |= event_bit(e); });
+    }
+    for (int r = 0; r < kReplicasMax; ++r) {
+      if (!is_read(state, r)) continue;
+      readable_ |= bit(r);
+      for (int cell = 0; cell < cells_of(r); ++cell) {
+        whole_[at(r)][at(cell)] = read_cell(state, replica(r), cell);
+        sent_[at(r)][at(cell)] = filled(state, scope, r, whole_[at(r)][at(cell)]);
+      }
     }
   }
-  return std::nullopt;
-}
+
+  std::optional<Violation> run() const {
+    for (int r = 0; r < kReplicasMax; ++r) {
+      const Phase phase = replica(r).phase;
+      if (phase == Phase::absent || phase == Phase::stopped) continue;
+      if (auto violation = check_claims(r)) return violation;
+      if (!has(readable_, r)) continue;
+      if (auto violation = check_cells(r)) return violation;
+      for (int other = 0; other < r; ++other) {
+        if (!has(readable_, other) || replica(other).epoch != replica(r).epoch) continue;
+        if (auto violation = check_merged(other, r)) return violation;
+      }
+    }
+    return check_quorums();
+  }
+
+ private:
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+  const Replica& replica(int r) const { return replica_of(state_, r); }
+  int cells_of(int r) const {
+    return (replica(r).lacks_range != 0 ? 1 : scope_.tables) * kCellsPerTable;
+  }
+  // Once every member's wall clock has passed the expiry, a clock that is behind (a joiner's, say)
+  // may see the value or not.
+  int judged_at(int wall) const { return state_.expiry_passed != 0 ? 1 : wall; }
+  Events wanted(int cell, Events applied, int wall) const {
+    return visible(state_, scope_, maximal(state_, cell, applied), wall);
+  }
+
+  std::optional<Violation> check_claims(int r) const {
+    const Replica& it = replica(r);
+    Events unfounded = 0;
+    const int cells = it.lacks_range != 0 ? kCellsPerTable : kCells;
+    for (int cell = 0; cell < cells; ++cell) {
+      unfounded |= without(it.clock & touching_[at(cell)], it.reflected[at(cell)]);
+    }
+    if (unfounded == 0) return std::nullopt;
+    const int e = std::countr_zero(unfounded);
+    Mask missing = 0;
+    each(event_of(state_, e).cells, [&](int cell) {
+      if (cell < cells && !has(it.reflected[at(cell)], e)) missing |= bit(cell);
+    });
+    return Violation{
+        Invariant::i1,
+        fmt::format("the clock of {} claims {}, which its {} do not reflect", name_of_replica(r),
+                    name_of_event(state_, e), names_of_cells(missing))};
+  }
+
+  std::optional<Violation> check_cells(int r) const {
+    const Replica& it = replica(r);
+    const int wall = judged_at(it.wall);
+    for (int cell = 0; cell < cells_of(r); ++cell) {
+      const Events got = visible(state_, scope_, whole_[at(r)][at(cell)].versions, wall);
+      const Events want = wanted(cell, it.applied[at(cell)], wall);
+      if (got == want) continue;
+      return Violation{Invariant::i2,
+                       fmt::format("at {}, {}: {}", name_of_replica(r), names_of_cells(bit(cell)),
+                                   difference(state_, got, want))};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Violation> check_merged(int a, int b) const {
+    const int walls[] = {judged_at(replica(a).wall), judged_at(replica(b).wall)};
+    for (int cell = 0; cell < std::min(cells_of(a), cells_of(b)); ++cell) {
+      const auto applied =
+          static_cast<Events>(replica(a).applied[at(cell)] | replica(b).applied[at(cell)]);
+      if (applied == 0) continue;
+      const Fragment both = merged(sent_[at(a)][at(cell)], sent_[at(b)][at(cell)]);
+      const Events versions = standing(state_, both.versions);
+      for (int i = 0; i < (walls[0] == walls[1] ? 1 : 2); ++i) {
+        const Events got = visible(state_, scope_, versions, walls[i]);
+        const Events want = wanted(cell, applied, walls[i]);
+        if (got == want) continue;
+        return Violation{Invariant::i2_merged,
+                         fmt::format("a read of {} and {} together, {}: {}", name_of_replica(a),
+                                     name_of_replica(b), names_of_cells(bit(cell)),
+                                     difference(state_, got, want))};
+      }
+    }
+    return std::nullopt;
+  }
+
+  // What was promised and these replicas together do not reflect. A node that does not hold the
+  // range of a mutation is no replica of it, nor part of a quorum (P11).
+  Events missed_by(Mask replicas) const {
+    const Events promised = without(state_.acked, state_.lost);
+    bool range_lacks = false;
+    each(replicas, [&](int r) { range_lacks = range_lacks || replica(r).lacks_range != 0; });
+    Events missed = 0;
+    Events of_lacked_range = 0;
+    for (int cell = 0; cell < kCells; ++cell) {
+      Events reflected = 0;
+      each(replicas, [&](int r) { reflected |= replica(r).reflected[at(cell)]; });
+      missed |= without(promised & touching_[at(cell)], reflected);
+      if (range_lacks && cell >= kCellsPerTable) of_lacked_range |= touching_[at(cell)];
+    }
+    return without(missed, of_lacked_range);
+  }
+
+  std::optional<Violation> check_quorums() const {
+    const Mask members = newest(state_).members;
+    Mask readable = 0;
+    each(members, [&](int r) {
+      const bool current = replica(r).epoch + 1 == state_.epochs;
+      if (current && replica(r).phase == Phase::active) readable |= bit(r);
+    });
+    const int quorum = std::popcount(members) / 2 + 1;
+    for (unsigned some = 1; some < 1U << kReplicasMax; ++some) {
+      if ((some & ~unsigned{readable}) != 0 || std::popcount(some) != quorum) continue;
+      const Events missed = missed_by(static_cast<Mask>(some));
+      if (missed == 0) continue;
+      return Violation{Invariant::a1,
+                       fmt::format("{} was acknowledged and the read quorum {} does not reflect it",
+                                   name_of_event(state_, std::countr_zero(missed)),
+                                   names_of_replicas(static_cast<Mask>(some)))};
+    }
+    return std::nullopt;
+  }
+
+  const State& state_;
+  const Scope& scope_;
+  // The events of each cell.
+  std::array<Events, kCells> touching_{};
+  Mask readable_ = 0;
+  // Of each readable replica: what it holds of each cell, and what it would send of it.
+  std::array<std::array<Fragment, kCells>, kReplicasMax> whole_;
+  std::array<std::array<Fragment, kCells>, kReplicasMax> sent_;
+};
 
 }  // namespace
 
@@ -152,7 +186,7 @@ Events maximal(const State& state, int cell, Events applied) {
     here |= event_bit(e);
     superseded |= event_of(state, e).past;
   });
-  return without(here, superseded);
+  return without(standing(state, here), superseded);
 }
 
 std::optional<Violation> check(const State& state, const Scope& scope) {
@@ -165,19 +199,10 @@ std::optional<Violation> check(const State& state, const Scope& scope) {
   if (state.timestamp_below_past != 0) {
     return Violation{Invariant::t, "a write is older by time than an unstable one it had seen"};
   }
-  for (int r = 0; r < kReplicasMax; ++r) {
-    const Phase phase = replica_of(state, r).phase;
-    if (phase == Phase::absent || phase == Phase::stopped) continue;
-    if (auto violation = check_claims(state, r)) return violation;
-    if (!is_read(state, r)) continue;
-    if (auto violation = check_cells(state, scope, r)) return violation;
-    for (int other = 0; other < r; ++other) {
-      if (!is_read(state, other)) continue;
-      if (replica_of(state, other).epoch != replica_of(state, r).epoch) continue;
-      if (auto violation = check_merged(state, scope, other, r)) return violation;
-    }
+  if (state.explicit_timestamp_raised != 0) {
+    return Violation{Invariant::d, "an explicit timestamp was raised"};
   }
-  return check_quorums(state);
+  return Inspection(state, scope).run();
 }
 
 namespace {
@@ -213,21 +238,30 @@ class Settler {
   }
 
  private:
+  // Steps that cannot be taken are many: what is sure not to be possible is not tried.
+  bool is_there(std::uint8_t r) const {
+    const Phase phase = state_.replica[r].phase;
+    return phase != Phase::absent && phase != Phase::stopped;
+  }
   void attempt(const Action& action) {
-    State next = state_;
-    if (step(next, scope_, action)) state_ = next;
+    next_ = state_;
+    if (step(next_, scope_, action)) state_ = next_;
   }
   void for_each_pair(ActionKind kind) {
     for (std::uint8_t r = 0; r < kReplicasMax; ++r) {
+      if (!is_there(r)) continue;
       for (std::uint8_t peer = 0; peer < kReplicasMax; ++peer) {
-        if (r != peer) attempt({.kind = kind, .replica = r, .peer = peer});
+        if (r != peer && is_there(peer)) attempt({.kind = kind, .replica = r, .peer = peer});
       }
     }
   }
   void ring() {
     for (std::uint8_t r = 0; r < kReplicasMax; ++r) {
-      for (int e = 0; e < state_.epochs; ++e) attempt({.kind = ActionKind::adopt, .replica = r});
+      while (is_there(r) && state_.replica[r].epoch + 1 < state_.epochs) {
+        attempt({.kind = ActionKind::adopt, .replica = r});
+      }
     }
+    if (newest(state_).pending == 0) return;
     for_each_pair(ActionKind::install);
     for (std::uint8_t r = 0; r < kReplicasMax; ++r) {
       attempt({.kind = ActionKind::promote, .replica = r});
@@ -235,11 +269,15 @@ class Settler {
   }
   void storage() {
     for (std::uint8_t r = 0; r < kReplicasMax; ++r) {
+      if (!is_there(r)) continue;
       for (std::uint8_t t = 0; t < scope_.tables; ++t) {
         for (int twice = 0; twice < 2; ++twice) {
           compact_all(r, t);
-          attempt({.kind = ActionKind::flush, .replica = r, .what = t});
-          attempt({.kind = ActionKind::freeze, .replica = r, .what = t});
+          const Table& table = state_.replica[r].table[t];
+          if (table.is_frozen != 0) attempt({.kind = ActionKind::flush, .replica = r, .what = t});
+          if (!is_empty(table.memtable)) {
+            attempt({.kind = ActionKind::freeze, .replica = r, .what = t});
+          }
         }
         compact_all(r, t);
       }
@@ -255,6 +293,7 @@ class Settler {
              .flags = static_cast<std::uint8_t>((1U << sstables) - 1)});
   }
 
+  State next_;
   State state_;
   Scope scope_;
 };

@@ -8,6 +8,7 @@
 //   A1  every read quorum of the newest epoch reflects every acknowledged write
 //   S2  a quorum delete covers every write acknowledged before it
 //   T   a timestamp exceeds those of all unstable mutations of its cells that its writer had seen
+//   D   an explicit timestamp stays as it was given
 //   Q   when everybody has talked to everybody: equal clocks, equal bytes, empty mutation logs, no
 //       context left
 #pragma once
@@ -27,7 +28,7 @@ struct Violation {
   std::string what;
 };
 
-// The first of I0, I1, I2, A1, S2, T that does not hold in this state.
+// The first of I0, I1, I2, A1, S2, T, D that does not hold in this state.
 std::optional<Violation> check(const State& state, const Scope& scope);
 
 // Lets everything that can happen by itself happen, without faults and without operations, and

@@ -61,6 +61,10 @@ bool take_reconcile(State& state, const Scope& scope, const Action& action);
 bool cap_log(State& state, const Action& action);
 
 // storage_actions.cc
+// What a flush of the frozen memtable, and a compaction of a mask of sstables, merges and leaves
+// out.
+MergePlan plan_of_flush(const Table& table);
+MergePlan plan_of_compaction(const Table& table, unsigned inputs);
 bool sync(State& state, const Action& action);
 bool freeze(State& state, const Scope& scope, const Action& action);
 bool flush(State& state, const Scope& scope, const Action& action);

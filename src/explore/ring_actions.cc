@@ -72,6 +72,35 @@ void stop_tracking_durability(State& state) {
   }
 }
 
+// A new actor for the replica, in a new epoch that fences the old one.
+bool renew_actor(State& state, int r) {
+  Replica& replica = replica_of(state, r);
+  Config config = newest(state);
+  config.removed |= bit(replica.actor);
+  if (state.actors == kActorsMax || !commit(state, config)) return false;
+  replica.actor = state.actors++;
+  state.slot_of_actor[replica.actor] = static_cast<std::uint8_t>(r);
+  replica.epoch = static_cast<std::uint8_t>(state.epochs - 1);
+  return true;
+}
+
+// S8: a joiner that crashes throws its copy away and begins again: nobody has counted on it, but
+// others may have taken its clock for a watermark.
+bool crash_of_joiner(State& state, int r) {
+  Replica& replica = replica_of(state, r);
+  const bool joins = replica.phase == Phase::joining || replica.phase == Phase::installed;
+  if (!joins || state.crashes_left == 0 || !has(newest(state).pending, r)) return false;
+  --state.crashes_left;
+  if (state.crashes_left == 0) stop_tracking_durability(state);
+  const std::uint8_t actor = replica.actor;
+  const std::uint8_t wall = replica.wall;
+  replica = {};
+  replica.actor = actor;
+  replica.wall = wall;
+  replica.phase = Phase::joining;
+  return renew_actor(state, r);
+}
+
 }  // namespace
 
 // S1, S14: the unsynced tail is lost; the replica comes back as a new actor, in a new epoch that
@@ -79,6 +108,7 @@ void stop_tracking_durability(State& state) {
 bool crash(State& state, const Scope& scope, const Action& action) {
   const int r = action.replica;
   Replica& replica = replica_of(state, r);
+  if (has(newest(state).pending, r)) return crash_of_joiner(state, r);
   if (state.crashes_left == 0 || !has(state.crashable, r) || replica.phase != Phase::active) {
     return false;
   }
@@ -99,14 +129,8 @@ bool crash(State& state, const Scope& scope, const Action& action) {
     replica.phase = Phase::reentering;
     return true;
   }
-  if (state.actors == kActorsMax) return false;
-  Config config = newest(state);
-  config.removed |= bit(replica.actor);
-  if (!commit(state, config)) return false;
-  replica.actor = state.actors++;
-  state.slot_of_actor[replica.actor] = static_cast<std::uint8_t>(r);
+  if (!renew_actor(state, r)) return false;
   replica.phase = Phase::reentering;
-  replica.epoch = static_cast<std::uint8_t>(state.epochs - 1);
   // P2: it serves no client, and pulls and answers like any peer.
   if (scope.mutant == Mutant::replaced_by_empty_node) replica.phase = Phase::installed;
   if (scope.mutant == Mutant::reenter_without_reconcile) replica.phase = Phase::active;

@@ -59,7 +59,14 @@ Fragment merged(const Fragment& a, const Fragment& b) {
   return {without(static_cast<Events>(a.versions | b.versions), context), context};
 }
 
-Fragment read_cell(const Replica& replica, int cell) {
+Events standing(const State& state, Events versions) {
+  Events overridden = 0;
+  each(versions & state.replacing,
+       [&](int e) { overridden |= event_bit(event_of(state, e).partner - 1); });
+  return without(versions, overridden);
+}
+
+Fragment read_cell(const State& state, const Replica& replica, int cell) {
   const Table& table = replica.table[static_cast<unsigned>(cell / kCellsPerTable)];
   const auto slot = static_cast<unsigned>(cell % kCellsPerTable);
   Fragment whole{};
@@ -70,12 +77,16 @@ Fragment read_cell(const Replica& replica, int cell) {
   take(table.memtable);
   if (table.is_frozen) take(table.frozen);
   for (unsigned i = 0; i < table.sstables; ++i) take(table.sstable[i]);
+  whole.versions = standing(state, whole.versions);
   return whole;
 }
 
 Fragment filled(const State& state, const Scope& scope, int sender, int cell) {
+  return filled(state, scope, sender, read_cell(state, replica_of(state, sender), cell));
+}
+
+Fragment filled(const State& state, const Scope& scope, int sender, const Fragment& whole) {
   const Replica& replica = replica_of(state, sender);
-  const Fragment whole = read_cell(replica, cell);
   Events clock = seen_by(state, replica);
   if (scope.mutant == Mutant::fill_over_members) {
     Mask actors = 0;
@@ -137,6 +148,7 @@ void apply_mutation(State& state, const Scope& scope, int r, int e) {
   if (event.scoped != 0) merge_into(std::countr_zero(event.cells) / kCellsPerTable, kScopeSlot);
   replica.log |= event_bit(e);
   replica.clock |= event_bit(e);
+  if (event.partner != 0) apply_mutation(state, scope, r, event.partner - 1);
 }
 
 void adopt(State& state, int r, int epoch) {
@@ -220,13 +232,22 @@ Events droppable(const State& state, const Scope& scope, Events versions, const 
   return dropped;
 }
 
+}  // namespace
+
 bool holds(const Layer& layer, int slot) {
   const Fragment none{};
   if (slot == kScopeSlot) return !is_empty(layer);
   return layer[static_cast<unsigned>(slot)] != none || layer[kScopeSlot] != none;
 }
 
-}  // namespace
+Instant instant_of(const MergePlan& plan, int slot) {
+  const auto held = [&](const Layer* const* layers, int count) {
+    return std::any_of(layers, layers + count,
+                       [&](const Layer* layer) { return holds(*layer, slot); });
+  };
+  if (held(plan.older, plan.olders)) return Instant::none;
+  return held(plan.newer, plan.newers) ? Instant::newest_freeze : Instant::now;
+}
 
 Freeze freeze_now(const State& state, const Scope& scope, int r) {
   const Replica& replica = replica_of(state, r);
@@ -246,14 +267,11 @@ namespace {
 // which nothing is known to be stable yet: a cell and its scope must not be judged by different
 // knowledge, or the scope's version goes and leaves behind what it defeated.
 std::optional<Freeze> known_for(const Scope& scope, const MergePlan& plan, int slot) {
-  const auto held = [&](const Layer* const* layers, int count) {
-    return std::any_of(layers, layers + count,
-                       [&](const Layer* layer) { return holds(*layer, slot); });
-  };
-  const bool older = held(plan.older, plan.olders);
-  if (older && scope.mutant != Mutant::strip_beside_older_fragment) return std::nullopt;
+  const Instant instant = instant_of(plan, slot);
+  const bool beside_older = scope.mutant == Mutant::strip_beside_older_fragment;
+  if (instant == Instant::none && !beside_older) return std::nullopt;
   Freeze known = plan.at_freeze;
-  if (!older && !held(plan.newer, plan.newers)) {
+  if (instant == Instant::now) {
     known.base |= plan.now.base;
     known.stable |= plan.now.stable;
     known.expired |= plan.now.expired;
@@ -273,11 +291,11 @@ Layer merge_layers(const State& state, const Scope& scope, const MergePlan& plan
   Fragment& scope_slot = out[kScopeSlot];
   for (int slot = 0; slot < kCellsPerTable; ++slot) {
     Fragment& cell = out[static_cast<unsigned>(slot)];
-    cell.versions = without(cell.versions, scope_slot.context);
+    cell.versions = standing(state, without(cell.versions, scope_slot.context));
     const std::optional<Freeze> at = known_for(scope, plan, slot);
     if (!at) continue;
-    const Fragment whole = merged(cell, scope_slot);
-    cell.versions = without(cell.versions, droppable(state, scope, whole.versions, *at));
+    const Events whole = standing(state, merged(cell, scope_slot).versions);
+    cell.versions = without(cell.versions, droppable(state, scope, whole, *at));
     // A scope's version cannot be taken out for one cell alone: the cell goes on naming it.
     Events spared = scope_slot.versions;
     if (scope.mutant == Mutant::strip_cell_under_scope) spared = 0;
@@ -302,6 +320,7 @@ void take_object(State& state, int to, int from, int cell, const Fragment& objec
                        .memtable[static_cast<unsigned>(cell % kCellsPerTable)];
   // What the taker has seen is alive in its own store, or superseded: it is never added again.
   held = merged(held, {without(object.versions, seen_by(state, taker)), object.context});
+  held.versions = standing(state, held.versions);
   const auto at = static_cast<unsigned>(cell);
   taker.applied[at] |= giver.applied[at];
   taker.reflected[at] |= giver.reflected[at];

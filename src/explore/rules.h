@@ -4,6 +4,8 @@
 // and the places where a mutant departs from it are visible as such.
 #pragma once
 
+#include <cstdint>
+
 #include "explore/scope.h"
 #include "explore/state.h"
 
@@ -26,10 +28,15 @@ bool expired_everywhere(const State& state, const Scope& scope, int self);
 
 // Both fragments together: causality::sync.
 Fragment merged(const Fragment& a, const Fragment& b);
+// The versions of a cell without the deletes of a scope by mutations that also wrote the cell: what
+// they wrote stands (docs/adr/0016).
+Events standing(const State& state, Events versions);
 // Everything the replica holds of a cell: all layers, and the scopes above the cell.
-Fragment read_cell(const Replica& replica, int cell);
+Fragment read_cell(const State& state, const Replica& replica, int cell);
 // What is sent for a cell: the whole of it under the sender's clock of that moment (S4).
 Fragment filled(const State& state, const Scope& scope, int sender, int cell);
+// The same of a cell that was read already.
+Fragment filled(const State& state, const Scope& scope, int sender, const Fragment& whole);
 
 // Which version defeats which: timestamp, then empty, then number. For last-writer-wins.
 bool defeats(const State& state, int a, int b);
@@ -63,6 +70,12 @@ struct MergePlan {
   Freeze at_freeze;
   Freeze now;
 };
+// Whether the layer has something of the slot, or a scope that the slot lies in.
+bool holds(const Layer& layer, int slot);
+// By whose knowledge a slot may be stripped and dropped from: that of no instant, of the freeze of
+// the newest input, or of now as well. See causality::merge_instant.
+enum class Instant : std::uint8_t { none, newest_freeze, now };
+Instant instant_of(const MergePlan& plan, int slot);
 Layer merge_layers(const State& state, const Scope& scope, const MergePlan& plan);
 bool is_empty(const Layer& layer);
 // What the replica knows at this moment.

@@ -46,6 +46,8 @@ struct Scope {
   // Operations beyond blind puts and deletes of cells.
   bool client_contexts = false;
   bool scoped_deletes = false;
+  // Mutations that delete a row and write cells of it.
+  bool replaces = false;
   bool quorum_deletes = false;
   bool expiring = false;
   bool explicit_timestamps = false;

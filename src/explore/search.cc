@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <deque>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/prng.h"
 #include "explore/symmetry.h"
@@ -12,55 +14,7 @@ namespace helenus::explore {
 
 namespace {
 
-constexpr std::size_t kWords = (sizeof(State) + 7) / 8;
-using Words = std::array<std::uint64_t, kWords>;
-
-Words words_of(const State& state) {
-  Words words{};
-  std::memcpy(words.data(), &state, sizeof state);
-  return words;
-}
-
-// A queue of states without their zero words: most of a state is empty layers.
-class PackedStates {
- public:
-  void push(std::uint32_t index, const State& state) {
-    const Words words = words_of(state);
-    std::array<std::uint64_t, (kWords + 63) / 64> used{};
-    for (std::size_t i = 0; i < kWords; ++i) {
-      if (words[i] != 0) used[i / 64] |= std::uint64_t{1} << (i % 64);
-    }
-    data_.push_back(index);
-    data_.insert(data_.end(), used.begin(), used.end());
-    for (const std::uint64_t word : words) {
-      if (word != 0) data_.push_back(word);
-    }
-  }
-  bool pop(std::uint32_t& index, State& state) {
-    if (at_ == data_.size()) return false;
-    index = static_cast<std::uint32_t>(data_[at_++]);
-    const std::size_t used = at_;
-    at_ += (kWords + 63) / 64;
-    Words words{};
-    for (std::size_t i = 0; i < kWords; ++i) {
-      if ((data_[used + i / 64] >> (i % 64) & 1) != 0) words[i] = data_[at_++];
-    }
-    std::memcpy(static_cast<void*>(&state), words.data(), sizeof state);
-    return true;
-  }
-  bool empty() const { return data_.empty(); }
-  std::uint64_t bytes() const { return data_.size() * 8; }
-  void clear() {
-    data_.clear();
-    at_ = 0;
-  }
-
- private:
-  std::vector<std::uint64_t> data_;
-  std::size_t at_ = 0;
-};
-
-// Every state ever seen: its fingerprint, and how it was first reached.
+// Every state ever seen, in the order it was found: its fingerprint, and how it was first reached.
 class Visited {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -80,9 +34,12 @@ class Visited {
     actions_.push_back(action);
     return index;
   }
-  std::uint64_t size() const { return hashes_.size(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(hashes_.size()); }
+  // The initial state has itself as parent.
+  std::uint32_t parent(std::uint32_t index) const { return parents_[index]; }
+  const Action& action(std::uint32_t index) const { return actions_[index]; }
 
-  // The schedule that first reached a state; the initial state has itself as parent.
+  // The schedule that first reached a state.
   std::vector<Action> schedule(std::uint32_t index) const {
     std::vector<Action> actions;
     for (; parents_[index] != index; index = parents_[index]) actions.push_back(actions_[index]);
@@ -101,9 +58,49 @@ class Visited {
   }
 
   std::vector<std::uint32_t> table_;
-  std::vector<base::Hash128> hashes_;
-  std::vector<std::uint32_t> parents_;
-  std::vector<Action> actions_;
+  // Not vectors: one that doubles holds its elements twice while it does.
+  std::deque<base::Hash128> hashes_;
+  std::deque<std::uint32_t> parents_;
+  std::deque<Action> actions_;
+};
+
+// Makes visited states again by taking the steps that led to them. States are found level by level
+// and in the order of their parents, so when they are asked for in that order, the ancestors of one
+// are those of the next, or come soon after: each is made once a level at most.
+class Replay {
+ public:
+  Replay(const Scope& scope, const Visited& visited) : scope_(scope), visited_(visited) {
+    path_.push_back({0, initial_state(scope)});
+  }
+
+  // The state of `index`, which was found at `depth`.
+  const State& state_of(std::uint32_t index, std::size_t depth) {
+    if (path_.size() <= depth) path_.resize(depth + 1, {Visited::kNone, {}});
+    path_to_.resize(depth + 1);
+    std::size_t known = depth;
+    for (std::uint32_t at = index; path_[known].index != at; at = visited_.parent(at)) {
+      path_to_[known--] = at;
+    }
+    for (std::size_t level = known + 1; level <= depth; ++level) {
+      path_[level].index = path_to_[level];
+      path_[level].state = path_[level - 1].state;
+      const bool possible = step(path_[level].state, scope_, visited_.action(path_to_[level]));
+      ASSERT(possible, "a step that was taken is not possible any more");
+    }
+    return path_[depth].state;
+  }
+
+ private:
+  struct Ancestor {
+    std::uint32_t index;
+    State state;
+  };
+
+  const Scope& scope_;
+  const Visited& visited_;
+  // By level; the steps to the state asked for last.
+  std::vector<Ancestor> path_;
+  std::vector<std::uint32_t> path_to_;
 };
 
 class ExhaustiveSearch {
@@ -112,14 +109,13 @@ class ExhaustiveSearch {
       : scope_(scope), limits_(limits), progress_(progress), symmetry_(scope) {}
 
   Outcome run() {
-    const State state = initial_state(scope_);
-    visited_.insert(fingerprint(state), 0, {});
-    next_.push(0, state);
+    visited_.insert(fingerprint(initial_state(scope_)), 0, {});
+    std::uint32_t begin = 0;
     bool go_on = true;
-    while (go_on && !next_.empty()) {
-      std::swap(current_, next_);
-      next_.clear();
-      go_on = expand_level();
+    while (go_on && begin < visited_.size()) {
+      const std::uint32_t end = visited_.size();
+      go_on = expand_level(begin, end);
+      begin = end;
       ++outcome_.depth;
     }
     outcome_.states = visited_.size();
@@ -128,10 +124,9 @@ class ExhaustiveSearch {
   }
 
  private:
-  bool expand_level() {
-    State state;
-    std::uint32_t index = 0;
-    while (current_.pop(index, state)) {
+  bool expand_level(std::uint32_t begin, std::uint32_t end) {
+    for (std::uint32_t index = begin; index < end; ++index) {
+      const State& state = replay_.state_of(index, static_cast<std::size_t>(outcome_.depth));
       bool go_on = true;
       const std::function<void(Action)> try_action = [&](Action action) {
         go_on = go_on && expand(state, index, action);
@@ -150,8 +145,7 @@ class ExhaustiveSearch {
 
   bool keep_going() {
     outcome_.states = visited_.size();
-    return visited_.size() < limits_.states_max &&
-           next_.bytes() + current_.bytes() < limits_.frontier_bytes_max && progress_(outcome_);
+    return visited_.size() < limits_.states_max && progress_(outcome_);
   }
 
   // False when the search is over.
@@ -172,7 +166,6 @@ class ExhaustiveSearch {
       outcome_.found = Found{*std::move(violation), visited_.schedule(index)};
       return false;
     }
-    next_.push(index, child);
     return true;
   }
 
@@ -181,8 +174,7 @@ class ExhaustiveSearch {
   const Progress& progress_;
   Symmetry symmetry_;
   Visited visited_;
-  PackedStates current_;
-  PackedStates next_;
+  Replay replay_{scope_, visited_};
   Outcome outcome_;
   std::uint64_t expanded_ = 0;
 };
@@ -192,7 +184,7 @@ class ExhaustiveSearch {
 class Walk {
  public:
   Walk(const Scope& scope, std::uint64_t seed) : scope_(scope), random_(seed) {
-    state_ = initial_state(scope);
+    states_[0] = initial_state(scope);
   }
 
   // False when nothing is possible any more.
@@ -204,18 +196,19 @@ class Walk {
       if (actions.empty()) kinds_.push_back(static_cast<unsigned>(action.kind));
       actions.push_back(action);
     };
-    each_action(state_, scope_, Writes::none, sort_in);
-    for (int i = 0; i < kWritesDrawn && state_.events < scope_.operations; ++i) {
+    each_action(state(), scope_, Writes::none, sort_in);
+    for (int i = 0; i < kWritesDrawn && state().events < scope_.operations; ++i) {
       sort_in(random_write(scope_, random_));
     }
     while (!kinds_.empty()) {
       const std::size_t kind_at = random_.below(kinds_.size());
       auto& actions = by_kind_[kinds_[kind_at]];
       const std::size_t at = random_.below(actions.size());
-      State next = state_;
-      if (step(next, scope_, actions[at]) && std::memcmp(&next, &state_, sizeof next) != 0) {
+      State& next = states_[1 - current_];
+      next = state();
+      if (step(next, scope_, actions[at]) && std::memcmp(&next, &state(), sizeof next) != 0) {
         schedule_.push_back(actions[at]);
-        state_ = next;
+        current_ = 1 - current_;
         return true;
       }
       actions[at] = actions.back();
@@ -229,7 +222,7 @@ class Walk {
   }
 
   int length() { return static_cast<int>(random_.below(1 << 16)); }
-  const State& state() const { return state_; }
+  const State& state() const { return states_[current_]; }
   Found found(Violation violation) const { return {std::move(violation), schedule_}; }
 
  private:
@@ -237,7 +230,9 @@ class Walk {
 
   const Scope& scope_;
   base::Prng random_;
-  State state_;
+  // The state of now, and room for the next one.
+  std::array<State, 2> states_;
+  unsigned current_ = 0;
   std::vector<Action> schedule_;
   std::array<std::vector<Action>, kActionKinds> by_kind_;
   std::vector<unsigned> kinds_;
@@ -265,19 +260,24 @@ std::vector<Action> leave_out(const std::vector<Action>& schedule, std::size_t a
   if (at >= schedule.size()) return schedule;
   std::vector<Action> rest;
   int event = -1;
+  int events = 0;
   int minted = 0;
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     Action action = schedule[i];
     if (action.kind == ActionKind::write) {
-      if (i == at) event = minted;
-      ++minted;
+      const int mints = (action.flags & kReplaces) != 0 ? 2 : 1;
+      if (i == at) {
+        event = minted;
+        events = mints;
+      }
+      minted += mints;
     }
     if (i == at) continue;
     const bool names_event =
         action.kind == ActionKind::deliver || action.kind == ActionKind::pull_page;
     if (event >= 0 && names_event) {
-      if (action.what == event) continue;
-      if (action.what > event) --action.what;
+      if (action.what >= event && action.what < event + events) continue;
+      if (action.what > event) action.what = static_cast<std::uint8_t>(action.what - events);
     }
     rest.push_back(action);
   }

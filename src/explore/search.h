@@ -2,8 +2,8 @@
 //
 // Exhaustive search is breadth first, so the first violation has a shortest schedule. Visited
 // states are remembered by a 128-bit hash; with n states the chance that two differ and hash alike
-// is about n^2 / 2^129: for 10^8 states 10^-23. The frontier is kept packed, the visited set costs
-// about 36 bytes a state.
+// is about n^2 / 2^129: for 10^8 states 10^-23. A state is kept as its hash and the step that first
+// led to it, about 36 bytes, and is made again from its schedule when its turn comes.
 //
 // Random search walks until nothing is possible or the walk is long enough, checks every state on
 // the way, and quiescence at the end. A violation's schedule is shortened by leaving out actions
@@ -44,7 +44,6 @@ using Progress = std::function<bool(const Outcome&)>;
 
 struct SearchLimits {
   std::uint64_t states_max = 60'000'000;
-  std::uint64_t frontier_bytes_max = 3ULL << 30;
   // Off, every state counts, not every class of states that differ only in names (symmetry.h).
   bool up_to_names = true;
 };

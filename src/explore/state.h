@@ -41,7 +41,7 @@ constexpr Events event_bit(int event) {
 constexpr Mask bit(int index) {
   return static_cast<Mask>(1U << index);
 }
-constexpr Events without(Events from, Events what) {
+constexpr Events without(unsigned from, unsigned what) {
   return static_cast<Events>(from & ~what);
 }
 // Calls `f` with each element, ascending.
@@ -64,6 +64,10 @@ struct Event {
   std::uint8_t epoch;
   // Members that acknowledged it.
   Mask acks;
+  // A mutation that deletes a scope and writes cells in it (docs/adr/0016) is two events under one
+  // dot, which are never apart; each has the number of the other, from 1, here.
+  std::uint8_t partner;
+  std::uint8_t unused;
   Events context;
   // Oracle: what the writer had truly seen.
   Events past;
@@ -181,6 +185,8 @@ struct State {
   std::array<Config, kEpochsMax> config;
   std::array<Message, kMessagesMax> message;
   std::array<std::uint8_t, kActorsMax> slot_of_actor;
+  // Events that write cells in the scope that their partners delete.
+  Events replacing;
   Events acked;
   // Acknowledged under periodic sync and then lost by every replica that had it.
   Events lost;
@@ -204,6 +210,9 @@ struct State {
   std::uint8_t delete_missed_acknowledged;
   // Set when a write's timestamp does not exceed that of an unstable one it had seen.
   std::uint8_t timestamp_below_past;
+  // Set when an explicit timestamp is not the one that was given.
+  std::uint8_t explicit_timestamp_raised;
+  std::uint8_t unused;
   // Oracle: the wall clocks of all members at once had passed the expiry: it is over for good.
   std::uint8_t expiry_passed;
 };

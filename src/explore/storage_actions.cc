@@ -54,7 +54,7 @@ void make_durable_for_install(State& state, const Scope& scope, int r, int t) {
 
 // What strips and drops go by: the instant of the newest input's freeze, unless a mutant looks at
 // the clock on the wall of now.
-Freeze instant_of(const State& state, const Scope& scope, int r, const Freeze& at, bool flush) {
+Freeze known_at(const State& state, const Scope& scope, int r, const Freeze& at, bool flush) {
   Freeze instant = at;
   const bool by_current = flush ? scope.mutant == Mutant::strip_by_current_clock_at_flush
                                 : scope.mutant == Mutant::strip_by_current_clock_at_compaction;
@@ -77,16 +77,38 @@ void remove_sstable(Table& table, unsigned index) {
 
 }  // namespace
 
+MergePlan plan_of_flush(const Table& table) {
+  MergePlan plan{};
+  plan.input[plan.inputs++] = &table.frozen;
+  for (unsigned i = 0; i < table.sstables; ++i) plan.older[plan.olders++] = &table.sstable[i];
+  plan.newer[plan.newers++] = &table.memtable;
+  return plan;
+}
+
+MergePlan plan_of_compaction(const Table& table, unsigned inputs) {
+  const auto newest_input = static_cast<unsigned>(std::bit_width(inputs)) - 1;
+  MergePlan plan{};
+  for (unsigned i = 0; i < table.sstables; ++i) {
+    if (has(inputs, static_cast<int>(i))) {
+      plan.input[plan.inputs++] = &table.sstable[i];
+    } else if (table.sstable_at[i].first <= table.sstable_at[newest_input].last) {
+      plan.older[plan.olders++] = &table.sstable[i];
+    } else {
+      plan.newer[plan.newers++] = &table.sstable[i];
+    }
+  }
+  plan.newer[plan.newers++] = &table.frozen;
+  plan.newer[plan.newers++] = &table.memtable;
+  return plan;
+}
+
 bool flush(State& state, const Scope& scope, const Action& action) {
   Replica& replica = replica_of(state, action.replica);
   Table& table = replica.table[action.what];
   if (table.is_frozen == 0 || table.sstables == kSstablesMax) return false;
   make_durable_for_install(state, scope, action.replica, action.what);
-  MergePlan plan{};
-  plan.input[plan.inputs++] = &table.frozen;
-  for (unsigned i = 0; i < table.sstables; ++i) plan.older[plan.olders++] = &table.sstable[i];
-  plan.newer[plan.newers++] = &table.memtable;
-  plan.at_freeze = instant_of(state, scope, action.replica, table.frozen_at, true);
+  MergePlan plan = plan_of_flush(table);
+  plan.at_freeze = known_at(state, scope, action.replica, table.frozen_at, true);
   plan.now = freeze_now(state, scope, action.replica);
   const Layer out = merge_layers(state, scope, plan);
   if (!is_empty(out)) {
@@ -107,23 +129,15 @@ bool compact(State& state, const Scope& scope, const Action& action) {
   Table& table = replica_of(state, action.replica).table[action.what];
   if (action.flags == 0 || action.flags >> table.sstables != 0) return false;
   const unsigned newest_input = static_cast<unsigned>(std::bit_width(action.flags)) - 1;
+  // What a compaction writes spans the freezes of all its inputs.
   Freeze span = table.sstable_at[newest_input];
-  MergePlan plan{};
-  for (unsigned i = 0; i < table.sstables; ++i) {
-    const Freeze& at = table.sstable_at[i];
-    const bool spans = scope.mutant != Mutant::compaction_forgets_oldest_freeze;
-    if (has(action.flags, static_cast<int>(i))) {
-      plan.input[plan.inputs++] = &table.sstable[i];
-      if (spans) span.first = std::min(span.first, at.first);
-    } else if (at.first <= span.last) {
-      plan.older[plan.olders++] = &table.sstable[i];
-    } else {
-      plan.newer[plan.newers++] = &table.sstable[i];
-    }
+  if (scope.mutant != Mutant::compaction_forgets_oldest_freeze) {
+    each(action.flags, [&](int i) {
+      span.first = std::min(span.first, table.sstable_at[static_cast<unsigned>(i)].first);
+    });
   }
-  plan.newer[plan.newers++] = &table.frozen;
-  plan.newer[plan.newers++] = &table.memtable;
-  plan.at_freeze = instant_of(state, scope, action.replica, span, false);
+  MergePlan plan = plan_of_compaction(table, action.flags);
+  plan.at_freeze = known_at(state, scope, action.replica, span, false);
   plan.now = freeze_now(state, scope, action.replica);
   const Layer out = merge_layers(state, scope, plan);
   if (plan.inputs == 1 && out == table.sstable[newest_input]) return false;

@@ -24,6 +24,7 @@ std::string told_write(const State& state, const Scope& scope, const Action& act
   std::string text = fmt::format("a client {} {} through {}", verb, names_of_cells(action.what),
                                  name_of_replica(action.replica));
   if ((action.flags & kScoped) != 0) text += " as a range";
+  if ((action.flags & kReplaces) != 0) text += " in the place of all that is in its row";
   if ((action.flags & kExpires) != 0) text += ", to expire";
   if (scope.policy == Policy::lww) {
     text += fmt::format(" at {}time {}", (action.flags & kExplicit) != 0 ? "the explicit " : "",
@@ -152,7 +153,7 @@ std::string told(const State& state, const Scope& scope, const Action& action) {
 
 std::string story_of(const Scope& scope, std::span<const Action> schedule,
                      const Violation& violation) {
-  constexpr const char* kNames[] = {"I0", "I1", "I2", "I2", "A1", "S2", "T", "Q"};
+  constexpr const char* kNames[] = {"I0", "I1", "I2", "I2", "A1", "S2", "T", "D", "Q"};
   State state = initial_state(scope);
   std::string text;
   int number = 0;

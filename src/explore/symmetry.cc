@@ -54,6 +54,7 @@ class Renamer {
     for (unsigned actor = 0; actor < old.actors; ++actor) {
       state.slot_of_actor[names_.actor[actor]] = named(names_.replica, old.slot_of_actor[actor]);
     }
+    state.replacing = events(old.replacing);
     state.acked = events(old.acked);
     state.lost = events(old.lost);
     state.crashable = replicas(old.crashable);
@@ -100,6 +101,9 @@ class Renamer {
     old.acks = replicas(old.acks);
     old.context = events(old.context);
     old.past = events(old.past);
+    if (old.partner != 0) {
+      old.partner = static_cast<std::uint8_t>(names_.event[old.partner - 1U] + 1);
+    }
     return old;
   }
   Layer layer(const Layer& old, unsigned table) const {
@@ -281,6 +285,46 @@ void forget_in_event(const State& state, const Scope& scope, Event& event, int o
   event.past &= touching;
 }
 
+// Numbers about a replica that are the same under all names.
+std::uint64_t signature_of(const State& state, int r) {
+  const Replica& replica = replica_of(state, r);
+  std::uint64_t signature = static_cast<std::uint64_t>(replica.phase);
+  const auto add = [&](unsigned number) { signature = signature * 31 + number; };
+  const auto count = [&](unsigned mask) { add(static_cast<unsigned>(std::popcount(mask))); };
+  add(replica.epoch);
+  add(replica.wall);
+  count(replica.clock);
+  count(replica.log);
+  count(replica.pulled);
+  count(replica.clock_synced);
+  unsigned minted = 0;
+  for (int e = 0; e < state.events; ++e) {
+    const Event& event = event_of(state, e);
+    if (event.actor != replica.actor) continue;
+    const auto width = static_cast<unsigned>(std::popcount(event.cells));
+    minted += 1 + 16U * event.timestamp + 256U * static_cast<unsigned>(event.kind) + 1024U * width;
+  }
+  add(minted);
+  unsigned held = 0;
+  unsigned freezes = 0;
+  for (const Table& table : replica.table) {
+    for (const Fragment& slot : table.memtable) {
+      held +=
+          static_cast<unsigned>(std::popcount(slot.versions) + 16 * std::popcount(slot.context));
+    }
+    freezes += table.freezes;
+  }
+  add(held);
+  add(freezes);
+  for (int other = 0; other < kReplicasMax; ++other) {
+    const Replica& peer = replica_of(state, other);
+    signature += has(peer.pulled, r) ? 1009 : 0;
+    signature +=
+        65537U * static_cast<unsigned>(std::popcount(peer.watermark[static_cast<unsigned>(r)]));
+  }
+  return signature;
+}
+
 // Whether the order of two mutations means something.
 bool ordered(const Event& a, const Event& b, const Scope& scope) {
   if (a.actor == b.actor) return true;
@@ -373,7 +417,11 @@ Symmetry::Symmetry(const Scope& scope) : scope_(scope) {
               replica_of(begin, r).lacks_range == replica_of(begin, to).lacks_range;
       names.actor[static_cast<unsigned>(r)] = static_cast<std::uint8_t>(to);
     }
-    if (alike) some.push_back(names);
+    if (!alike) continue;
+    some.push_back(names);
+    for (unsigned r = 0; r < static_cast<unsigned>(scope.members); ++r) {
+      alike_[r] |= bit(names.replica[r]);
+    }
   } while (std::next_permutation(names.replica.begin(), names.replica.begin() + members));
   const auto multiply = [&](bool applies, const auto& change) {
     if (!applies) return;
@@ -392,10 +440,26 @@ Symmetry::Symmetry(const Scope& scope) : scope_(scope) {
   renamings_ = std::move(some);
 }
 
+bool Symmetry::in_order_of_signatures(
+    const Renaming& names, const std::array<std::uint64_t, kReplicasMax>& signatures) const {
+  for (unsigned a = 0; a < kReplicasMax; ++a) {
+    for (unsigned b = 0; b < kReplicasMax; ++b) {
+      if (!has(alike_[a], static_cast<int>(b)) || signatures[a] >= signatures[b]) continue;
+      if (names.replica[a] > names.replica[b]) return false;
+    }
+  }
+  return true;
+}
+
 base::Hash128 Symmetry::fingerprint(const State& whole) const {
   const State state = without_the_forgotten(whole, scope_);
+  std::array<std::uint64_t, kReplicasMax> signatures{};
+  for (int r = 0; r < scope_.members; ++r) {
+    signatures[static_cast<unsigned>(r)] = signature_of(state, r);
+  }
   std::optional<base::Hash128> smallest;
   for (const Renaming& names : renamings_) {
+    if (!in_order_of_signatures(names, signatures)) continue;
     const State other = renamed(state, with_events_in_normal_form(state, scope_, names));
     const base::Hash128 hash = base::hash128(std::as_bytes(std::span(&other, 1)));
     if (!smallest || std::pair(hash.high, hash.low) < std::pair(smallest->high, smallest->low)) {

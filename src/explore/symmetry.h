@@ -13,9 +13,11 @@
 //              and kind (the larger number then stands for the larger bytes). Mutations that are
 //              neither may be renumbered: minted in either order they give one state
 //
-// The representative is the renaming with the smallest fingerprint among all of replicas and cells,
-// each with its mutations in the one order that puts, at every place, the smallest actor whose
-// mutation need not wait for another (the lexicographic normal form of a trace).
+// The representative is the renaming with the smallest fingerprint among those of replicas and
+// cells that put replicas which begin alike into the order of their *signatures* (numbers that no
+// renaming changes: how much each has seen, minted, pulled, holds), each with its mutations in the
+// one order that puts, at every place, the smallest actor whose mutation need not wait for another
+// (the lexicographic normal form of a trace).
 //
 // Also forgotten is what no rule and no invariant will look at again (in searches of the rules as
 // they are; a mutant may look anywhere):
@@ -71,8 +73,13 @@ class Symmetry {
   base::Hash128 fingerprint(const State& state) const;
 
  private:
+  bool in_order_of_signatures(const Renaming& names,
+                              const std::array<std::uint64_t, kReplicasMax>& signatures) const;
+
   const Scope& scope_;
   std::vector<Renaming> renamings_;
+  // Of each replica, which others begin alike.
+  std::array<Mask, kReplicasMax> alike_{};
 };
 
 }  // namespace helenus::explore
