@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+"""Drivers that need a toolchain of their own against a real node.
+
+    toolchain_test.py go|java HELENUS FOLDER
+
+Builds in FOLDER. Skipped (77) where the toolchain is not there or cannot fetch the driver."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+from helenus_process import Node
+
+SKIPPED = 77
+SECONDS_MAX = 300
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+# The program that must be there, how to fetch the driver, and how to run the test with a port.
+TOOLCHAINS = {
+    "go": ("go", ["go", "mod", "tidy"], lambda port: ["go", "run", ".", port]),
+    "java": (
+        "mvn",
+        ["mvn", "-q", "-B", "compile"],
+        lambda port: ["mvn", "-q", "-B", "exec:java", f"-Dexec.args={port}"],
+    ),
+}
+
+
+def main(name, program, folder):
+    tool, fetch, run = TOOLCHAINS[name]
+    if not shutil.which(tool):
+        print(f"skipped: there is no {tool}")
+        return SKIPPED
+    shutil.copytree(os.path.join(HERE, name), folder, dirs_exist_ok=True)
+    if subprocess.run(fetch, cwd=folder, timeout=SECONDS_MAX).returncode != 0:
+        print(f"skipped: {tool} cannot fetch the driver")
+        return SKIPPED
+    with Node(program) as node:
+        command = run(str(node.port))
+        return subprocess.run(command, cwd=folder, timeout=SECONDS_MAX).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
