@@ -7,9 +7,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/codec.h"
+#include "base/crc32c.h"
 #include "causality/codec.h"
 #include "runtime/contract/world.h"
+#include "runtime/sleep.h"
 #include "storage/engine_test_support.h"
+#include "storage/manifest.h"
 
 namespace helenus::storage::testing {
 namespace {
@@ -368,6 +372,52 @@ TEST(MutationLogOfEngine, AFlippedBitGivesTheRightMutationsOrAnErrorThatNamesThe
     }
   }
   EXPECT_GT(told, 100);
+}
+
+// ---- Folders from before there was a mutation log ----
+
+// The manifest as version 1 had it: without what follows a tablet's clock. Requires: one tablet.
+std::string manifest_of_version_one(const std::string& newest) {
+  auto state = decode_manifest(Bytes::copy_of(newest));
+  EXPECT_TRUE(state && state->tablets.size() == 1);
+  state->mutation_files.clear();
+  const std::size_t shed = 4 + 10;  // no dots, and the smallest timestamp
+  const std::size_t lists = 2;      // no mutation files, no dropped ranges
+  const std::size_t checksum = 4;
+  const Bytes encoded = encode(*state);
+  base::Buffer first;
+  first.append(encoded.view().first(encoded.size() - shed - lists - checksum));
+  first.mutable_view()[8] = std::byte{1};
+  base::Encoder(first).u32_le(base::crc32c(first.view()));
+  return std::string(base::as_text(first.view()));
+}
+
+Task<void> expect_old_folder(EngineStory& story) {
+  EXPECT_EQ((*co_await story.scan()).size(), 1);
+  EXPECT_EQ(co_await given(story, {}), "");
+  EXPECT_EQ(co_await withheld(story, {}), own_up_to(10)) << "named, though nobody shed it";
+  EXPECT_EQ(co_await withheld(story, own_up_to(10)), Clock());
+  CO_ASSERT_OK(co_await story.put("q", "r", "v"));
+  EXPECT_EQ(co_await given(story, {}), "1.1:11=q");
+}
+
+Task<void> expect_taken_over(EngineStory& story) {
+  EXPECT_EQ((*co_await story.scan()).size(), 2);
+  EXPECT_EQ(co_await given(story, {}), "1.1:11=q");
+  EXPECT_EQ(co_await withheld(story, {}), own_up_to(10));
+  story.engine().set_watermarks(kTablet, {Watermark{own_up_to(11), kWall}});
+  EXPECT_EQ(co_await given(story, {}), "");
+}
+
+TEST(MutationLogOfEngine, AFolderOfTheFirstVersionIsTakenOverAndItsDotsAreWithheld) {
+  LogWorld world;
+  live(world, flush_one);
+  const std::string path = std::string(kEngineFolder) + "/a/shard-0000/manifest";
+  const std::string first = manifest_of_version_one(world.read(path));
+  world.disk().truncate(*world.disk().find(path), 0);
+  world.write(path, 0, first);
+  live(world, expect_old_folder);
+  live(world, expect_taken_over);
 }
 
 // ---- Timestamps ----

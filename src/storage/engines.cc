@@ -128,6 +128,12 @@ Task<Result<void>> Engines::create_tablet(TabletId tablet, KeyRange range,
   co_return co_await runtime::call_on<void>(runtime_, core, std::move(create), Until::forever());
 }
 
+Task<Result<void>> Engines::drop_tablet(TabletId tablet) {
+  const CoreId core = core_of(tablet);
+  auto drop = [engine = &on(core), tablet](Runtime&) { return engine->drop_tablet(tablet); };
+  co_return co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever());
+}
+
 Task<Result<std::vector<TabletId>>> Engines::tablets_in_doubt() {
   std::vector<TabletId> all;
   for (std::size_t index = 0; index < engines_.size(); ++index) {

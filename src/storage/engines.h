@@ -71,6 +71,7 @@ class Engines {
   // As Engine's, on the tablet's core.
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
                                                   causality::ActorId actor);
+  runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
   runtime::Task<base::Result<std::vector<TabletId>>> tablets_in_doubt();
 

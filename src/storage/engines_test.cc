@@ -291,6 +291,9 @@ Task<void> use_the_wrong_core(Runtime& runtime) {
   EXPECT_TRUE(read.failed_with(Errc::not_found));
   EXPECT_THAT(read.error().to_string(), HasSubstr("on this core"));
   here.set_watermarks(TabletId{1}, {});
+  EXPECT_TRUE((co_await here.drop_tablet(TabletId{1})).failed_with(Errc::not_found));
+  CO_ASSERT_OK(co_await engines.drop_tablet(TabletId{1}));
+  EXPECT_TRUE((co_await engines.drop_tablet(TabletId{1})).failed_with(Errc::not_found));
   CO_ASSERT_OK(co_await engines.drop_table(kTable));
   EXPECT_TRUE((co_await engines.drop_table(kTable)).failed_with(Errc::not_found));
   CO_ASSERT_OK(co_await engines.stop());
