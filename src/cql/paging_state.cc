@@ -4,6 +4,7 @@
 
 #include "base/codec.h"
 #include "base/hash.h"
+#include "model/partition_key.h"
 
 namespace helenus::cql {
 
@@ -17,6 +18,16 @@ constexpr std::size_t kChecksumSize = 8;
 
 QueryError refused() {
   return {protocol::ErrorCode::protocol_error, "Invalid value for the paging state"};
+}
+
+// A client may make up a state, checksum and all: where it points to must at least be a place.
+bool is_place(const RowPosition& position) {
+  constexpr std::size_t kAdded = 2;  // by storage, and by what begins just behind
+  if (position.partition.size() + position.clustering.size() + kAdded > model::kRowKeySizeMax) {
+    return false;
+  }
+  const auto parts = model::split_row_key(position.partition);
+  return parts && parts->clustering.empty();
 }
 
 }  // namespace
@@ -48,7 +59,7 @@ QueryResult<PagingState> decode_paging_state(ByteView bytes, std::uint64_t state
   state.after.rows_in_partition = in.varint();
   state.after.partition = Bytes::copy_of(in.prefixed());
   state.after.clustering = Bytes::copy_of(in.prefixed());
-  if (!in.finish() || state.statement != statement) return refused();
+  if (!in.finish() || state.statement != statement || !is_place(state.after)) return refused();
   return state;
 }
 

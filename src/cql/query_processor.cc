@@ -38,6 +38,9 @@ TermValue kept(const Request& request, const protocol::Value& value) {
 std::uint64_t fingerprint_of(const StatementPlan& plan, const BoundValues& values) {
   base::Digest digest;
   digest.add(plan.text_hash);
+  if (const auto* select = std::get_if<SelectPlan>(&plan.what)) {
+    digest.add(select->table->id.bytes());
+  }
   for (const TermValue& value : values) {
     digest.add(static_cast<std::uint64_t>(value.kind));
     digest.add(value.bytes.view());

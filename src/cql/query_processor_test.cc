@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cql/paging_state.h"
 #include "cql/query_story_test_support.h"
+#include "model/partition_key.h"
 
 namespace helenus::cql::testing {
 namespace {
@@ -297,6 +299,43 @@ Task<void> refuses_strange_states(QueryStory& story) {
 }
 TEST(Pages, AStateThatIsNotOfThisStatementIsRefused) {
   tell(refuses_strange_states);
+}
+
+TEST(Pages, AStateThatAClientMadeUpIsRefused) {
+  PagingState state;
+  state.statement = 7;
+  state.rows_left = 3;
+  state.after.partition = model::make_partition(model::Token{5}, model::int_value(1));
+  state.after.clustering = Bytes::copy_of("row");
+  state.after.rows_in_partition = 2;
+  const auto decoded = decode_paging_state(encode(state), 7);
+  EXPECT_TRUE(decoded.has_value() && *decoded == state);
+  EXPECT_FALSE(decode_paging_state(encode(state), 8).has_value());
+  const Bytes partition = state.after.partition;
+  for (const std::string& odd : {std::string(), std::string("x"), std::string(70'000, 'p')}) {
+    state.after.partition = Bytes::copy_of(odd);
+    EXPECT_FALSE(decode_paging_state(encode(state), 7).has_value());
+  }
+  state.after.partition = partition;
+  state.after.clustering = Bytes::copy_of(std::string(70'000, 'c'));
+  EXPECT_FALSE(decode_paging_state(encode(state), 7).has_value());
+}
+
+Task<void> refuses_the_state_of_another_table(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY)");
+  for (int i = 0; i < 4; ++i) co_await story.must(fmt::format("INSERT INTO t (k) VALUES ({})", i));
+  How how;
+  how.page_size = 1;
+  how.paging_state = (co_await story.run("SELECT k FROM t", how)).paging_state;
+  EXPECT_TRUE(how.paging_state.has_value());
+  EXPECT_FALSE((co_await story.run("SELECT k FROM t", how)).error.has_value());
+  co_await story.must("DROP TABLE t");
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY)");
+  EXPECT_EQ(code_of(co_await story.run("SELECT k FROM t", how)), ErrorCode::protocol_error);
+}
+TEST(Pages, AStateOfAnotherTableOfThatNameIsRefused) {
+  tell(refuses_the_state_of_another_table);
 }
 
 Task<void> writes_and_reads_a_page(QueryStory& story, std::optional<Bytes>& state) {
