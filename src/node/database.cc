@@ -9,6 +9,7 @@
 #include "cql/system_tables.h"
 #include "model/token.h"
 #include "runtime/clock.h"
+#include "runtime/transport.h"
 
 namespace helenus::node {
 
@@ -108,6 +109,12 @@ cql::SystemSources Database::system_sources() {
 }
 
 Task<Result<void>> Database::start() {
+  // A port that is taken is told before a recovery that may take long, not behind it.
+  auto port_is_free = runtime_.transport.listen(config_.cql_address);
+  if (!port_is_free) co_return std::move(port_is_free).error().within("CQL server");
+  (*port_is_free)->close();
+  port_is_free->reset();
+
   phase_ = "recovery of the storage engine in " + config_.data_directory;
   CO_TRY(coordinator_, co_await replication::Coordinator::open(runtime_, coordinator_options()));
   const storage::EngineOpenReport& report = coordinator_->report();
@@ -145,7 +152,7 @@ Task<Result<void>> Database::start() {
 
 Task<void> Database::stop() {
   if (server_ != nullptr) co_await server_->stop();
-  if (coordinator_ != nullptr) {
+  if (coordinator_ != nullptr && !std::exchange(coordinator_stopped_, true)) {
     const auto stopped = co_await coordinator_->stop();
     if (!stopped) log_.error("the commit log could not be sealed", kv("error", stopped.error()));
   }

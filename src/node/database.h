@@ -34,7 +34,7 @@ class Database {
   // address at fault. After an error, call stop().
   runtime::Task<base::Result<void>> start();
   // Answers what is under way, refuses the rest, and seals the commit log. Also right after a start
-  // that failed.
+  // that failed, and a second time.
   runtime::Task<void> stop();
 
   // What start() waits for, or "serving".
@@ -61,6 +61,7 @@ class Database {
   std::string broadcast_text_;
 
   std::unique_ptr<replication::Coordinator> coordinator_;
+  bool coordinator_stopped_ = false;
   std::unique_ptr<cql::Catalog> catalog_;
   cql::VirtualTables tables_;
   std::unique_ptr<cql::QueryProcessor> processor_;

@@ -45,6 +45,11 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
   document << file.rdbuf();
   std::vector<Metric> metrics;
   add_engine_metrics({}, metrics);
+  cql::ServerStatistics server;
+  server.requests[static_cast<std::size_t>(cql::protocol::Opcode::query)] = 1;
+  server.errors = {{cql::protocol::ErrorCode::invalid, 2}};
+  add_server_metrics(server, 0, metrics);
+  EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_cql_errors_total{code=\"0x2200\"} 2\n"));
   std::set<std::pair<std::string_view, std::string>> seen;
   for (const Metric& metric : metrics) {
     EXPECT_THAT(std::string(metric.name), StartsWith("helenus_"));

@@ -288,6 +288,7 @@ TEST_F(NodeTest, ServesClientsAndTellsMetrics) {
     co_await node.stop();
     const auto refused = co_await rt.transport.connect(address, Until::after(rt, 1s));
     EXPECT_TRUE(refused.failed_with(Errc::refused));
+    co_await node.stop();
   });
 }
 

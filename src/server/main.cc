@@ -55,7 +55,8 @@ void add_node_command(CLI::App& app, NodeOptions& options) {
   for (std::size_t i = 0; i < kFieldOptions.size(); ++i) {
     const node::ConfigField* field = node::find_config_field(kFieldOptions[i].field);
     command->add_option(kFieldOptions[i].option, options.values[i], kFieldOptions[i].help)
-        ->default_str(field->show(defaults));
+        ->default_str(field->show(defaults))
+        ->take_last();
   }
 }
 

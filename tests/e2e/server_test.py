@@ -106,8 +106,9 @@ class ServerTest(unittest.TestCase):
     def test_a_busy_port_is_refused(self):
         with socket.create_server(("127.0.0.1", 0)) as busy:
             address = f"127.0.0.1:{busy.getsockname()[1]}"
-            result = run("node", "--data", self.folder, "--admin", address)
-            self.assert_refused(result, address, "in use")
+            for option in ("--admin", "--cql"):
+                result = run("node", "--data", self.folder, *ANY_PORTS, option, address)
+                self.assert_refused(result, address, "in use")
 
     def test_a_folder_that_cannot_be_written_is_refused(self):
         with open(os.path.join(self.scratch.name, "file"), "w") as file:
