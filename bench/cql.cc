@@ -1,0 +1,326 @@
+// bench-cql: a Helenus node beside redis-server under the same load over the wire.
+//
+//   --connections N   64            --depth N     1: requests under way on a connection
+//   --records N       200000        --keys zipfian|uniform
+//   --only NAME       one of: insert A B C durable       --seconds S   of one turn
+//   --redis PROGRAM   redis-server
+//
+// The mixes are those of YCSB: A half reads and half updates, B 95 % reads, C reads only, and
+// inserts of new keys; keys of 16 bytes, one value of 100, all of it in memory on both sides.
+// Servers are pinned to one processor, the load to another. Throughput is the peak of a closed
+// loop; latencies come from an open loop at half the throughput of the slower one, the same for
+// both, counted from when a request was due. CPU is what the server's process spent on a request
+// of the closed loop: on a machine that others use too, the steadiest of the figures.
+//
+// Durability: Helenus acknowledges when the operating system has the write and syncs every second
+// (commitlog_sync: periodic); Redis keeps its data in memory only (no snapshots, appendonly no),
+// the fastest it can be. For `durable` both sync before they acknowledge: commitlog_sync: batch,
+// appendfsync always.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/prng.h"
+#include "bench/cql_dialect.h"
+#include "bench/keys.h"
+#include "bench/load.h"
+#include "bench/measure.h"
+#include "bench/redis_dialect.h"
+#include "bench/report.h"
+#include "bench/server_process.h"
+
+namespace helenus::bench {
+namespace {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+
+constexpr double kOpenLoopShare = 0.5;
+
+struct Settings {
+  Load::Settings load;
+  std::uint64_t records = 200'000;
+  Distribution keys = Distribution::zipfian;
+  std::string only;
+  std::string redis = "redis-server";
+  double seconds = 1;
+  int rounds = 5;
+  Processors processors = allowed_processors();
+};
+
+template <class Number>
+Result<Number> number_of(std::string_view text, Number low, Number high) {
+  Number number{};
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (fault != std::errc() || end != text.data() + text.size() || number < low || number > high) {
+    return Error(Errc::invalid_argument, "'{}' is no number from {} to {}", text, low, high);
+  }
+  return number;
+}
+
+Result<void> set_option(std::string_view name, const std::string& value, Settings& settings) {
+  if (name == "--connections") {
+    TRY(settings.load.connections, number_of<std::size_t>(value, 1, 4096));
+  } else if (name == "--depth") {
+    TRY(settings.load.depth, number_of<std::size_t>(value, 1, Load::kDepthMax));
+  } else if (name == "--records") {
+    TRY(settings.records, number_of<std::uint64_t>(value, 1000, 100'000'000));
+  } else if (name == "--seconds") {
+    TRY(settings.seconds, number_of<double>(value, 0.01, 3600));
+  } else if (name == "--keys" && (value == "zipfian" || value == "uniform")) {
+    settings.keys = value == "uniform" ? Distribution::uniform : Distribution::zipfian;
+  } else if (name == "--only") {
+    settings.only = value;
+  } else if (name == "--redis") {
+    settings.redis = value;
+  } else {
+    return Error(Errc::invalid_argument, "{} {}: no such option", name, value);
+  }
+  return {};
+}
+
+Result<Settings> settings_of(const Options& options) {
+  Settings settings;
+  if (options.quick) {
+    settings.records = 20'000;
+    settings.seconds = 0.2;
+    settings.rounds = 3;
+  }
+  if (options.others.size() % 2 != 0) {
+    return Error(Errc::invalid_argument, "{} needs a value", options.others.back());
+  }
+  for (std::size_t i = 0; i < options.others.size(); i += 2) {
+    TRY_VOID(set_option(options.others[i], options.others[i + 1], settings));
+  }
+  return settings;
+}
+
+// A server under load, with everything that must live as long. Members end in reverse order.
+struct Contestant {
+  TemporaryFolder folder;
+  std::unique_ptr<ServerProcess> server;
+  std::unique_ptr<Dialect> dialect;
+  std::unique_ptr<Load> load;
+  base::Prng random{20};
+  std::uint64_t inserted = 0;
+  std::uint64_t version = 0;
+};
+
+Result<Contestant> start_helenus(const Settings& settings, bool durable) {
+  TRY(TemporaryFolder folder, TemporaryFolder::make());
+  const std::string config = folder.path() + "/helenus.yaml";
+  std::ofstream(config) << "commitlog_sync: " << (durable ? "batch" : "periodic") << "\n";
+  std::error_code fault;
+  const auto here = std::filesystem::read_symlink("/proc/self/exe", fault).parent_path();
+  TRY(auto server, ServerProcess::start({(here / "helenus").string(), "node", "--config", config,
+                                         "--data", folder.path() + "/data", "--cores", "1", "--cql",
+                                         "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log", "warn"},
+                                        settings.processors.last, "is up: CQL "));
+  const std::string_view output = server->output();
+  const std::size_t begin =
+      output.find("CQL 127.0.0.1:") + std::string_view("CQL 127.0.0.1:").size();
+  const std::size_t end = output.find(',', begin);
+  TRY(const auto port, number_of<std::uint16_t>(output.substr(begin, end - begin), 1, 65535));
+  auto dialect = std::make_unique<CqlDialect>();
+  TRY_VOID(dialect->prepare(port));
+  TRY(auto load, Load::connect(port, settings.load, *dialect));
+  return Contestant{.folder = std::move(folder),
+                    .server = std::move(server),
+                    .dialect = std::move(dialect),
+                    .load = std::move(load)};
+}
+
+Result<Contestant> start_redis(const Settings& settings, bool durable) {
+  TRY(TemporaryFolder folder, TemporaryFolder::make());
+  TRY(const std::uint16_t port, free_port());
+  std::vector<std::string> command = {settings.redis,
+                                      "--port",
+                                      fmt::to_string(port),
+                                      "--bind",
+                                      "127.0.0.1",
+                                      "--dir",
+                                      folder.path(),
+                                      "--save",
+                                      "",
+                                      "--appendonly",
+                                      durable ? "yes" : "no"};
+  if (durable) command.insert(command.end(), {"--appendfsync", "always"});
+  TRY(auto server,
+      ServerProcess::start(command, settings.processors.last, "Ready to accept connections"));
+  auto dialect = std::make_unique<RedisDialect>();
+  TRY(auto load, Load::connect(port, settings.load, *dialect));
+  return Contestant{.folder = std::move(folder),
+                    .server = std::move(server),
+                    .dialect = std::move(dialect),
+                    .load = std::move(load)};
+}
+
+NextOperation inserts(Contestant& contestant) {
+  return [&contestant] {
+    return Operation{.kind = Operation::Kind::write, .key = contestant.inserted++};
+  };
+}
+
+NextOperation mix(Contestant& contestant, const KeyChooser& keys, double read_share) {
+  return [&contestant, &keys, read_share] {
+    const bool reads = contestant.random.chance(read_share);
+    return Operation{.kind = reads ? Operation::Kind::read : Operation::Kind::write,
+                     .key = keys.next(contestant.random),
+                     .version = reads ? 0 : ++contestant.version};
+  };
+}
+
+// What turns measured, by figure.
+struct Figures {
+  std::vector<double> per_second;
+  std::vector<double> cpu_us;
+  std::vector<double> p50_us;
+  std::vector<double> p99_us;
+};
+
+Result<void> closed_turn(Contestant& contestant, const NextOperation& next, double seconds,
+                         Figures& figures) {
+  const ProcessCpuStopwatch cpu(contestant.server->process());
+  TRY(const LoadResult result, contestant.load->closed(seconds, next));
+  if (result.answered == 0) return Error(Errc::timeout, "nothing was answered in {} s", seconds);
+  figures.per_second.push_back(result.per_second());
+  figures.cpu_us.push_back(cpu.seconds() * 1e6 / static_cast<double>(result.answered));
+  return {};
+}
+
+Result<void> open_turn(Contestant& contestant, const NextOperation& next, double seconds,
+                       double per_second, Figures& figures) {
+  TRY(const LoadResult result, contestant.load->open(seconds, per_second, next));
+  figures.p50_us.push_back(result.quantile_us(0.5));
+  figures.p99_us.push_back(result.quantile_us(0.99));
+  return {};
+}
+
+// A server and what to ask it.
+struct Side {
+  Contestant& contestant;
+  NextOperation next;
+  Figures figures = {};
+};
+
+void add_rows(const std::string& name, const std::string& peer, const Figures& ours,
+              const Figures& theirs, double open_rate, Report& report) {
+  const auto row = [&](const std::string& what, const char* unit, double scale,
+                       std::vector<double> Figures::* figure) {
+    report.row({.name = fmt::format("{}: {}", name, what),
+                .value = median(ours.*figure) * scale,
+                .unit = unit,
+                .peer = peer,
+                .peer_value = median(theirs.*figure) * scale});
+  };
+  row("throughput", "k/s", 1e-3, &Figures::per_second);
+  row("server CPU a request", "us", 1, &Figures::cpu_us);
+  const std::string at = fmt::format(" at {:.1f} k/s", open_rate / 1e3);
+  row("p50" + at, "us", 1, &Figures::p50_us);
+  row("p99" + at, "us", 1, &Figures::p99_us);
+}
+
+// Turns of both, who begins changing: first the closed loop, then the open one.
+Result<void> compare(const std::string& name, const std::string& peer, Side ours, Side theirs,
+                     const Settings& settings, Report& report) {
+  const auto turns = [&](const std::function<Result<void>(Side&)>& turn) -> Result<void> {
+    for (int round = 0; round < settings.rounds; ++round) {
+      const bool peer_begins = round % 2 == 1;
+      TRY_VOID(turn(peer_begins ? theirs : ours));
+      TRY_VOID(turn(peer_begins ? ours : theirs));
+    }
+    return {};
+  };
+  TRY_VOID(turns([&](Side& side) {
+    return closed_turn(side.contestant, side.next, settings.seconds, side.figures);
+  }));
+  const double rate =
+      kOpenLoopShare * std::min(median(ours.figures.per_second), median(theirs.figures.per_second));
+  TRY_VOID(turns([&](Side& side) {
+    return open_turn(side.contestant, side.next, settings.seconds, rate, side.figures);
+  }));
+  add_rows(name, peer, ours.figures, theirs.figures, rate, report);
+  return {};
+}
+
+// Until there are as many keys as the mixes draw from.
+Result<void> fill(Contestant& contestant, std::uint64_t records) {
+  while (contestant.inserted < records) {
+    TRY_VOID(contestant.load->closed(0.05, inserts(contestant)));
+  }
+  return {};
+}
+
+Result<void> compare_in_memory(const Settings& settings, Report& report) {
+  TRY(Contestant helenus, start_helenus(settings, false));
+  TRY(Contestant redis, start_redis(settings, false));
+  const KeyChooser keys(settings.keys, settings.records);
+  const auto wanted = [&](std::string_view name) {
+    return settings.only.empty() || settings.only == name;
+  };
+  if (wanted("insert")) {
+    TRY_VOID(compare("insert", "redis SET", {.contestant = helenus, .next = inserts(helenus)},
+                     {.contestant = redis, .next = inserts(redis)}, settings, report));
+  }
+  TRY_VOID(fill(helenus, settings.records));
+  TRY_VOID(fill(redis, settings.records));
+  struct Mix {
+    const char* name;
+    double read_share;
+    const char* peer;
+  };
+  for (const auto& [name, read_share, peer] :
+       {Mix{"A", 0.5, "redis GET, SET"}, Mix{"B", 0.95, "redis GET, SET"},
+        Mix{"C", 1, "redis GET"}}) {
+    if (!wanted(name)) continue;
+    TRY_VOID(compare(name, peer, {.contestant = helenus, .next = mix(helenus, keys, read_share)},
+                     {.contestant = redis, .next = mix(redis, keys, read_share)}, settings,
+                     report));
+  }
+  return {};
+}
+
+Result<void> compare_durable(const Settings& settings, Report& report) {
+  TRY(Contestant helenus, start_helenus(settings, true));
+  TRY(Contestant redis, start_redis(settings, true));
+  return compare("durable insert", "redis SET, fsync always",
+                 {.contestant = helenus, .next = inserts(helenus)},
+                 {.contestant = redis, .next = inserts(redis)}, settings, report);
+}
+
+Result<void> run(const Options& options, Report& report) {
+  TRY(const Settings settings, settings_of(options));
+  stay_on(settings.processors.first);
+  if (settings.only != "durable") TRY_VOID(compare_in_memory(settings, report));
+  if (settings.only.empty() || settings.only == "durable") {
+    TRY_VOID(compare_durable(settings, report));
+  }
+  return {};
+}
+
+void compare_servers(const Options& options, Report& report) {
+  const auto done = run(options, report);
+  if (done) return;
+  fmt::print(stderr, "bench-cql: {}\n", done.error());
+  std::exit(2);
+}
+
+}  // namespace
+}  // namespace helenus::bench
+
+int main(int argc, char** argv) {
+  return helenus::bench::benchmark_main(argc, argv, helenus::bench::compare_servers);
+}
