@@ -118,8 +118,9 @@ base::MutableByteView FrameReader::room() {
 // what is there to the front there is room again.
 void FrameReader::adapt_input() {
   if (begin_ == end_) begin_ = end_ = 0;
-  const bool shrink =
-      input_.size() > kInputSizeMin && end_ == 0 && small_reads_ >= kSmallReadsToShrink;
+  // Not while a body is under way: that it fits was judged by the size of this buffer.
+  const bool shrink = input_.size() > kInputSizeMin && end_ == 0 && phase_ == Phase::header &&
+                      small_reads_ >= kSmallReadsToShrink;
   if (input_.empty() || shrink) {
     input_ = base::Buffer(kInputSizeMin);
     input_.extend(kInputSizeMin);

@@ -243,6 +243,31 @@ TEST(FrameReader, WidensItsInputForABusyClientAndNarrowsItForAQuietOne) {
   EXPECT_EQ(reader.room().size(), FrameReader::kInputSizeMin);
 }
 
+// The client turns quiet between the header of a frame and its body.
+TEST(FrameReader, KeepsItsInputUntilTheFrameThatIsUnderWayIsThere) {
+  FrameReader reader(Direction::request);
+  const std::string text(8000, 'y');
+  base::Buffer busy;
+  while (busy.size() < FrameReader::kInputSizeMin) {
+    append_frame(busy, 1, Opcode::query, std::string(503, 'x'));
+  }
+  steps_of(reader, busy.view(), SIZE_MAX);
+  ASSERT_EQ(reader.room().size(), 2 * FrameReader::kInputSizeMin);
+  const Bytes ping = frame_of(1, Opcode::options, "");
+  for (int i = 0; i < 63; ++i) EXPECT_EQ(steps_of(reader, ping, SIZE_MAX).size(), 1U);
+  const Bytes frame = frame_of(2, Opcode::query, text);
+  const auto read = [&](std::size_t from, std::size_t count) {
+    return steps_of(reader, frame.slice(from, count), SIZE_MAX);
+  };
+  EXPECT_EQ(read(0, kHeaderSize).size(), 0U);
+  EXPECT_EQ(read(kHeaderSize, 2000).size(), 0U);
+  EXPECT_EQ(read(kHeaderSize + 2000, 2096).size(), 0U);
+  const auto steps = read(kHeaderSize + 4096, 3904);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_EQ(base::as_text(std::get<Frame>(steps[0]).body), text);
+  EXPECT_EQ(reader.room().size(), FrameReader::kInputSizeMin);
+}
+
 Frame compressed(Bytes body) {
   return {.header = {.flags = kFlagCompressed, .opcode = Opcode::query}, .body = std::move(body)};
 }
