@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "causality/codec.h"
 #include "cql/paging_state.h"
 #include "cql/query_story_test_support.h"
 #include "model/partition_key.h"
@@ -463,6 +464,97 @@ Task<void> orders_by_causality(QueryStory& story) {
 }
 TEST(Contexts, AClientsClockDoesNotOverruleWhatHappenedBefore) {
   tell(orders_by_causality);
+}
+
+// ---- Limits ----
+
+Task<void> plans_deep_calls(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
+  co_await story.must("INSERT INTO t (k, v) VALUES (1, 1)");
+  std::string deep = "now()";
+  std::string wrong = "k";
+  for (int i = 0; i < 30; ++i) {
+    deep = fmt::format("toDate(toTimestamp({}))", deep);
+    wrong = fmt::format("toDate(toTimestamp({}))", wrong);
+  }
+  const Told told = co_await story.run(fmt::format("SELECT {} FROM t", deep));
+  EXPECT_EQ(told.rows.size(), 1U) << told.text();
+  EXPECT_EQ(code_of(co_await story.run(fmt::format("SELECT {} FROM t", wrong))),
+            ErrorCode::invalid);
+  // The type of an argument chooses among functions of one name, and a function gives a literal
+  // its type.
+  const Told mixed = co_await story.run(
+      "SELECT toUnixTimestamp(toDate('1970-01-02')), toUnixTimestamp(toTimestamp(toDate("
+      "50554d6e-29bb-11e5-b345-feff819cdc9f))) FROM t");
+  EXPECT_FALSE(mixed.error.has_value()) << mixed.text();
+}
+TEST(Limits, DeepCallsArePlannedInOnePass) {
+  tell(plans_deep_calls);
+}
+
+Task<void> refuses_long_names(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  co_await story.must("INSERT INTO t (k, v) VALUES (1, 'a')");
+  const std::string fits(65'535, 'x');
+  const std::string longer(70'000, 'x');
+  const Told widest = co_await story.run(fmt::format("SELECT k AS \"{}\" FROM t", fits));
+  EXPECT_THAT(widest.columns, ElementsAre(fits));
+  const std::vector<std::string> refused = {
+      fmt::format("SELECT k AS \"{}\" FROM t", longer),
+      fmt::format("SELECT '{}' FROM t", longer),
+      fmt::format("SELECT (text)'{}' FROM t", longer),
+      fmt::format("SELECT v FROM t WHERE k = :\"{}\"", longer),
+      fmt::format("INSERT INTO t (k, v) VALUES (1, :\"{}\")", longer),
+      fmt::format("CREATE TABLE u (k int PRIMARY KEY, \"{}\" int)", longer),
+      fmt::format("CREATE TABLE \"{}\" (k int PRIMARY KEY)", longer),
+      fmt::format("CREATE TYPE \"{}\" (f int)", longer),
+      fmt::format("CREATE TYPE u (\"{}\" int)", longer),
+      fmt::format("ALTER TABLE t ADD \"{}\" int", longer),
+      fmt::format("ALTER TABLE t RENAME k TO \"{}\"", longer),
+  };
+  for (const std::string& text : refused) {
+    const Told told = co_await story.prepare(text);
+    const Told run = co_await story.run(text);
+    EXPECT_TRUE(run.error.has_value()) << text.substr(0, 40);
+    if (std::holds_alternative<PreparedResult>(told.message)) {
+      EXPECT_TRUE(text.starts_with("CREATE") || text.starts_with("ALTER")) << text.substr(0, 40);
+    }
+  }
+  co_await story.must("CREATE TYPE small (f int)");
+  EXPECT_EQ(code_of(co_await story.run(fmt::format("ALTER TYPE small ADD \"{}\" int", longer))),
+            ErrorCode::invalid);
+  EXPECT_EQ(code_of(co_await story.run(fmt::format("ALTER TYPE small RENAME f TO \"{}\"", longer))),
+            ErrorCode::invalid);
+  EXPECT_EQ((co_await story.run("SELECT * FROM t")).text(), "1, 'a'");
+}
+TEST(Limits, NamesThatNoResultCanCarryAreRefused) {
+  tell(refuses_long_names);
+}
+
+Task<void> refuses_other_epochs(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  for (const std::uint32_t epoch : {2U, 1'000'000U}) {
+    How how;
+    causality::Context context;
+    context.epoch = causality::Epoch{epoch};
+    how.context = causality::encoded(context);
+    EXPECT_EQ(code_of(co_await story.run("INSERT INTO t (k, v) VALUES (1, 'a')", how)),
+              ErrorCode::invalid);
+    EXPECT_EQ(
+        code_of(co_await story.run("INSERT INTO t (k, v) VALUES (1, 'a') USING TIMESTAMP 5", how)),
+        ErrorCode::invalid);
+    EXPECT_EQ(code_of(co_await story.run("BEGIN BATCH INSERT INTO t (k, v) VALUES (1, 'a'); "
+                                         "INSERT INTO t (k, v) VALUES (2, 'b'); APPLY BATCH",
+                                         how)),
+              ErrorCode::invalid);
+  }
+  EXPECT_EQ((co_await story.run("SELECT v FROM t")).text(), "");
+}
+TEST(Contexts, OfAnEpochThatIsNotHereYetAreRefused) {
+  tell(refuses_other_epochs);
 }
 
 }  // namespace

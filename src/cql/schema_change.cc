@@ -195,9 +195,11 @@ Transition apply(const Input& in, const parser::CreateType& statement) {
     if (statement.if_not_exists) return unchanged(in);
     return invalid("A user type with name '{}' already exists", name);
   }
+  TRY_VOID(check_name_size(name));
   std::vector<model::UserTypeField> fields;
   std::set<std::string> names;
   for (const parser::FieldDefinition& definition : statement.fields) {
+    TRY_VOID(check_name_size(definition.name.text));
     if (!names.insert(definition.name.text).second) {
       return invalid("Duplicate field name '{}' in type '{}'", definition.name.text, name);
     }
@@ -214,6 +216,7 @@ Transition apply(const Input& in, const parser::CreateType& statement) {
 QueryResult<DataType> alter_type(const parser::AddField& change, const Keyspace& keyspace,
                                  const DataType& before) {
   const std::string& field = change.field.name.text;
+  TRY_VOID(check_name_size(field));
   TRY(DataType type, resolve_field(change.field.type, keyspace));
   if (before.field_index(field)) {
     if (change.if_not_exists) return before;
@@ -252,6 +255,7 @@ QueryResult<DataType> alter_type(const parser::RenameFields& change, const Keysp
       return invalid("Unkown field {} in user type {}.{}", renaming.from.text, keyspace.name,
                      before.name());
     }
+    TRY_VOID(check_name_size(renaming.to.text));
     fields[*index].name = renaming.to.text;
   }
   std::set<std::string> names;

@@ -88,6 +88,17 @@ std::optional<TypeKind> natural_type(const parser::Literal& literal) {
   return std::nullopt;
 }
 
+// Whether a selector's type is known without that of what it is passed to.
+bool has_own_type(const parser::Expression& expression) {
+  return std::holds_alternative<parser::Column>(expression.node) ||
+         std::holds_alternative<parser::CountRows>(expression.node) ||
+         std::holds_alternative<parser::CellProperty>(expression.node) ||
+         std::holds_alternative<parser::Cast>(expression.node) ||
+         std::holds_alternative<parser::TypeHint>(expression.node) ||
+         std::holds_alternative<parser::FunctionCall>(expression.node) ||
+         std::holds_alternative<parser::Selection>(expression.node);
+}
+
 }  // namespace
 
 class SelectorCompiler {
@@ -148,18 +159,24 @@ class SelectorCompiler {
     if (const auto kind = aggregate_named(name)) return aggregate(*kind, call);
     const std::vector<Function> candidates = functions_named(name);
     if (candidates.empty()) return invalid("Unknown function '{}'", name);
+    const auto takes_as_many = [&](const Function& candidate) {
+      return candidate.arguments.size() == call.arguments.size();
+    };
+    if (std::ranges::none_of(candidates, takes_as_many)) {
+      return invalid(
+          "Invalid number of arguments in call to function system.{}: {} required but {} "
+          "provided",
+          name, candidates.front().arguments.size(), call.arguments.size());
+    }
+    TRY(TypedArguments typed, typed_arguments(call));
     std::optional<QueryError> first_error;
     for (const Function& candidate : candidates) {
-      if (candidate.arguments.size() != call.arguments.size()) continue;
-      auto named = function(candidate, call);
+      if (!takes_as_many(candidate)) continue;
+      auto named = function(candidate, call, typed);
       if (named) return named;
       if (!first_error) first_error = std::move(named).error();
     }
-    if (first_error) return *std::move(first_error);
-    return invalid(
-        "Invalid number of arguments in call to function system.{}: {} required but {} "
-        "provided",
-        name, candidates.front().arguments.size(), call.arguments.size());
+    return *std::move(first_error);
   }
 
   QueryResult<Named> operator()(const parser::Selection& selection) {
@@ -263,18 +280,41 @@ class SelectorCompiler {
     return Named{std::move(selector), fmt::format("system.{}({})", name, part.name)};
   }
 
-  QueryResult<Named> function(const Function& function, const parser::FunctionCall& call) {
-    Selector selector(Selector::Kind::function, function.returns);
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < call.arguments.size(); ++i) {
-      TRY(Named part,
-          SelectorCompiler(table_, scope_, call.arguments[i], &function.arguments[i]).compile());
-      if (!is_assignable(function.arguments[i], part.selector.type())) {
+  // The arguments of a call that have a type of their own, whichever function is meant. Each is
+  // compiled once, not once for every function of the name: calls within calls would take time
+  // exponential in their depth.
+  using TypedArguments = std::vector<std::optional<Named>>;
+
+  QueryResult<TypedArguments> typed_arguments(const parser::FunctionCall& call) {
+    TypedArguments typed(call.arguments.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      if (!has_own_type(call.arguments[i])) continue;
+      TRY(typed[i], SelectorCompiler(table_, scope_, call.arguments[i], nullptr).compile());
+    }
+    return typed;
+  }
+
+  // Takes the typed arguments only when it succeeds.
+  QueryResult<Named> function(const Function& function, const parser::FunctionCall& call,
+                              TypedArguments& typed) {
+    TypedArguments terms(typed.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      const DataType& wanted = function.arguments[i];
+      if (!typed[i]) {
+        TRY(terms[i], SelectorCompiler(table_, scope_, call.arguments[i], &wanted).compile());
+      }
+      const Named& part = typed[i] ? *typed[i] : *terms[i];
+      if (!is_assignable(wanted, part.selector.type())) {
         return invalid(
             "Type error: {} cannot be passed as argument {} of function system.{} of "
             "type {}",
-            part.name, i, function.name, function.arguments[i].to_cql());
+            part.name, i, function.name, wanted.to_cql());
       }
+    }
+    Selector selector(Selector::Kind::function, function.returns);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      Named& part = typed[i] ? *typed[i] : *terms[i];
       names.push_back(std::move(part.name));
       selector.parts_.push_back(std::move(part.selector));
     }
@@ -333,6 +373,7 @@ QueryResult<Selection> Selection::plan(const std::vector<parser::Selector>& sele
   for (const parser::Selector& selector : selectors) {
     TRY(Named named, SelectorCompiler(table, scope, selector.expression, nullptr).compile());
     if (selector.alias) named.name = selector.alias->text;
+    TRY_VOID(check_name_size(named.name));
     selection.columns_.push_back(
         {table.keyspace, table.name, std::move(named.name), named.selector.type()});
     selection.has_aggregate_ = selection.has_aggregate_ || named.selector.has_aggregate();

@@ -342,6 +342,7 @@ QueryResult<Table> apply(const parser::Properties& change, const model::Keyspace
 }
 
 QueryResult<void> check_invariants(const Table& table) {
+  for (const Column& column : table.columns) TRY_VOID(check_name_size(column.name));
   const base::Result<void> valid = model::validate(table);
   if (valid) return {};
   return config_error(fmt::format("{}: {}", full_name(table), valid.error().context()));

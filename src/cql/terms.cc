@@ -29,6 +29,7 @@ QueryResult<std::vector<ColumnSpec>> MarkerTypes::take() && {
   specs.reserve(specs_.size());
   for (auto& spec : specs_) {
     if (!spec) return invalid("Cannot determine the type of a bind marker");
+    TRY_VOID(check_name_size(spec->name));
     specs.push_back(std::move(*spec));
   }
   return specs;

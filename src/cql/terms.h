@@ -60,7 +60,7 @@ class MarkerTypes {
 
   void set(std::uint16_t index, protocol::ColumnSpec spec);
   std::size_t count() const { return specs_.size(); }
-  // Errors: invalid for a marker whose type nothing told.
+  // Errors: invalid for a marker whose type nothing told, or whose name is too long for metadata.
   QueryResult<std::vector<protocol::ColumnSpec>> take() &&;
 
  private:

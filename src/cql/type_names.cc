@@ -118,4 +118,11 @@ QueryResult<DataType> resolve_type(const TypeName& type, const model::Keyspace& 
   return resolve(type, keyspace, /*around=*/false);
 }
 
+QueryResult<void> check_name_size(std::string_view name) {
+  if (name.size() <= protocol::kShortSizeMax) return {};
+  constexpr std::size_t kShown = 32;
+  return invalid("A name of {} bytes is longer than the maximum of {}: {}...", name.size(),
+                 protocol::kShortSizeMax, name.substr(0, kShown));
+}
+
 }  // namespace helenus::cql

@@ -1,6 +1,8 @@
 // Types as statements spell them, looked up in a keyspace.
 #pragma once
 
+#include <string_view>
+
 #include "cql/parser/expression.h"
 #include "cql/query_error.h"
 #include "model/data_type.h"
@@ -13,5 +15,9 @@ namespace helenus::cql {
 // where an order is needed; what is not frozen within a collection; the limits of a type.
 QueryResult<model::DataType> resolve_type(const parser::TypeName& type,
                                           const model::Keyspace& keyspace);
+
+// Whether metadata can carry the name of a column, a marker, a type or a field: the protocol counts
+// its bytes in sixteen bits. Errors (2200): it is longer.
+QueryResult<void> check_name_size(std::string_view name);
 
 }  // namespace helenus::cql
