@@ -158,7 +158,9 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
   }
   bool entered = false;
   CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
-    // A table that was dropped may have been made anew under the same id.
+    // An earlier try may have found no space, and the table may have been dropped since. One that
+    // was dropped may have been made anew under the same id.
+    entered = false;
     const auto record = state.tables.find(table.id());
     if (table.dropped() || record == state.tables.end()) return;
     entered = true;
@@ -365,7 +367,9 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
   const FileSet inputs = job.numbers();
   bool entered = false;
   CO_TRY_VOID(co_await install_until_done(*job.shard, [&](ManifestState& state) {
-    // A table that was dropped may have been made anew under the same id.
+    // An earlier try may have found no space, and the table may have been dropped since. One that
+    // was dropped may have been made anew under the same id.
+    entered = false;
     const auto record = state.tables.find(table.id());
     if (table.dropped() || record == state.tables.end()) return;
     entered = true;

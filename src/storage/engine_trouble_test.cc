@@ -188,6 +188,80 @@ TEST(FullDisk, ACrashOnAFullDiskLosesNothing) {
   EXPECT_GT(full.compaction_failures, 0);
 }
 
+// Fills the disk, and frees it bit by bit until only the manifest finds no room; then drops the
+// table under whoever waits with it, and gives all the room there is.
+Task<void> drop_under_a_waiting_install(Runtime& runtime, LogWorld& world, Told& told,
+                                        std::uint64_t step, bool& begun) {
+  EngineStory story(runtime, quick_retries());
+  CO_ASSERT_OK(co_await story.open());
+  co_await fill_the_disk(story, world, told, step);
+  const auto waits = [&] {
+    const auto& trouble = story.engine().trouble();
+    return trouble.has_value() && trouble->to_string().contains("manifest");
+  };
+  std::uint64_t capacity = world.disk().used_bytes();
+  for (int tries = 0; tries < 4000 && !waits(); ++tries) {
+    world.disk().set_capacity(capacity += step);
+    co_await pause(story, std::chrono::milliseconds(120));
+  }
+  CO_ASSERT_TRUE(waits());
+  runtime::TaskGroup tasks(runtime);
+  tasks.spawn([](Engine& engine) -> Task<void> {
+    CO_ASSERT_OK(co_await engine.drop_table(kTable));
+  }(story.engine()));
+  co_await pause(story, std::chrono::milliseconds(20));
+  world.disk().set_capacity(kPlenty);
+  begun = true;
+  co_await tasks.join();
+  co_await pause(story, std::chrono::seconds(1));
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+// The table is there with everything, or it is gone.
+Task<void> expect_whole_or_dropped(Runtime& runtime, const Told& told, bool& dropped) {
+  auto opened = co_await Engine::open(runtime, quick_retries());
+  CO_ASSERT_OK(opened);
+  dropped = (*opened)->cursor(kTable, kTablet, {}).failed_with(Errc::not_found);
+  CO_ASSERT_OK(co_await (*opened)->stop());
+  if (dropped) co_return;
+  EngineStory story(runtime, quick_retries());
+  CO_ASSERT_OK(co_await story.open());
+  co_await expect_reads(story, told);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+// Whoever waits for room with the manifest has entered nothing yet: a table that is dropped
+// meanwhile takes neither its log nor its files away before the manifest forgets it.
+TEST(FullDisk, ATableDroppedWhileTheManifestWaitsForRoomIsWholeOrGone) {
+  std::uint64_t whole = 0;
+  std::uint64_t gone = 0;
+  for (const std::uint64_t step : {150U, 200U, 300U, 500U}) {
+    for (std::uint64_t events = 1;; events += 5) {
+      LogWorld world(step);
+      Told told;
+      bool begun = false;
+      world.start([&](Runtime& runtime) {
+        return drop_under_a_waiting_install(runtime, world, told, step, begun);
+      });
+      ASSERT_TRUE(world.world().run_until([&] { return begun || !world.machine().is_up(); },
+                                          std::chrono::hours(1)));
+      ASSERT_TRUE(begun);
+      for (std::uint64_t event = 0; event < events && world.machine().is_up(); ++event) {
+        if (!world.world().step()) break;
+      }
+      const bool ended = !world.machine().is_up();
+      world.machine().power_loss();
+      bool dropped = false;
+      world.run([&](Runtime& runtime) { return expect_whole_or_dropped(runtime, told, dropped); });
+      ASSERT_FALSE(HasFailure()) << "step " << step << ", after event " << events;
+      (dropped ? gone : whole) += 1;
+      if (ended) break;
+    }
+  }
+  EXPECT_GT(whole, 3);
+  EXPECT_GT(gone, 3);
+}
+
 // ---- A broken disk ----
 
 Task<void> break_files(EngineStory& story, LogWorld& world, Told& told,
