@@ -62,6 +62,16 @@ QueryResult<void> check_write_level(Consistency consistency) {
   return {};
 }
 
+QueryError wrong_count_of_query(const StatementPlan&, const protocol::QueryParameters&) {
+  return invalid("Invalid amount of bind variables");
+}
+
+QueryError wrong_count_of_prepared(const StatementPlan& plan,
+                                   const protocol::QueryParameters& parameters) {
+  return invalid("there were {} markers(?) in CQL but {} bound variables", plan.markers.size(),
+                 parameters.values.size());
+}
+
 QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp) {
   if (timestamp == std::numeric_limits<std::int64_t>::min()) {
     return QueryError(ErrorCode::protocol_error,
@@ -114,7 +124,7 @@ QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& se
   const auto& message = std::get<protocol::QueryRequest>(request.message);
   CO_TRY(PlanPtr plan, plan_statement(message.text, catalog_.snapshot(), session.keyspace));
   CO_TRY(ExecutionParameters parameters,
-         parameters_of(request, message.parameters, *plan, "Invalid amount of bind variables"));
+         parameters_of(request, message.parameters, *plan, wrong_count_of_query));
   co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
 }
 
@@ -153,27 +163,24 @@ QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, 
                                                         StopToken stop) {
   const auto& message = std::get<protocol::ExecuteRequest>(request.message);
   CO_TRY(PlanPtr plan, prepared_plan(message.id));
-  const std::string count_message =
-      fmt::format("there were {} markers(?) in CQL but {} bound variables", plan->markers.size(),
-                  message.parameters.values.size());
   CO_TRY(ExecutionParameters parameters,
-         parameters_of(request, message.parameters, *plan, count_message));
+         parameters_of(request, message.parameters, *plan, wrong_count_of_prepared));
   co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
 }
 
 QueryResult<ExecutionParameters> QueryProcessor::parameters_of(
     const Request& request, const protocol::QueryParameters& parameters, const StatementPlan& plan,
-    std::string_view count_message) {
+    WrongCount wrong_count) {
   ExecutionParameters made;
   if (parameters.names.empty()) {
-    if (parameters.values.size() != plan.markers.size()) return invalid(std::string(count_message));
+    if (parameters.values.size() != plan.markers.size()) return wrong_count(plan, parameters);
     for (const protocol::Value& value : parameters.values) {
       made.values.push_back(kept(request, value));
     }
   } else {
     for (const protocol::ColumnSpec& marker : plan.markers) {
       const auto found = std::ranges::find(parameters.names, std::string_view(marker.name));
-      if (found == parameters.names.end()) return invalid(std::string(count_message));
+      if (found == parameters.names.end()) return wrong_count(plan, parameters);
       const auto index = static_cast<std::size_t>(found - parameters.names.begin());
       made.values.push_back(kept(request, parameters.values[index]));
     }

@@ -63,20 +63,29 @@ class QueryProcessor final : public RequestHandler {
  private:
   using Answer = runtime::Task<QueryResult<protocol::Response>>;
 
+  // What is said of values that do not fit the markers.
+  using WrongCount = QueryError (*)(const StatementPlan&, const protocol::QueryParameters&);
+
+  // The compiler puts the frames of coroutines it can inline into their caller's. That is well for
+  // the way of a prepared read; with all the others in it every request would take a frame of
+  // twenty kilobytes, which malloc does not serve from its caches. So those stay out.
   Answer answer(const protocol::Request& request, Session& session, runtime::StopToken stop);
-  Answer query(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  [[gnu::noinline]] Answer query(const protocol::Request& request, Session& session,
+                                 runtime::StopToken stop);
   Answer execute_prepared(const protocol::Request& request, Session& session,
                           runtime::StopToken stop);
-  Answer batch(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  [[gnu::noinline]] Answer batch(const protocol::Request& request, Session& session,
+                                 runtime::StopToken stop);
   QueryResult<protocol::Response> prepare(std::string_view text, const Session& session);
 
   Answer execute(PlanPtr plan, ExecutionParameters parameters, Session& session,
                  runtime::StopToken stop);
   Answer execute_reading(const SelectPlan& plan, ExecutionParameters parameters);
-  Answer execute_writing(const StatementPlan& plan, ExecutionParameters parameters);
+  [[gnu::noinline]] Answer execute_writing(const StatementPlan& plan,
+                                           ExecutionParameters parameters);
   Answer write(std::vector<replication::PartitionWrite> writes, ExecutionParameters parameters,
                protocol::WriteType type);
-  Answer execute_other(PlanPtr plan, Session& session, runtime::StopToken stop);
+  [[gnu::noinline]] Answer execute_other(PlanPtr plan, Session& session, runtime::StopToken stop);
   Answer change_schema(parser::Statement statement, const Session& session,
                        runtime::StopToken stop);
   Answer truncate(const parser::Truncate& statement, const Session& session,
@@ -89,8 +98,7 @@ class QueryProcessor final : public RequestHandler {
   QueryResult<PlanPtr> prepared_plan(base::ByteView id);
   QueryResult<ExecutionParameters> parameters_of(const protocol::Request& request,
                                                  const protocol::QueryParameters& parameters,
-                                                 const StatementPlan& plan,
-                                                 std::string_view count_message);
+                                                 const StatementPlan& plan, WrongCount wrong_count);
   QueryResult<void> take_context(const protocol::Request& request,
                                  ExecutionParameters& parameters) const;
   std::int64_t next_timestamp_us();
