@@ -109,13 +109,19 @@ Task<Result<void>> Engines::create_table(TableId table, TableOptions options) {
 }
 
 Task<Result<void>> Engines::drop_table(TableId table) {
+  bool found = false;
   for (std::size_t index = 0; index < engines_.size(); ++index) {
     auto drop = [engine = engines_[index].get(), table](Runtime&) {
       return engine->drop_table(table);
     };
-    CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core_numbered(index), std::move(drop),
-                                                Until::forever()));
+    auto dropped = co_await runtime::call_on<void>(runtime_, core_numbered(index), std::move(drop),
+                                                   Until::forever());
+    // A core without shards never has it; others may, and a drop that was cut short is finished.
+    if (dropped.failed_with(Errc::not_found)) continue;
+    if (!dropped) co_return dropped;
+    found = true;
   }
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
   co_return {};
 }
 

@@ -320,6 +320,9 @@ Task<void> open_badly(Runtime& runtime) {
   CO_ASSERT_OK(co_await (*opened)->stop());
   auto reopened = co_await Engines::open(runtime, one_shard, 2);
   CO_ASSERT_OK(reopened);
+  CO_ASSERT_OK(co_await (*reopened)->drop_table(kTable));
+  EXPECT_TRUE((co_await (*reopened)->drop_table(kTable)).failed_with(Errc::not_found));
+  CO_ASSERT_OK(co_await (*reopened)->create_table(kTable, {}));
   CO_ASSERT_OK(co_await (*reopened)->stop());
 }
 
