@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include <absl/container/flat_hash_map.h>
+
 #include "base/assert.h"
 #include "base/hash.h"
 #include "causality/codec.h"
@@ -178,11 +180,14 @@ QueryResult<ExecutionParameters> QueryProcessor::parameters_of(
       made.values.push_back(kept(request, value));
     }
   } else {
+    absl::flat_hash_map<std::string_view, std::size_t> index_of;  // the first of a name counts
+    for (std::size_t i = 0; i < parameters.names.size(); ++i) {
+      index_of.try_emplace(parameters.names[i], i);
+    }
     for (const protocol::ColumnSpec& marker : plan.markers) {
-      const auto found = std::ranges::find(parameters.names, std::string_view(marker.name));
-      if (found == parameters.names.end()) return wrong_count(plan, parameters);
-      const auto index = static_cast<std::size_t>(found - parameters.names.begin());
-      made.values.push_back(kept(request, parameters.values[index]));
+      const auto found = index_of.find(marker.name);
+      if (found == index_of.end()) return wrong_count(plan, parameters);
+      made.values.push_back(kept(request, parameters.values[found->second]));
     }
   }
   TRY_VOID(check_timestamp(parameters.default_timestamp_us));

@@ -493,6 +493,34 @@ TEST(Limits, DeepCallsArePlannedInOnePass) {
   tell(plans_deep_calls);
 }
 
+// Were names looked for one by one, this would compare two thousand million of them.
+Task<void> binds_many_names(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v frozen<list<int>>)");
+  constexpr int kCount = 65'535;
+  std::vector<std::string> names;
+  std::vector<Bytes> values;
+  for (int i = kCount; i-- > 0;) {
+    names.push_back(fmt::format("n{}", i));
+    values.push_back(model::int_value(i));
+  }
+  std::string markers;
+  for (int i = 0; i < kCount; ++i) markers += fmt::format("{}:n{}", i == 0 ? "" : ",", i);
+  const std::string text = fmt::format("INSERT INTO t (k, v) VALUES (1, [{}])", markers);
+  protocol::QueryRequest query;
+  query.text = text;
+  for (const Bytes& value : values) query.parameters.values.push_back(Value::of(value.view()));
+  query.parameters.names.assign(names.begin(), names.end());
+  protocol::Request request;
+  request.message = query;
+  const Told told = co_await story.send(request);
+  EXPECT_FALSE(told.error.has_value()) << told.text();
+  EXPECT_THAT((co_await story.run("SELECT v FROM t")).text(), ::testing::StartsWith("[0, 1, 2,"));
+}
+TEST(Limits, AsManyNamedValuesAsThereMayBeAreBoundInOnePass) {
+  tell(binds_many_names);
+}
+
 Task<void> refuses_long_names(QueryStory& story) {
   co_await begin(story);
   co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
