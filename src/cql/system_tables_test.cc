@@ -222,6 +222,25 @@ TEST(SystemTables, OursTellHowTheNodeFares) {
   });
 }
 
+// A client that came back from the port of a connection that is not closed yet.
+TEST(VirtualTable, OfTwoRowsWithOneKeyTheLaterIsShown) {
+  tell_tables([](Catalog& catalog, const VirtualTables& /*tables*/) -> Task<void> {
+    const model::TablePtr definition =
+        catalog.snapshot()->schema().find_table("helenus", "settings");
+    const VirtualTable table(definition, [](VirtualRows& rows) {
+      for (const auto& [name, value] : {std::pair("b", "1"), {"a", "2"}, {"b", "3"}, {"b", "4"}}) {
+        rows.add();
+        rows.set("name", model::text_value(name));
+        rows.set("value", model::text_value(value));
+      }
+    });
+    std::vector<std::string> values;
+    for (const VirtualRow& row : table.rows()) values.emplace_back(row.values[1]->text());
+    EXPECT_THAT(values, ::testing::UnorderedElementsAre("2", "4"));
+    co_return;
+  });
+}
+
 TEST(VirtualTable, RowsAreInTheOrderOfTheirKeys) {
   tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
     const model::Schema& schema = catalog.snapshot()->schema();

@@ -1,8 +1,7 @@
 #include "cql/virtual_table.h"
 
-#include <algorithm>
+#include <map>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
@@ -48,11 +47,14 @@ std::vector<VirtualRow> VirtualRows::take() {
     ASSERT(key.has_value(), "table {}: {}", table_.name, key.error().to_string());
     row.clustering = *key;
   }
-  const auto by_key = [](const VirtualRow& row) { return std::tie(row.partition, row.clustering); };
-  std::ranges::sort(rows_, {}, by_key);
-  ASSERT(std::ranges::adjacent_find(rows_, {}, by_key) == rows_.end(), "table {}: a key twice",
-         table_.name);
-  return std::exchange(rows_, {});
+  std::map<std::pair<base::Bytes, base::Bytes>, VirtualRow> by_key;
+  for (VirtualRow& row : std::exchange(rows_, {})) {
+    by_key.insert_or_assign(std::pair(row.partition, row.clustering), std::move(row));
+  }
+  std::vector<VirtualRow> rows;
+  rows.reserve(by_key.size());
+  for (auto& [key, row] : by_key) rows.push_back(std::move(row));
+  return rows;
 }
 
 std::vector<VirtualRow> VirtualTable::rows() const {

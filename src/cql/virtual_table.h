@@ -39,8 +39,8 @@ class VirtualRows {
   // Sets a column of the last row. Requires: a row, a column of that name, a value of its type.
   void set(std::string_view column, base::Bytes value);
 
-  // The rows with their keys, ascending by them. Requires: every row has its whole primary key, of
-  // a size that keys may have; no two rows have the same.
+  // The rows with their keys, ascending by them; of rows with the same key the one added last.
+  // Requires: every row has its whole primary key, of a size that keys may have.
   std::vector<VirtualRow> take();
 
  private:
