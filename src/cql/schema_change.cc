@@ -132,7 +132,8 @@ Transition apply(const Input& in, const parser::CreateTable& statement) {
                     "non-alphanumeric-underscore characters (got \"{}\")",
                     keyspace_name, name, model::kNameSizeMax, name));
   }
-  if (in.users.find_table(table.id) != nullptr) {
+  if (in.users.find_table(table.id) != nullptr ||
+      in.context.system.find_table(table.id) != nullptr) {
     return config_error(fmt::format("A table with id {} exists already", table.id));
   }
   return changed(in.users.with(std::move(table)), SchemaChangeKind::created, SchemaTarget::table,

@@ -418,6 +418,14 @@ TEST(AlterTable, BadChangesAreRefused) {
        {"DROP TABLE nosuch", "0x2200: Table 'ks.nosuch' doesn't exist"}});
 }
 
+TEST(TableChange, AnIdOfATableOfTheSystemIsRefused) {
+  SchemaStory story(make_system_schema());
+  story.prepare({kCreateKeyspace});
+  const model::TablePtr local = make_system_schema().find_table("system", "local");
+  EXPECT_THAT(story.run(fmt::format("CREATE TABLE t (k int PRIMARY KEY) WITH id = {}", local->id)),
+              HasSubstr("exists already"));
+}
+
 // ---- Types ----
 
 TEST(TypeChange, AnAlteredTypeIsAlteredWhereverItIsUsed) {
