@@ -134,6 +134,15 @@ bool overlaps(const KeyRange& a, const KeyRange& b) {
   return !a_first && !b_first;
 }
 
+// Whether a memtable that was frozen while the shard had such a tablet is not in a file yet.
+bool awaits_flush(const Shard& shard, TabletId tablet) {
+  return std::ranges::any_of(shard.tables(), [&](const auto& each) {
+    return std::ranges::any_of(each.second->frozen(), [&](const FrozenMemtable& frozen) {
+      return frozen.at.clocks.contains(tablet);
+    });
+  });
+}
+
 }  // namespace
 
 Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
@@ -162,6 +171,14 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
                       "gone yet",
                       tablet);
     }
+  }
+  // A memtable that was frozen before a tablet of this id was dropped has that one's clock, and its
+  // flush would give it to the new one: dots without data. Those frozen from now on have neither,
+  // and one that is installed while the manifest has no such tablet gives its clock to nobody.
+  while (awaits_flush(shard, tablet)) {
+    CO_TRY_VOID(check_writable());
+    if (trouble_) co_return *trouble_;
+    CO_TRY_VOID(co_await files_changed_.wait({.stop = stop_.token()}));
   }
   const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
   CO_TRY_VOID(co_await install_until_done(

@@ -8,6 +8,7 @@
 
 #include "causality/resolve.h"
 #include "runtime/contract/world.h"
+#include "runtime/task_group.h"
 #include "storage/engine_test_support.h"
 
 namespace helenus::storage::testing {
@@ -107,6 +108,54 @@ TEST(DroppedTablet, LeavesNothingBehindForTheNextOneOfItsKeys) {
   LogWorld world;
   world.run(drop_and_make_anew);
   world.run(expect_anew);
+}
+
+// ---- Under writes to its neighbour ----
+
+constexpr TableId kOther{8};
+
+Task<void> write_to_the_right(Engine& engine, const bool& over) {
+  int row = 0;
+  while (!over) {
+    ++row;
+    for (const TableId table : {kTable, kOther}) {
+      CO_ASSERT_OK(co_await engine.write(table, kRight, Bytes::copy_of("right"),
+                                         put_of(fmt::format("{}", row), "v", 1), kEpoch,
+                                         Until::forever()));
+    }
+  }
+}
+
+Task<void> drop_among_writers(Runtime& runtime) {
+  auto opened = co_await open_with_two(runtime, 1);
+  CO_ASSERT_OK(opened);
+  Engine& engine = **opened;
+  CO_ASSERT_OK(co_await engine.create_table(kOther, {}));
+  CO_ASSERT_OK(co_await put(engine, kLeft, "old"));
+  bool over = false;
+  runtime::TaskGroup writers(runtime);
+  for (int writer = 0; writer < 8; ++writer) writers.spawn(write_to_the_right(engine, over));
+  CO_ASSERT_OK(co_await engine.drop_tablet(kLeft));
+  CO_ASSERT_OK(co_await engine.create_tablet(kLeft, left_range(), actor_of(1, 2)));
+  over = true;
+  co_await writers.join();
+  CO_ASSERT_OK(co_await engine.stop());
+}
+
+Task<void> expect_no_old_dots(Runtime& runtime) {
+  auto opened = co_await Engine::open(runtime, small_engine());
+  CO_ASSERT_OK(opened);
+  EXPECT_TRUE((*opened)->durable_clock(kLeft)->empty());
+  CO_ASSERT_OK(co_await (*opened)->stop());
+}
+
+TEST(DroppedTablet, ItsClockDoesNotComeBackWithAMemtableFrozenBefore) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    LogWorld world(seed);
+    world.run(drop_among_writers);
+    world.run(expect_no_old_dots);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
 }
 
 // ---- Cut short ----
