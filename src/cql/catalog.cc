@@ -118,7 +118,7 @@ Task<Result<void>> Catalog::load() {
   co_return {};
 }
 
-Task<Result<void>> Catalog::store(CatalogDocument document, Until until) {
+Task<Result<void>> Catalog::store(CatalogDocument document, Until admitted) {
   base::Bytes bytes = encode(document);
   if (bytes.size() > CatalogDocument::kSizeMax) {
     co_return Error(Errc::invalid_argument, "a schema of {} bytes; there is room for {}",
@@ -132,11 +132,14 @@ Task<Result<void>> Catalog::store(CatalogDocument document, Until until) {
                                   .column = kColumn,
                                   .expires = std::nullopt,
                                   .value = std::move(bytes)});
-  const auto written = co_await coordinator_.write(std::move(write), until);
-  if (!written) co_return written.error();
-  // A log that syncs now and then could lose a document that names an id, after the engine has
-  // durably made the table of that id: the id would be given again. Files are synced.
-  co_return co_await coordinator_.flush(kStorageTable, std::move(until));
+  co_return co_await coordinator_.write_to_the_end(std::move(write), std::move(admitted));
+}
+
+// A log that syncs now and then could lose a document after the engine has durably made or dropped
+// the tables it tells of: an id would be given again, or a table be named that is not there. Files
+// are synced.
+Task<Result<void>> Catalog::move_to_file() {
+  return coordinator_.flush(kStorageTable, Until::after(runtime_, options_.file_wait));
 }
 
 Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until until) {
@@ -148,6 +151,7 @@ Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until
                                 .doomed = doomed_,
                                 .next_storage_id = next_storage_id_},
                                until));
+    CO_TRY_VOID(co_await move_to_file());
     const auto made = co_await coordinator_.create_table(id, options);
     if (made) co_return id;
     // Whatever it holds, it is not for this table.
@@ -164,9 +168,15 @@ Task<Result<void>> Catalog::replace(Schema users, CatalogSnapshot::StorageIds st
   CO_TRY_VOID(co_await store(
       {.users = users, .storage = storage, .doomed = doomed, .next_storage_id = next_storage_id_},
       std::move(until)));
+  // From here on a start would find the new document: whatever else goes wrong, it is in force.
   doomed_ = std::move(doomed);
   publish(users, std::move(storage));
-  co_await drop_doomed();
+  const auto moved = co_await move_to_file();
+  if (moved) {
+    co_await drop_doomed();
+  } else {
+    log_.warn("tables that are no longer in use stay for now", kv("error", moved.error()));
+  }
   co_return {};
 }
 

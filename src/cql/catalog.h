@@ -17,6 +17,7 @@
 // Core affinity: the core whose Runtime opened it; snapshots go anywhere.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -82,6 +83,8 @@ struct CatalogOptions {
   std::string data_center = "datacenter1";
   // How many changes may wait for their turn.
   std::size_t changes_waiting_max = 128;
+  // How long a change waits for its document to be in a file; see Catalog::move_to_file().
+  runtime::Duration file_wait = std::chrono::seconds(10);
 };
 
 class Catalog {
@@ -127,7 +130,11 @@ class Catalog {
 
  private:
   runtime::Task<base::Result<void>> load();
-  runtime::Task<base::Result<void>> store(CatalogDocument document, runtime::Until until);
+  // Makes the document durable in the log. When it fails, either nothing was written or writing has
+  // ended for good; patience that ends once the document has its place in the log ends nothing.
+  runtime::Task<base::Result<void>> store(CatalogDocument document, runtime::Until admitted);
+  // Tables of the engine are made and dropped only once the document is in a file.
+  runtime::Task<base::Result<void>> move_to_file();
   // A new table of the engine, doomed until the document names it.
   runtime::Task<base::Result<storage::TableId>> make_storage(storage::TableOptions options,
                                                              runtime::Until until);

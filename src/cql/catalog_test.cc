@@ -246,6 +246,84 @@ TEST(CatalogCrash, WhateverACrashLeavesIsFinishedAtStart) {
   }
 }
 
+// ---- Trouble on the way ----
+
+// The word of a client who goes away so long after having asked.
+Task<std::string> change_with_patience(Runtime& runtime, Catalog& catalog, std::string text,
+                                       runtime::Duration patience) {
+  auto statement = parser::parse(text);
+  const auto changed =
+      co_await catalog.change(*std::move(statement), "ks", Until::after(runtime, patience));
+  co_return changed ? "done" : changed.error().to_string();
+}
+
+// What is in force before a power loss is in force after it.
+void expect_in_force_after_power_loss(LogWorld& world, const base::Uuid& version) {
+  world.machine().power_loss();
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    EXPECT_EQ(catalog.snapshot()->schema_version(), version);
+    for (const auto& [table, id] : catalog.snapshot()->storage_ids()) {
+      EXPECT_TRUE((co_await coordinator.write(some_write(id), Until::forever())).has_value());
+    }
+  });
+}
+
+// Begins a life with table t, tells the story, and pulls the plug at its end.
+void tell_until_power_loss(LogWorld& world, const testing::CatalogBody& body) {
+  bool told = false;
+  world.start([&](Runtime& runtime) {
+    return testing::live_with_catalog(
+        runtime, [&](Runtime& rt, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+          co_await make_table_t(catalog);
+          co_await body(rt, coordinator, catalog);
+          told = true;
+          runtime::Event never(rt);
+          EXPECT_TRUE((co_await never.wait(Until::forever())).has_value());
+        });
+  });
+  EXPECT_TRUE(world.world().run_until([&] { return told; }, std::chrono::hours(1)));
+}
+
+TEST(CatalogTrouble, AClientWhoGoesAwayLeavesMemoryAndDiskOfOneMind) {
+  int done = 0;
+  for (int microseconds = 0; microseconds < 2000; microseconds += 20) {
+    LogWorld world(static_cast<std::uint64_t>(microseconds) + 1);
+    base::Uuid version;
+    tell_until_power_loss(world, [&](Runtime& rt, Coordinator&, Catalog& catalog) -> Task<void> {
+      const base::Uuid before = catalog.snapshot()->schema_version();
+      const std::string outcome = co_await change_with_patience(
+          rt, catalog, "DROP TABLE t", std::chrono::microseconds(microseconds));
+      version = catalog.snapshot()->schema_version();
+      EXPECT_EQ(outcome == "done", version != before);
+      done += outcome == "done" ? 1 : 0;
+    });
+    expect_in_force_after_power_loss(world, version);
+    ASSERT_FALSE(HasFailure()) << "after " << microseconds << " microseconds";
+  }
+  EXPECT_GT(done, 0);
+}
+
+TEST(CatalogTrouble, ADropOnAFullDiskIsInForceAndFinishedWhenThereIsSpace) {
+  LogWorld world;
+  base::Uuid version;
+  tell_until_power_loss(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    const base::Uuid before = catalog.snapshot()->schema_version();
+    world.disk().set_capacity(world.disk().used_bytes());
+    EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
+    version = catalog.snapshot()->schema_version();
+    EXPECT_NE(version, before);
+    EXPECT_THAT(co_await run_change(catalog, "CREATE TABLE u (k int PRIMARY KEY)"),
+                StartsWith("0x"))
+        << "a table needs room";
+    EXPECT_EQ(catalog.snapshot()->schema_version(), version);
+  });
+  world.disk().set_capacity(std::uint64_t{64} << 30);
+  expect_in_force_after_power_loss(world, version);
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    co_await expect_agreement(coordinator, catalog, 8);
+  });
+}
+
 // ---- The document ----
 
 CatalogDocument some_document() {

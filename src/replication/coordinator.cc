@@ -155,6 +155,15 @@ Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Unti
   co_return std::move(staged.delta);
 }
 
+Task<Result<void>> Coordinator::write_to_the_end(PartitionWrite write, Until admitted) {
+  ASSERT(!write.explicit_timestamp);
+  const TabletId tablet = tablet_of(write.partition.view());
+  CO_TRY_VOID(co_await engine_->admit(write.table, tablet, size_of(write), admitted));
+  CO_TRY(const auto staged, engine_->stage(write.table, tablet, write.partition.view(),
+                                           std::move(write.mutation), kEpoch));
+  co_return co_await engine_->durable(staged.position, Until::forever());
+}
+
 Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes,
                                                     Until until) {
   for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write));

@@ -84,7 +84,11 @@ class Coordinator {
   // cancelled (the outcome is unknown); not_found for a table that is gone.
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(PartitionWrite write,
                                                                      runtime::Until until);
-  // The same for several, in the log one after the other with nothing between them. An error of
+  // The same without an explicit timestamp, and with an outcome that is always known: `admitted` is
+  // how long it may wait for its place in the log; once it has one, only a failure of the log,
+  // which ends writing for good, keeps it from being durable.
+  runtime::Task<base::Result<void>> write_to_the_end(PartitionWrite write, runtime::Until admitted);
+  // As write() for several, in the log one after the other with nothing between them. An error of
   // one that comes before its place in the log may leave those before it written.
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
