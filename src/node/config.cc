@@ -116,6 +116,10 @@ Result<void> set_log(Config& config, std::string_view value) {
 
 constexpr std::uint32_t kMibMax = 1U << 20;
 
+// The server keeps 256 MiB for the requests of all clients, and the largest must fit twice,
+// compressed and plain.
+constexpr std::uint32_t kCqlRequestBytesMax = 134'215'680;
+
 constexpr std::array kFields = {
     ConfigField{"cluster_name", set_text<&Config::cluster_name>, show_text<&Config::cluster_name>},
     ConfigField{"data_center", set_text<&Config::data_center>, show_text<&Config::data_center>},
@@ -128,7 +132,7 @@ constexpr std::array kFields = {
     ConfigField{"cql_connections_max", set_number<&Config::cql_connections_max, 1, 65536>,
                 show_number<&Config::cql_connections_max>},
     ConfigField{"cql_request_bytes_max",
-                set_number<&Config::cql_request_bytes_max, 65536, 1U << 28>,
+                set_number<&Config::cql_request_bytes_max, 65536, kCqlRequestBytesMax>,
                 show_number<&Config::cql_request_bytes_max>},
     ConfigField{"request_timeout_ms", set_number<&Config::request_timeout_ms, 1, 3'600'000>,
                 show_number<&Config::request_timeout_ms>},

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cql/connection.h"
+#include "cql/server.h"
 #include "node/config_file.h"
 
 namespace helenus::node {
@@ -101,6 +103,9 @@ TEST(ConfigFile, WhatIsWrongIsToldWithItsLine) {
   EXPECT_THAT(refusal("cores: 1\nrack: [\n"), HasSubstr("helenus.yaml:"));
   EXPECT_THAT(refusal("a: b: c"), HasSubstr("helenus.yaml:1: "));
   EXPECT_THAT(refusal("cql_address: localhost"), HasSubstr("helenus.yaml:1: cql_address: "));
+  // What the server has room for, compressed and plain.
+  EXPECT_EQ(refusal("cql_request_bytes_max: 134215680"), "");
+  EXPECT_THAT(refusal("cql_request_bytes_max: 134217728"), HasSubstr("cql_request_bytes_max"));
   EXPECT_EQ(refusal("cql_broadcast_address: here"),
             "helenus.yaml:1: cql_broadcast_address: 'here' is no IP address");
   EXPECT_THAT(refusal("commitlog_sync: never"), HasSubstr("neither batch, group nor periodic"));
@@ -119,6 +124,11 @@ TEST(ConfigFile, EveryFieldReadsWhatItShows) {
     EXPECT_TRUE(field.set(other, value).has_value()) << field.name;
     EXPECT_EQ(field.show(other), value);
   }
+}
+
+TEST(Config, TheLargestRequestFitsTheServer) {
+  EXPECT_GE(cql::ServerOptions().request_bytes_max,
+            2 * std::size_t{134'215'680} + cql::Connection::kRequestOverhead);
 }
 
 TEST(Config, FieldsThatDoNotFitTogetherAreRefused) {

@@ -173,11 +173,19 @@ Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> 
   }
   // From the judgement to the log nothing suspends.
   CO_TRY_VOID(co_await judge_explicit(writes, until));
+  std::erase_if(writes, [](const PartitionWrite& write) {
+    return write.mutation.cells.empty() && write.mutation.scopes.empty();
+  });
+  if (writes.size() > 1) {
+    for (const PartitionWrite& write : writes) {
+      CO_TRY_VOID(engine_->check(write.table, tablet_of(write.partition.view()),
+                                 write.partition.view(), write.mutation, kEpoch));
+    }
+  }
   std::vector<Delta> deltas;
   deltas.reserve(writes.size());
   std::optional<storage::LogPosition> last;
   for (PartitionWrite& write : writes) {
-    if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
     CO_TRY(auto staged, engine_->stage(write.table, tablet_of(write.partition.view()),
                                        write.partition.view(), std::move(write.mutation), kEpoch));
     last = staged.position;

@@ -88,8 +88,9 @@ class Coordinator {
   // how long it may wait for its place in the log; once it has one, only a failure of the log,
   // which ends writing for good, keeps it from being durable.
   runtime::Task<base::Result<void>> write_to_the_end(PartitionWrite write, runtime::Until admitted);
-  // As write() for several, in the log one after the other with nothing between them. An error of
-  // one that comes before its place in the log may leave those before it written.
+  // As write() for several, in the log one after the other with nothing between them. After
+  // invalid_argument and not_found nothing was written; an error of the log at one of them may
+  // leave those before it written.
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
 

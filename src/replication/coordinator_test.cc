@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/ring_cut.h"
 #include "storage/commit_log_test_support.h"
@@ -220,6 +221,38 @@ Task<void> refuse(Runtime& runtime, CoordinatorOptions options, std::string word
   const auto coordinator = co_await Coordinator::open(runtime, std::move(options));
   EXPECT_TRUE(coordinator.failed_with(Errc::invalid_argument));
   if (!coordinator) EXPECT_THAT(coordinator.error().to_string(), HasSubstr(words));
+}
+
+// What no replica would take is found before the first partition is written.
+TEST(Coordinator, ABatchWithAnInvalidPartitionWritesNothing) {
+  LogWorld world;
+  live(world, [](Coordinator& coordinator) -> Task<void> {
+    const PartitionWrite good = put(partition(0x00), "r", "good", 5);
+    std::vector<PartitionWrite> bad;
+    bad.push_back(put(partition(0x55), "r", "claims", 5));
+    causality::Context context;
+    context.epoch = causality::Epoch{1};
+    context.dots.add(causality::Dot{causality::actor_of(1, 1), 1'000'000});
+    bad.back().mutation.context = context;
+    bad.push_back(put(partition(0x55), "r", "twice", 5));
+    bad.back().mutation.cells.push_back(cell("r", "again"));
+    bad.push_back(put(partition(0x55), std::string(70'000, 'r'), "long", 5));
+    bad.push_back(put(partition(0x55), "r", "many", 5));
+    bad.back().mutation.scopes.resize(causality::kScopesPerMutationMax + 1);
+    bad.push_back(put(partition(0x55), "r", "late", 5));
+    bad.back().mutation.timestamp_is_explicit = true;
+    bad.back().mutation.timestamp = causality::kTimestampMin;
+    for (const PartitionWrite& write : bad) {
+      const auto written = co_await coordinator.write({good, write}, Until::forever());
+      EXPECT_TRUE(written.failed_with(Errc::invalid_argument))
+          << write.mutation.cells[0].value.text();
+      EXPECT_EQ(co_await get(coordinator, partition(0x00), "r"), "");
+    }
+    const auto written = co_await coordinator.write({good, put(partition(0x55), "r", "second", 5)},
+                                                    Until::forever());
+    EXPECT_TRUE(written.has_value() && written->size() == 2);
+    EXPECT_EQ(co_await get(coordinator, partition(0x55), "r"), "second");
+  });
 }
 
 TEST(Coordinator, ARingStaysCutAsItWasMade) {

@@ -374,24 +374,43 @@ Result<void> check_key_sizes(ByteView partition, std::span<const causality::Cell
 
 }  // namespace
 
-Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
-                             causality::Mutation mutation, causality::Epoch epoch,
-                             Timestamps timestamps) {
-  TRY(const auto place, find_for_write(table, tablet, partition));
+Result<causality::Delta> Engine::mint(const Place& place, TableId table, ByteView partition,
+                                      causality::Mutation mutation, causality::Epoch epoch,
+                                      causality::Clock& clock) {
   TRY_VOID(check_key_sizes(partition, mutation.cells));
   if (place.tablet->in_doubt) {
     return Error(Errc::unavailable, "tablet {} may have lost writes and has no new actor yet",
-                 tablet);
+                 place.tablet->id);
   }
   const causality::Policy policy = place.table->options().policy;
-  if (timestamps == Timestamps::as_given) mutation.timestamp_is_explicit = true;
   causality::Timestamp floor = causality::kTimestampMin;
   // An explicit timestamp was judged cell by cell (covered_floor()); the rest is up to mint.
   if (policy == causality::Policy::lww && !mutation.timestamp_is_explicit) {
     floor = place.tablet->floors.of(table, partition, mutation.cells, mutation.scopes);
   }
-  TRY(auto delta, causality::mint(place.tablet->clock, place.tablet->actor, epoch, policy,
-                                  std::move(mutation), floor));
+  return causality::mint(clock, place.tablet->actor, epoch, policy, std::move(mutation), floor);
+}
+
+Result<void> Engine::check(TableId table, TabletId tablet, ByteView partition,
+                           const causality::Mutation& mutation, causality::Epoch epoch) {
+  TRY(const auto place, find_for_write(table, tablet, partition));
+  causality::Clock clock = place.tablet->clock;
+  TRY(const auto delta, mint(place, table, partition, mutation, epoch, clock));
+  record_.clear();
+  encode_mutation(place.tablet->id, Birth::among_peers, partition, delta, record_);
+  if (record_.size() > options_.log.record_size_max) {
+    return Error(Errc::invalid_argument, "a record of {} bytes, at most {} are allowed",
+                 record_.size(), options_.log.record_size_max);
+  }
+  return {};
+}
+
+Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
+                             causality::Mutation mutation, causality::Epoch epoch,
+                             Timestamps timestamps) {
+  TRY(const auto place, find_for_write(table, tablet, partition));
+  if (timestamps == Timestamps::as_given) mutation.timestamp_is_explicit = true;
+  TRY(auto delta, mint(place, table, partition, std::move(mutation), epoch, place.tablet->clock));
   auto position = append(place, partition, delta);
   if (!position) {
     // The dot has left no trace: it is the next one again.

@@ -221,6 +221,11 @@ class Engine {
   // The same for a delta that was minted elsewhere.
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
                              causality::Delta delta);
+  // Whether stage() would refuse the mutation for what it is, so that of several none is staged.
+  // Changes nothing. What it does not tell is whether the log has room. Costs a copy of the
+  // mutation. Errors: invalid_argument; not_found; unavailable; failure().
+  base::Result<void> check(TableId table, TabletId tablet, base::ByteView partition,
+                           const causality::Mutation& mutation, causality::Epoch epoch);
   // Waits until what was staged is durable. Errors: as CommitLog::durable.
   runtime::Task<base::Result<void>> durable(std::optional<LogPosition> position,
                                             runtime::Until until);
@@ -299,6 +304,10 @@ class Engine {
   base::Result<Place> find(TableId table, TabletId tablet);
   base::Result<void> check_writable() const;
   base::Result<Place> find_for_write(TableId table, TabletId tablet, base::ByteView partition);
+  // Mints with the place's actor, on `clock`.
+  base::Result<causality::Delta> mint(const Place& place, TableId table, base::ByteView partition,
+                                      causality::Mutation mutation, causality::Epoch epoch,
+                                      causality::Clock& clock);
   base::Result<LogPosition> append(const Place& place, base::ByteView partition,
                                    const causality::Delta& delta);
   // Adds a fragment to the active memtable, and its bytes to the account.
