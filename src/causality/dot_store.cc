@@ -227,8 +227,10 @@ void PartitionStore::strip(const Clock& known) {
     store.strip(spared);
   }
   for (ScopedStore& scoped : scoped_) {
+    if (scoped.store.context().empty()) continue;
     Clock spared = known;
     for (const ScopedStore& other : scoped_) {
+      if (scoped.scope.to && other.scope.from && *other.scope.from >= *scoped.scope.to) break;
       if (!scoped.scope.overlaps(other.scope)) continue;
       for (const Version& version : other.store.versions()) spared.remove(version.dot);
     }
@@ -246,7 +248,17 @@ void PartitionStore::forget(const RowKey& row, ColumnId column, std::span<const 
 }
 
 void PartitionStore::forget_scoped(std::span<const Dot> dots) {
-  for (ScopedStore& scoped : scoped_) scoped.store.forget(dots);
+  // A partition may have as many scopes as dots to forget.
+  std::vector<Dot> sorted(dots.begin(), dots.end());
+  std::ranges::sort(sorted);
+  std::vector<Dot> own;
+  for (ScopedStore& scoped : scoped_) {
+    own.clear();
+    for (const Version& version : scoped.store.versions()) {
+      if (std::ranges::binary_search(sorted, version.dot)) own.push_back(version.dot);
+    }
+    scoped.store.forget(own);
+  }
   std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
   std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -666,6 +667,37 @@ Task<void> let_expire(EngineStory& story) {
 TEST(Engine, AnExpiredValueGoesAtACompactionOnceItIsStableAndNotBefore) {
   LogWorld world;
   live(world, let_expire);
+}
+
+Task<void> delete_row_by_row(EngineStory& story) {
+  constexpr int kRows = 3000;
+  Engine& engine = story.engine();
+  engine.set_watermarks(kTablet, {});
+  const auto name_of = [](int row) { return fmt::format("r{:05}", row); };
+  for (int row = 0; row < kRows; ++row) CO_ASSERT_OK(co_await story.put("p", name_of(row), "v"));
+  for (int row = 0; row < kRows; ++row) {
+    if (row % 100 == 0) continue;
+    causality::Mutation mutation;
+    mutation.timestamp = causality::Timestamp{100'000 + row};
+    mutation.scopes.push_back(causality::row_scope(bytes(name_of(row))));
+    CO_ASSERT_OK(co_await engine.write(kTable, kTablet, bytes("p"), std::move(mutation), kEpoch,
+                                       Until::forever()));
+  }
+  CO_ASSERT_OK(co_await engine.compact(kTable, Until::forever()));
+  const std::size_t left = co_await rows_left(story);
+  EXPECT_EQ(left, kRows / 100) << "stable deletes leave nothing";
+  EXPECT_EQ(*co_await story.get("p", name_of(100)), "v");
+  EXPECT_EQ(*co_await story.get("p", name_of(101)), "");
+}
+
+// Each row is judged by the scopes that hold it, not by all of its partition's.
+TEST(Engine, RowsOfAPartitionAreDeletedOneByOneInThousands) {
+  LogWorld world;
+  EngineOptions options = small_engine();
+  options.memtable_keys_flush = 1'000'000;
+  options.memtable_bytes_flush = 64 << 20;
+  options.memtable_bytes_max = 256 << 20;
+  live(world, delete_row_by_row, options);
 }
 
 }  // namespace

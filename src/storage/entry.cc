@@ -66,7 +66,14 @@ void Entry::drop_stable_scopes(causality::Policy policy, const causality::Stabil
 void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
                        const causality::Stability& stable, const causality::PartitionStore& scopes,
                        base::ByteView clustering) {
-  if (scopes.empty()) {
+  // Scopes that do not hold the row say nothing about it, and a partition may have very many.
+  const auto key = base::Bytes::copy_of(clustering);
+  causality::PartitionStore partition;
+  for (const causality::ScopedStore& scoped : scopes.scoped()) {
+    if (scoped.scope.from && *scoped.scope.from > key) break;
+    if (scoped.scope.contains(key)) partition.absorb(scoped);
+  }
+  if (partition.empty()) {
     std::vector<std::pair<causality::ColumnId, std::vector<causality::Dot>>> drops;
     for (const auto& [column, cell] : row_.cells()) {
       auto dots = causality::droppable(cell, policy, stable);
@@ -76,8 +83,6 @@ void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
     row_.strip(known);
     return;
   }
-  const auto key = base::Bytes::copy_of(clustering);
-  causality::PartitionStore partition = scopes;
   for (const auto& [column, cell] : row_.cells()) partition.absorb(key, column, cell);
   causality::drop_stable(partition, policy, stable);
   partition.strip(known);
