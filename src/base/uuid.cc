@@ -1,5 +1,7 @@
 #include "base/uuid.h"
 
+#include "base/codec.h"
+
 namespace helenus::base {
 
 namespace {
@@ -23,6 +25,13 @@ Uuid Uuid::from_random(Octets random) {
   random[6] = (random[6] & std::byte{0x0f}) | std::byte{0x40};
   random[8] = (random[8] & std::byte{0x3f}) | std::byte{0x80};
   return Uuid(random);
+}
+
+Uuid Uuid::from_random(std::uint64_t high, std::uint64_t low) {
+  Octets octets{};
+  store_be(octets.data(), high);
+  store_be(octets.data() + sizeof high, low);
+  return from_random(octets);
 }
 
 Result<Uuid> Uuid::parse(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <compare>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ class Uuid {
 
   // Version 4 from sixteen random bytes.
   static Uuid from_random(Octets random);
+  // The same from two random words, the first one in front.
+  static Uuid from_random(std::uint64_t high, std::uint64_t low);
   // "f81d4fae-7dec-11d0-a765-00a0c91e6bf6", in either case. Errors: invalid_argument.
   static Result<Uuid> parse(std::string_view text);
 

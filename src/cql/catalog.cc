@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/codec.h"
 #include "causality/resolve.h"
 #include "cql/catalog_document.h"
 #include "model/partition_key.h"
@@ -204,14 +203,12 @@ Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change(parser::Statem
                                                                   Until until) {
   const auto permit = co_await turn_.acquire(1, until);
   if (!permit) co_return permit.error();
-  base::Uuid::Octets random{};
-  base::store_le(random.data(), runtime_.random.next());
-  base::store_le(random.data() + sizeof(std::uint64_t), runtime_.random.next());
+  const std::uint64_t random = runtime_.random.next();
   const SchemaChangeContext context{
       .system = options_.system,
       .session_keyspace = session_keyspace,
       .data_center = options_.data_center,
-      .new_table_id = base::Uuid::from_random(random),
+      .new_table_id = base::Uuid::from_random(random, runtime_.random.next()),
       .now_us = microseconds(runtime_.clock.wall_now()),
   };
   CO_TRY(SchemaTransition transition, apply_schema_change(snapshot_->users(), statement, context));

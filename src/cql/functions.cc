@@ -8,6 +8,7 @@
 
 #include "base/codec.h"
 #include "base/uuid.h"
+#include "cql/numbers.h"
 
 namespace helenus::cql {
 
@@ -93,10 +94,8 @@ QueryResult<Bytes> now(const Function& /*function*/, Function::Arguments /*argum
 }
 QueryResult<Bytes> random_uuid(const Function& /*function*/, Function::Arguments /*arguments*/,
                                Moment& moment) {
-  Uuid::Octets octets{};
-  base::store_be(octets.data(), moment.roll());
-  base::store_be(octets.data() + 8, moment.roll());
-  return model::uuid_value(Uuid::from_random(octets));
+  const std::uint64_t high = moment.roll();
+  return model::uuid_value(Uuid::from_random(high, moment.roll()));
 }
 QueryResult<Bytes> current_timestamp(const Function& /*function*/,
                                      Function::Arguments /*arguments*/, Moment& moment) {
@@ -149,64 +148,6 @@ QueryResult<Bytes> from_blob(const Function& function, Function::Arguments argum
 
 // ---- Casts ----
 
-bool is_integer(TypeKind kind) {
-  return kind == TypeKind::tinyint || kind == TypeKind::smallint || kind == TypeKind::int_ ||
-         kind == TypeKind::bigint || kind == TypeKind::counter;
-}
-bool is_floating(TypeKind kind) {
-  return kind == TypeKind::float_ || kind == TypeKind::double_;
-}
-
-QueryResult<std::int64_t> read_integer(TypeKind kind, ByteView bytes) {
-  switch (kind) {
-    case TypeKind::tinyint: {
-      TRY(const std::int8_t value, model::read_tinyint(bytes));
-      return value;
-    }
-    case TypeKind::smallint: {
-      TRY(const std::int16_t value, model::read_smallint(bytes));
-      return value;
-    }
-    case TypeKind::int_: {
-      TRY(const std::int32_t value, model::read_int(bytes));
-      return value;
-    }
-    default: {
-      TRY(const std::int64_t value, model::read_bigint(bytes));
-      return value;
-    }
-  }
-}
-
-QueryResult<double> read_floating(TypeKind kind, ByteView bytes) {
-  if (kind == TypeKind::float_) {
-    TRY(const float value, model::read_float(bytes));
-    return value;
-  }
-  TRY(const double value, model::read_double(bytes));
-  return value;
-}
-
-// As Java narrows: the lowest bits.
-Bytes integer_value(TypeKind kind, std::int64_t value) {
-  switch (kind) {
-    case TypeKind::tinyint:
-      return model::tinyint_value(static_cast<std::int8_t>(value));
-    case TypeKind::smallint:
-      return model::smallint_value(static_cast<std::int16_t>(value));
-    case TypeKind::int_:
-      return model::int_value(static_cast<std::int32_t>(value));
-    case TypeKind::varint:
-      return model::varint_value(value);
-    case TypeKind::float_:
-      return model::float_value(static_cast<float>(value));
-    case TypeKind::double_:
-      return model::double_value(static_cast<double>(value));
-    default:
-      return model::bigint_value(value);
-  }
-}
-
 // As Java converts a double: the nearest value there is, and 0 for NaN.
 std::int64_t truncated(double value) {
   if (std::isnan(value)) return 0;
@@ -224,8 +165,7 @@ QueryResult<Bytes> cast_number(const Function& function, Function::Arguments arg
     return integer_value(to, value);
   }
   TRY(const double value, read_floating(from, *arguments[0]));
-  if (to == TypeKind::float_) return model::float_value(static_cast<float>(value));
-  if (to == TypeKind::double_) return model::double_value(value);
+  if (is_floating(to)) return floating_value(to, value);
   return integer_value(to, truncated(value));
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "cql/numbers.h"
 #include "cql/restrictions.h"
 #include "cql/type_names.h"
 #include "model/literal.h"
@@ -42,18 +43,7 @@ struct Named {
 };
 
 bool is_summable(const DataType& type) {
-  switch (type.kind()) {
-    case TypeKind::tinyint:
-    case TypeKind::smallint:
-    case TypeKind::int_:
-    case TypeKind::bigint:
-    case TypeKind::counter:
-    case TypeKind::float_:
-    case TypeKind::double_:
-      return true;
-    default:
-      return false;
-  }
+  return is_integer(type.kind()) || is_floating(type.kind());
 }
 
 std::optional<Selector::Kind> aggregate_named(std::string_view name) {
@@ -492,55 +482,8 @@ void Grouping::clear() {
 
 namespace {
 
-QueryResult<std::int64_t> integer_of(TypeKind kind, ByteView bytes) {
-  switch (kind) {
-    case TypeKind::tinyint: {
-      TRY(const std::int8_t value, model::read_tinyint(bytes));
-      return value;
-    }
-    case TypeKind::smallint: {
-      TRY(const std::int16_t value, model::read_smallint(bytes));
-      return value;
-    }
-    case TypeKind::int_: {
-      TRY(const std::int32_t value, model::read_int(bytes));
-      return value;
-    }
-    default: {
-      TRY(const std::int64_t value, model::read_bigint(bytes));
-      return value;
-    }
-  }
-}
-
-bool is_floating(TypeKind kind) {
-  return kind == TypeKind::float_ || kind == TypeKind::double_;
-}
-
-QueryResult<double> floating_of(TypeKind kind, ByteView bytes) {
-  if (kind == TypeKind::float_) {
-    TRY(const float value, model::read_float(bytes));
-    return value;
-  }
-  TRY(const double value, model::read_double(bytes));
-  return value;
-}
-
 Bytes number_value(TypeKind kind, std::int64_t integer, double floating) {
-  switch (kind) {
-    case TypeKind::tinyint:
-      return model::tinyint_value(static_cast<std::int8_t>(integer));
-    case TypeKind::smallint:
-      return model::smallint_value(static_cast<std::int16_t>(integer));
-    case TypeKind::int_:
-      return model::int_value(static_cast<std::int32_t>(integer));
-    case TypeKind::float_:
-      return model::float_value(static_cast<float>(floating));
-    case TypeKind::double_:
-      return model::double_value(floating);
-    default:
-      return model::bigint_value(integer);
-  }
+  return is_floating(kind) ? floating_value(kind, floating) : integer_value(kind, integer);
 }
 
 }  // namespace
@@ -575,10 +518,10 @@ QueryResult<void> Grouping::accumulate(const Selector& selector, const Row& row,
     case Selector::Kind::average:
       if (value->empty()) return {};
       if (is_floating(kind)) {
-        TRY(const double number, floating_of(kind, *value));
+        TRY(const double number, read_floating(kind, *value));
         state.floating += number;
       } else {
-        TRY(const std::int64_t number, integer_of(kind, *value));
+        TRY(const std::int64_t number, read_integer(kind, *value));
         state.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.integer) +
                                                   static_cast<std::uint64_t>(number));
       }

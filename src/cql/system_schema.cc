@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "base/assert.h"
-#include "base/codec.h"
 #include "base/hash.h"
 #include "cql/parser/parser.h"
 #include "cql/table_change.h"
@@ -141,10 +140,7 @@ constexpr std::array<std::string_view, 2> kVirtualKeyspaces = {"helenus", "syste
 base::Uuid id_of(std::string_view keyspace, std::string_view table) {
   const std::string name = fmt::format("{}.{}", keyspace, table);
   const base::Hash128 hash = base::hash128(base::as_bytes(name));
-  base::Uuid::Octets octets{};
-  base::store_be(octets.data(), hash.high);
-  base::store_be(octets.data() + sizeof(std::uint64_t), hash.low);
-  return base::Uuid::from_random(octets);
+  return base::Uuid::from_random(hash.high, hash.low);
 }
 
 model::Table make_system_table(const SystemTable& table, const model::Keyspace& keyspace) {

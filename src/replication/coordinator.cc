@@ -123,11 +123,7 @@ Task<Result<void>> Coordinator::rename_doubtful() {
 }
 
 TabletId Coordinator::tablet_of(ByteView partition) const {
-  const auto behind = std::ranges::upper_bound(
-      tablets_, partition, [](ByteView a, ByteView b) { return base::compare(a, b) < 0; },
-      [](const storage::TabletInfo& tablet) { return tablet.range.from.view(); });
-  ASSERT(behind != tablets_.begin(), "the tablets do not cover the ring");
-  return std::prev(behind)->id;
+  return tablets_[index_of(tablets_, partition)].id;
 }
 
 Task<Result<void>> Coordinator::create_table(TableId table, storage::TableOptions options) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "replication/ring_cut.h"
 
 namespace helenus::replication {
 
@@ -22,14 +23,6 @@ RangeCursor::RangeCursor(storage::Engine& engine, const std::vector<storage::Tab
       partitions_(std::move(partitions)),
       options_(std::move(options)) {
   ASSERT(!tablets_.empty());
-}
-
-std::size_t RangeCursor::index_of(ByteView partition) const {
-  const auto behind = std::ranges::upper_bound(
-      tablets_, partition, [](ByteView a, ByteView b) { return base::compare(a, b) < 0; },
-      [](const storage::TabletInfo& tablet) { return tablet.range.from.view(); });
-  ASSERT(behind != tablets_.begin(), "the tablets do not cover the ring");
-  return static_cast<std::size_t>(behind - tablets_.begin()) - 1;
 }
 
 Result<void> RangeCursor::open_tablet(std::size_t index) {
@@ -69,7 +62,7 @@ Task<Result<void>> RangeCursor::go_back() {
 
 Task<Result<void>> RangeCursor::seek(Bytes partition, Bytes row) {
   if (partition < partitions_.from) co_return co_await seek_first();
-  CO_TRY_VOID(open_tablet(index_of(partition.view())));
+  CO_TRY_VOID(open_tablet(index_of(tablets_, partition.view())));
   CO_TRY_VOID(co_await cursor_->seek(std::move(partition), std::move(row)));
   co_return co_await go_on();
 }
@@ -78,19 +71,20 @@ Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
   if (partitions_.to && partition > *partitions_.to) {
     co_return co_await seek_last();
   }
-  CO_TRY_VOID(open_tablet(index_of(partition.view())));
+  CO_TRY_VOID(open_tablet(index_of(tablets_, partition.view())));
   CO_TRY_VOID(co_await cursor_->seek_before(std::move(partition), std::move(row)));
   co_return co_await go_back();
 }
 
 Task<Result<void>> RangeCursor::seek_first() {
-  CO_TRY_VOID(open_tablet(index_of(partitions_.from.view())));
+  CO_TRY_VOID(open_tablet(index_of(tablets_, partitions_.from.view())));
   CO_TRY_VOID(co_await cursor_->seek_bound(partitions_.from));
   co_return co_await go_on();
 }
 
 Task<Result<void>> RangeCursor::seek_last() {
-  const std::size_t last = partitions_.to ? index_of(partitions_.to->view()) : tablets_.size() - 1;
+  const std::size_t last =
+      partitions_.to ? index_of(tablets_, partitions_.to->view()) : tablets_.size() - 1;
   CO_TRY_VOID(open_tablet(last));
   CO_TRY_VOID(partitions_.to ? co_await cursor_->seek_before_bound(*partitions_.to)
                              : co_await cursor_->seek_last());

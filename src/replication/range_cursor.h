@@ -54,8 +54,6 @@ class RangeCursor {
   runtime::Task<base::Result<void>> settle(runtime::Until until);
 
  private:
-  // The index of the tablet that holds the partition.
-  std::size_t index_of(base::ByteView partition) const;
   base::Result<void> open_tablet(std::size_t index);
   void arrive();
   // From the end of a tablet to the next one that has a row of the range.

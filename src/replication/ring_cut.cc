@@ -1,5 +1,7 @@
 #include "replication/ring_cut.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "base/bytes.h"
 
@@ -24,6 +26,15 @@ storage::KeyRange cut(std::uint32_t index, std::uint32_t count) {
   if (index > 0) range.from = border(index, count);
   if (index + 1 < count) range.to = border(index + 1, count);
   return range;
+}
+
+std::size_t index_of(std::span<const storage::TabletInfo> tablets, base::ByteView partition) {
+  const auto behind = std::ranges::upper_bound(
+      tablets, partition,
+      [](base::ByteView a, base::ByteView b) { return base::compare(a, b) < 0; },
+      [](const storage::TabletInfo& tablet) { return tablet.range.from.view(); });
+  ASSERT(behind != tablets.begin(), "the tablets do not cover the ring");
+  return static_cast<std::size_t>(behind - tablets.begin()) - 1;
 }
 
 }  // namespace helenus::replication
