@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""./run, ./test and ./bench/run in surroundings where something is wrong.
+"""The commands ./run, ./test, ./bench/run and ./lab/run in surroundings where something is wrong.
 
 Each case runs a copy of the scripts in a folder of its own, with a PATH that holds the few real
 tools they need and stand-ins for the rest: apt-get, sudo, id, cmake, ctest. A stand-in writes its
@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = ("run", "test", "bench/run", "tools/lib.sh", "tools/test_summary.py")
+SCRIPTS = ("run", "test", "bench/run", "lab/run", "tools/lib.sh", "tools/test_summary.py")
 REAL_TOOLS = (
     "bash cat comm dirname dpkg-query env mkdir nproc python3 rm sed sort tr".split()
 )
@@ -91,7 +91,7 @@ class Packages(Commands):
 
     def test_without_rights_the_exact_line_is_printed(self):
         self.stand_in("id", "echo 1000")
-        for script in ("./run", "./test", "./bench/run"):
+        for script in ("./run", "./test", "./bench/run", "./lab/run"):
             done = self.command(script)
             self.assert_one_line(done, 2, f"as root run: apt-get update && {self.INSTALL}\n")
         self.assertEqual(self.calls("apt-get"), [])
@@ -120,7 +120,7 @@ class Packages(Commands):
 
 class Test(Commands):
     def test_help(self):
-        for script in ("./run", "./test", "./bench/run"):
+        for script in ("./run", "./test", "./bench/run", "./lab/run"):
             done = self.command(script, "--help")
             self.assertEqual(done.returncode, 0)
             self.assertTrue(done.stdout.startswith(f"usage: {script}"))
@@ -178,7 +178,7 @@ class Test(Commands):
 
     def test_a_folder_that_cannot_be_written(self):
         (self.tree / "build").write_text("a file where the folder should be", encoding="utf-8")
-        for script in ("./run", "./test", "./bench/run"):
+        for script in ("./run", "./test", "./bench/run", "./lab/run"):
             self.assert_one_line(self.command(script), 2, "cannot write to the folder build")
 
 

@@ -1,4 +1,4 @@
-# What ./run, ./test and ./bench/run share: packages, folders, configuring and building.
+# What ./run, ./test, ./bench/run and ./lab/run share: packages, folders, configuring and building.
 #
 # Sourced, with the repository's root as the working directory. A fault of the surroundings (a
 # missing package, a folder that cannot be written) is one line on standard error and exit code 2;

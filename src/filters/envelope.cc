@@ -18,7 +18,8 @@ constexpr std::size_t kBodyBytesOffset = 40;
 constexpr std::size_t kChecksummedBytes = 60;
 
 bool is_known(std::uint8_t kind) {
-  return kind >= std::to_underlying(Kind::bloom) && kind <= std::to_underlying(Kind::resident_keys);
+  return kind >= std::to_underlying(Kind::bloom) &&
+         kind <= std::to_underlying(Kind::sliced_forgetful);
 }
 
 }  // namespace

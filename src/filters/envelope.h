@@ -20,6 +20,8 @@ enum class Kind : std::uint8_t {
   cuckoo = 3,
   adaptive_cuckoo = 4,
   resident_keys = 5,
+  forgetful_bloom = 6,
+  sliced_forgetful = 7,
 };
 
 inline constexpr std::size_t kEnvelopeBytes = 64;
