@@ -13,7 +13,6 @@ import unittest
 PROGRAM = ""
 TOYS = ("toy-ack-before-sync", "toy-trusts-order", "toy-error-is-absence", "toy-trusts-image")
 SEEDS_MAX = 1000
-CHUNK = 50
 LAST_LINE = re.compile(r"(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})")
 
 
@@ -33,12 +32,15 @@ def lines_of(done, kind):
 
 def first_failure(scenario):
     """The report of the first seed that fails: its lines up to the replay line."""
-    for start in range(0, SEEDS_MAX, CHUNK):
-        done = run("--scenario", scenario, "--from", start, "--seeds", CHUNK)
+    start, count = 0, 4
+    while start < SEEDS_MAX:
+        done = run("--scenario", scenario, "--from", start, "--seeds", count)
         if done.returncode == 1:
             lines = done.stdout.split("\n")
             end = next(i for i, line in enumerate(lines) if line.startswith("replay: "))
             return lines[: end + 1]
+        start += count
+        count *= 2
     return None
 
 

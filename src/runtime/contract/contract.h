@@ -3,10 +3,15 @@
 //   INSTANTIATE_TEST_SUITE_P(Native, TimersContract, testing::Values(kNative), world_name);
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "base/bytes.h"
+#include "base/prng.h"
 #include "runtime/contract/world.h"
 
 namespace helenus::runtime::contract {
@@ -16,6 +21,27 @@ MATCHER_P(Holds, expected, "") {
   if (arg.has_value()) return *arg == expected;
   *result_listener << arg.error().to_string();
   return false;
+}
+
+// The first page is drawn, and every further one is that page with its own number in it, so that no
+// two places of the whole look alike: stories fill megabytes, and a sanitizer makes every draw
+// dear.
+inline void fill_with_noise(base::MutableByteView into, std::uint64_t seed) {
+  constexpr std::size_t kPageSize = 4096;
+  base::Prng prng(seed);
+  const auto copy = [&](std::size_t offset, const void* from, std::size_t size) {
+    std::memcpy(into.data() + offset, from, std::min(size, into.size() - offset));
+  };
+  const std::size_t drawn = std::min(into.size(), kPageSize);
+  for (std::size_t offset = 0; offset < drawn; offset += sizeof(std::uint64_t)) {
+    const std::uint64_t word = prng.next();
+    copy(offset, &word, sizeof(word));
+  }
+  for (std::size_t offset = kPageSize; offset < into.size(); offset += kPageSize) {
+    copy(offset, into.data(), kPageSize);
+    const std::uint64_t number = offset / kPageSize;
+    copy(offset, &number, sizeof(number));
+  }
 }
 
 class TimersContract : public WorldTest {};

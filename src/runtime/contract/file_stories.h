@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/prng.h"
 #include "runtime/contract/contract.h"
 #include "runtime/file_system.h"
 
@@ -32,8 +31,7 @@ inline base::Buffer zeroed(std::size_t size, std::size_t alignment = alignof(std
 
 inline base::Buffer noise(std::size_t size, std::uint64_t seed) {
   base::Buffer buffer(size, kDirectAlignment);
-  base::Prng prng(seed);
-  for (auto& byte : buffer.extend(size)) byte = std::byte(prng.next() & 0xff);
+  fill_with_noise(buffer.extend(size), seed);
   return buffer;
 }
 

@@ -42,8 +42,7 @@ Until soon(Runtime& runtime) {
 
 Buffer noise(std::size_t size, std::uint64_t seed) {
   Buffer buffer(size);
-  base::Prng prng(seed);
-  for (auto& byte : buffer.extend(size)) byte = std::byte(prng.next() & 0xff);
+  fill_with_noise(buffer.extend(size), seed);
   return buffer;
 }
 
