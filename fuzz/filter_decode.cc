@@ -17,7 +17,9 @@
 #include "filters/adaptive_cuckoo.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
+#include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
+#include "filters/dynamic_cuckoo.h"
 #include "filters/envelope.h"
 
 namespace helenus::filters {
@@ -104,6 +106,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &decode_and_use<KeyedAdaptiveCuckoo<16>>,
       &decode_and_use<KeyedAdaptiveCuckoo<32>>,
       &decode_and_use<ResidentKeys>,
+      &decode_and_use<DynamicCuckoo>,
+      &decode_and_use<ConsistentCuckoo>,
   };
   const auto decoder = kDecoders[in.u8() % kDecoders.size()];
   const bool seals = in.u8() % 2 == 1;

@@ -15,7 +15,9 @@
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/checked_filter.h"
+#include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
+#include "filters/dynamic_cuckoo.h"
 
 namespace helenus::filters {
 namespace {
@@ -71,6 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &drive_for_capacity<Cuckoo32>,
       &drive_for_capacity<KeyedAdaptiveCuckoo<16>>,
       &drive_for_capacity<KeyedAdaptiveCuckoo<32>>,
+      &drive_for_capacity<DynamicCuckoo>,
+      &drive_for_capacity<ConsistentCuckoo>,
   };
   const auto driver = kDrivers[in.u8() % kDrivers.size()];
   driver(std::uint64_t{1} + in.u8(), in);

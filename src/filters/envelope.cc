@@ -18,8 +18,19 @@ constexpr std::size_t kBodyBytesOffset = 40;
 constexpr std::size_t kChecksummedBytes = 60;
 
 bool is_known(std::uint8_t kind) {
-  return kind >= std::to_underlying(Kind::bloom) &&
-         kind <= std::to_underlying(Kind::sliced_forgetful);
+  switch (Kind{kind}) {
+    case Kind::bloom:
+    case Kind::blocked_bloom:
+    case Kind::cuckoo:
+    case Kind::adaptive_cuckoo:
+    case Kind::resident_keys:
+    case Kind::forgetful_bloom:
+    case Kind::sliced_forgetful:
+    case Kind::dynamic_cuckoo:
+    case Kind::consistent_cuckoo:
+      return true;
+  }
+  return false;
 }
 
 }  // namespace

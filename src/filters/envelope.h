@@ -22,6 +22,8 @@ enum class Kind : std::uint8_t {
   resident_keys = 5,
   forgetful_bloom = 6,
   sliced_forgetful = 7,
+  dynamic_cuckoo = 16,
+  consistent_cuckoo = 17,
 };
 
 inline constexpr std::size_t kEnvelopeBytes = 64;

@@ -6,7 +6,9 @@
 #include "filters/adaptive_cuckoo.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
+#include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
+#include "filters/dynamic_cuckoo.h"
 
 namespace helenus::filters {
 
@@ -33,10 +35,25 @@ struct FilterSubject<KeyedAdaptiveCuckoo<kBits>> {
   }
 };
 
+template <>
+struct FilterSubject<ConsistentCuckoo> {
+  static ConsistentCuckoo make(std::uint64_t capacity) {
+    return *ConsistentCuckoo::for_capacity(capacity);
+  }
+};
+template <>
+struct FilterSubject<DynamicCuckoo> {
+  static DynamicCuckoo make(std::uint64_t capacity) {
+    return *DynamicCuckoo::for_capacity(capacity);
+  }
+};
+
 using Filters = ::testing::Types<Bloom, BlockedBloom, Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32,
-                                 KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>>;
-using ErasableFilters = ::testing::Types<Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32,
-                                         KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>>;
+                                 KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>, DynamicCuckoo,
+                                 ConsistentCuckoo>;
+using ErasableFilters =
+    ::testing::Types<Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32, KeyedAdaptiveCuckoo<16>,
+                     KeyedAdaptiveCuckoo<32>, DynamicCuckoo, ConsistentCuckoo>;
 using AdaptiveFilters = ::testing::Types<KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>>;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Every, FilterContract, Filters);

@@ -10,7 +10,9 @@
 #include "filters/adaptive_cuckoo.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
+#include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
+#include "filters/dynamic_cuckoo.h"
 
 namespace helenus::filters {
 namespace {
@@ -52,6 +54,16 @@ TEST(FilterFormat, VersionOneOfCuckoo) {
 TEST(FilterFormat, VersionOneOfAdaptiveCuckooAndItsResidents) {
   expect_golden("keyed_adaptive_cuckoo16-v1", *KeyedAdaptiveCuckoo<16>::with_buckets(3));
   expect_golden("keyed_adaptive_cuckoo32-v1", *KeyedAdaptiveCuckoo<32>::with_buckets(3));
+}
+
+TEST(FilterFormat, VersionOneOfDynamicCuckoo) {
+  expect_golden("dynamic_cuckoo-v1",
+                *DynamicCuckoo::with_options({.capacity = 8, .slots = 2, .member_buckets = 2}));
+}
+
+TEST(FilterFormat, VersionOneOfConsistentCuckoo) {
+  expect_golden("consistent_cuckoo-v1",
+                *ConsistentCuckoo::with_options({.capacity = 8, .shape = {.slots = 2}}));
 }
 
 // The hash of a key is part of the format.

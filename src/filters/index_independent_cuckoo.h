@@ -1,0 +1,259 @@
+// IndexIndependentCuckoo: a cuckoo table that can gain and lose single buckets, after Luo, Guo,
+// Rottenstreich, Ma, Luo and Ren, "The Consistent Cuckoo Filter" (INFOCOM 2019), where it is the
+// I2CF.
+//
+// Buckets of b slots sit on a ring of positions. The candidates of a fingerprint are the owners of
+// k positions that come from the fingerprint and nothing else. So a bucket's arrival or departure
+// changes the candidates of the fingerprints near its places only, and no position depends on the
+// number of buckets. There are two rings:
+//
+//   hashed  The paper's: a bucket sits at v places, hashes of its label (hash_ring.h). Any bucket
+//   can
+//           go. Shares of the ring are as uneven as chance makes them, and a bucket that owns
+//           little of it is never filled: with two candidates of eight slots and v = 1 keys fill
+//           0.63 of the slots. More places make shares more even and cost 12 bytes each.
+//   even    Bucket i sits at the place that has the bits of i in reverse. It takes half of the
+//   share
+//           of the one it is put before, and shares never differ by more than a factor of two. Read
+//           from its low end, this is linear hashing (Litwin 1980): the owner of a position is its
+//           low bits. No memory, no search. The last bucket is the one that can go.
+//
+// The invariant, of which "no key that is in is denied" follows: every fingerprint in the table is
+// in one of its candidate buckets, as the ring is now. check() verifies it.
+//   - insert places it there; a chain of moves takes each fingerprint to another of its candidates.
+//   - add_bucket takes ring positions away from the owners after its places and from nobody else.
+//     A fingerprint in one of those that has lost its candidate there is inserted anew.
+//   - remove_bucket gives its positions to their next owners. A fingerprint elsewhere loses no
+//     candidate that it is in; those in the bucket are inserted anew.
+// Both are transactions: where one of the fingerprints that must move finds no place, everything is
+// as it was before. With v > 1 a new bucket can be sent more than b fingerprints, so this happens
+// to add_bucket, too; another label, other places, is then the way.
+//
+// Moves are searched for breadth first, as in chain.h, over at most `searched_max` buckets; nothing
+// moves before the whole chain is known. (The paper walks at random for `max` moves and leaves a
+// homeless victim; its `max` is what we limit the search by.)
+//
+// What the paper does not say: all candidates follow from the fingerprint, so whoever shares a
+// fingerprint with a key that is in is taken for it, wherever that is. The rate of false positives
+// is 1 - (1 - 2^-f)^n for n keys, not k b 2^-f (consistent_analysis.h), and f is best 30 or more.
+// At most k b equal fingerprints fit, and only b when all candidates meet in one bucket.
+//
+// This class knows fingerprints; ConsistentCuckoo is the filter that is made of it.
+//
+// Cost: contains reads k buckets, and before each, on a hashed ring, its place. add_bucket and
+// remove_bucket: about v b insertions. Memory: 4 b bytes a bucket; on a hashed ring 4 + 12 v more.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "filters/hash_ring.h"
+
+namespace helenus::filters {
+
+class IndexIndependentCuckoo {
+ public:
+  // Never zero, which marks an empty slot.
+  using Fingerprint = std::uint32_t;
+
+  enum class Ring : std::uint8_t { even = 0, hashed = 1 };
+
+  struct Shape {
+    unsigned candidates = 2;  // k
+    unsigned slots = 8;       // b, of each bucket
+    Ring ring = Ring::even;
+    unsigned places = 1;          // v, of each bucket on the ring; 1 on an even one
+    unsigned searched_max = 512;  // buckets that an insertion looks at before it calls them full
+
+    friend bool operator==(const Shape&, const Shape&) = default;
+  };
+  static constexpr unsigned kCandidatesMax = 16;
+  static constexpr unsigned kSlotsMax = 16;
+  static constexpr unsigned kPlacesMax = 32;
+  static constexpr unsigned kSearchedMax = 1U << 14;
+  // So that positions are far from being used up.
+  static constexpr std::uint64_t kRingPlacesMax = std::uint64_t{1} << 28;
+  static base::Result<void> check(const Shape& shape);
+
+  // The positions of a fingerprint on any ring; a table with k candidates uses the first k.
+  struct Positions {
+    std::array<HashRing::Position, kCandidatesMax> at;
+    HashRing::Position operator[](std::size_t index) const { return at[index]; }
+  };
+  static Positions positions_of(Fingerprint fingerprint, unsigned candidates) {
+    Positions positions;
+    for (unsigned i = 0; i < candidates; i += 2) {
+      const std::uint64_t word =
+          base::mix64(fingerprint + std::uint64_t{i / 2 + 1} * 0xd1b54a32d192ed03);
+      positions.at[i] = static_cast<HashRing::Position>(word);
+      positions.at[i + 1] = static_cast<HashRing::Position>(word >> 32);
+    }
+    return positions;
+  }
+
+  // An empty table. Tables of different salts have their buckets at different places.
+  // Requires: a sound shape; 0 < bucket_count, and places for them (kRingPlacesMax).
+  IndexIndependentCuckoo(Shape shape, std::uint32_t salt, std::uint64_t bucket_count);
+  IndexIndependentCuckoo(IndexIndependentCuckoo&&) noexcept = default;
+  IndexIndependentCuckoo& operator=(IndexIndependentCuckoo&&) noexcept = default;
+
+  // False: no place was found, and nothing has changed.
+  [[nodiscard]] bool insert(Fingerprint fingerprint);
+  bool contains(Fingerprint fingerprint, const Positions& positions) const {
+    if (shape_.slots == 8) return contains_in<8>(fingerprint, positions);
+    if (shape_.slots == 4) return contains_in<4>(fingerprint, positions);
+    return contains_in<0>(fingerprint, positions);
+  }
+  // In how many of its slots it is.
+  unsigned count(Fingerprint fingerprint, const Positions& positions) const;
+
+  static constexpr std::uint32_t kNowhere = UINT32_MAX;
+  // Takes it out of one slot and returns that slot's bucket, or kNowhere when it was in none.
+  std::uint32_t erase(Fingerprint fingerprint, const Positions& positions);
+
+  // One more bucket; false when what had to move found no place, and nothing has changed.
+  [[nodiscard]] bool add_bucket();
+  // The bucket's fingerprints go elsewhere and it is gone, the last bucket taking its number. False
+  // when they found no place, or it is the only bucket: nothing has changed. Requires: on an even
+  // ring, the last bucket.
+  [[nodiscard]] bool remove_bucket(std::uint32_t bucket);
+  // Adds buckets, at most `buckets_max`, until there is a place for the fingerprint. False: nothing
+  // has changed.
+  [[nodiscard]] bool insert_with_room(Fingerprint fingerprint, unsigned buckets_max);
+  // Inserts all or none.
+  [[nodiscard]] bool insert_all(std::span<const Fingerprint> fingerprints);
+
+  // Changes made from begin() on can be taken back as one, until commit() or roll_back(). Of
+  // remove_bucket this is not true: Requires: it is not called in between.
+  void begin();
+  void commit();
+  void roll_back();
+
+  const Shape& shape() const { return shape_; }
+  std::uint32_t salt() const { return salt_; }
+  std::uint64_t size() const { return size_; }
+  std::uint64_t bucket_count() const { return bucket_count_; }
+  std::uint64_t slot_count() const { return slots_.size(); }
+  unsigned occupied(std::uint32_t bucket) const;
+  // All slots, bucket by bucket; zero where empty.
+  std::span<const Fingerprint> slots() const { return slots_; }
+  // A bucket's places on a hashed ring follow from the salt and its label. None on an even one.
+  std::span<const std::uint32_t> labels() const { return labels_; }
+  std::uint32_t next_label() const { return next_label_; }
+  std::uint64_t memory_bytes() const;
+
+  void prefetch_heads(const Positions& positions) const;
+  void prefetch_sectors(const Positions& positions) const;
+  void prefetch_buckets(const Positions& positions) const;
+
+  // A table from its parts, as slots(), labels() and next_label() gave them. Errors: corrupt when
+  // they do not fit together or break the invariant. Requires: a sound shape.
+  static base::Result<IndexIndependentCuckoo> from_parts(Shape shape, std::uint32_t salt,
+                                                         std::uint32_t next_label,
+                                                         std::vector<std::uint32_t> labels,
+                                                         std::vector<Fingerprint> slots);
+  // Whether every fingerprint is in one of its candidate buckets.
+  base::Result<void> check() const;
+
+ private:
+  struct Change {
+    std::size_t slot;
+    Fingerprint before;
+  };
+  // So that a bucket of a power of two of slots lies in one cache line.
+  template <class T>
+  struct LineAligned {
+    using value_type = T;
+    static constexpr std::align_val_t kLine{64};
+    LineAligned() = default;
+    template <class U>
+    LineAligned(const LineAligned<U>&) {}  // NOLINT: allocators convert
+    T* allocate(std::size_t count) {
+      return static_cast<T*>(::operator new(count * sizeof(T), kLine));
+    }
+    void deallocate(T* at, std::size_t) { ::operator delete(at, kLine); }
+    friend bool operator==(LineAligned, LineAligned) { return true; }
+  };
+  using Slots = std::vector<Fingerprint, LineAligned<Fingerprint>>;
+
+  IndexIndependentCuckoo(Shape shape, std::uint32_t salt) : shape_(shape), salt_(salt) {}
+
+  HashRing::Position place_of(std::uint32_t label, unsigned index) const;
+  bool is_free(std::uint32_t label) const;
+  void put_on_ring(std::uint32_t label, std::uint32_t bucket);
+  void take_off_ring(std::uint32_t label);
+  // At the next label whose places are free.
+  void append_bucket();
+  void drop_last_bucket();
+  void set_bucket_count(std::uint64_t bucket_count);
+  bool try_one_more_bucket();
+
+  std::uint32_t candidate(const Positions& positions, unsigned index) const {
+    return shape_.ring == Ring::even ? even_owner(positions[index])
+                                     : ring_.find_owner(positions[index]);
+  }
+  // As many low bits as the number of the last bucket has; one less where there is no such bucket.
+  std::uint32_t even_owner(HashRing::Position position) const {
+    const std::uint32_t owner = position & even_mask_;
+    return owner < bucket_count_ ? owner : owner & (even_mask_ >> 1);
+  }
+  bool is_candidate(Fingerprint fingerprint, std::uint32_t bucket) const;
+  // kSlots is the number of slots, where the compiler may know it, or zero.
+  template <unsigned kSlots>
+  bool contains_in(Fingerprint fingerprint, const Positions& positions) const {
+    const unsigned slots = kSlots == 0 ? shape_.slots : kSlots;
+    bool found = false;
+    for (unsigned i = 0; i < shape_.candidates; ++i) {
+      const Fingerprint* bucket = slots_.data() + std::size_t{candidate(positions, i)} * slots;
+      for (unsigned slot = 0; slot < slots; ++slot) found |= bucket[slot] == fingerprint;
+    }
+    return found;
+  }
+  Fingerprint* bucket_at(std::uint32_t bucket) {
+    return slots_.data() + std::size_t{bucket} * shape_.slots;
+  }
+  const Fingerprint* bucket_at(std::uint32_t bucket) const {
+    return slots_.data() + std::size_t{bucket} * shape_.slots;
+  }
+  void set_slot(std::size_t slot, Fingerprint value);
+  bool place(std::uint32_t bucket, Fingerprint fingerprint);
+  bool insert_by_moving(Fingerprint fingerprint, const Positions& positions);
+  void move_along(std::uint32_t visit, std::uint32_t slot, std::uint32_t free_bucket,
+                  Fingerprint fingerprint);
+  void hide(std::uint32_t bucket);
+  void unhide(std::uint32_t bucket);
+  void undo_slots_to(std::size_t changes);
+  bool move_strangers_out_of(std::span<const std::uint32_t> buckets);
+  bool insert_each(std::span<const Fingerprint> fingerprints);
+
+  struct Visit {
+    std::uint32_t bucket;
+    std::uint32_t parent;       // the visit it was reached from
+    std::uint32_t parent_slot;  // the slot there whose fingerprint would move here
+  };
+
+  Shape shape_;
+  std::uint32_t salt_;
+  std::uint32_t next_label_ = 0;
+  std::uint64_t size_ = 0;
+  std::uint32_t bucket_count_ = 0;
+  std::uint32_t even_mask_ = 0;
+  HashRing ring_;
+  std::vector<std::uint32_t> labels_;  // by bucket
+  Slots slots_;                        // b a bucket
+  // What a transaction under way has changed.
+  bool is_journaling_ = false;
+  std::vector<Change> journal_;
+  std::uint64_t buckets_before_ = 0;
+  std::uint32_t next_label_before_ = 0;
+  std::uint64_t size_before_ = 0;
+  std::vector<Visit> visits_;  // of a search, kept for its memory
+};
+
+}  // namespace helenus::filters
