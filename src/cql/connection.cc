@@ -184,7 +184,7 @@ void Connection::on_frame(const Frame& frame) {
   on_request(*std::move(request), std::move(partial_));
 }
 
-void Connection::on_request(Request request, ByteBudget::Charge charge) {
+void Connection::on_request(Request&& request, ByteBudget::Charge charge) {
   const Opcode opcode = opcode_of(request.message);
   ++context_.statistics.requests[static_cast<std::size_t>(opcode)];
   ++requests_served_;
@@ -201,7 +201,10 @@ void Connection::on_request(Request request, ByteBudget::Charge charge) {
   ++requests_under_way_;
   ++context_.statistics.requests_current;
   request_bytes_ += charge.bytes();
-  requests_.spawn(serve(std::move(request), std::move(charge)));
+  const std::int16_t stream = request.stream;
+  requests_.spawn(serve(stream,
+                        context_.handler.handle(std::move(request), session_, aborting_.token()),
+                        std::move(charge)));
 }
 
 std::optional<std::string> Connection::out_of_turn(Opcode opcode) const {
@@ -258,11 +261,9 @@ void Connection::refuse_overloaded(std::int16_t stream) {
   refuse(stream, ErrorCode::overloaded, "Too many bytes of requests are under way");
 }
 
-Task<void> Connection::serve(Request request, ByteBudget::Charge charge) {
-  const std::int16_t stream = request.stream;
-  Response response =
-      co_await context_.handler.handle(std::move(request), session_, aborting_.token());
-  answer(stream, std::move(response));
+Task<void> Connection::serve(std::int16_t stream, Task<Response> answering,
+                             ByteBudget::Charge charge) {
+  answer(stream, co_await std::move(answering));
   --requests_under_way_;
   --context_.statistics.requests_current;
   request_bytes_ -= charge.bytes();
@@ -302,7 +303,7 @@ Task<void> Connection::write_answers() {
       const auto woken = co_await work_.wait({.stop = aborting_.token()});
       if (!woken) co_return;
     }
-    const std::vector<Bytes> pieces = outgoing_.take(kWriteSizeMax, runtime::Stream::kPiecesMax);
+    const Outgoing::Pieces pieces = outgoing_.take(kWriteSizeMax, runtime::Stream::kPiecesMax);
     absl::InlinedVector<base::ByteView, 4> views;
     for (const Bytes& piece : pieces) {
       views.push_back(piece.view());

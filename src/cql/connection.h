@@ -119,7 +119,8 @@ class Connection {
   enum class Pause : std::uint8_t { needs_bytes, needs_capacity, ends };
 
   runtime::Task<void> read_requests();
-  runtime::Task<void> serve(protocol::Request request, ByteBudget::Charge charge);
+  runtime::Task<void> serve(std::int16_t stream, runtime::Task<protocol::Response> answering,
+                            ByteBudget::Charge charge);
   runtime::Task<void> write_answers();
   runtime::Task<void> linger();
 
@@ -128,7 +129,7 @@ class Connection {
   void wake_reader();
   runtime::MonotonicTime read_deadline() const;
   void on_frame(const protocol::Frame& frame);
-  void on_request(protocol::Request request, ByteBudget::Charge charge);
+  void on_request(protocol::Request&& request, ByteBudget::Charge charge);
   void refuse(std::int16_t stream, protocol::ErrorCode code, std::string message);
   void refuse_overloaded(std::int16_t stream);
   protocol::Response start_up(const protocol::StartupRequest& request);

@@ -56,6 +56,9 @@ struct ExecutionParameters {
   std::uint64_t fingerprint = 0;
 };
 
+// Whether a result without pages may be so large. Errors: invalid.
+QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits);
+
 // `plan` and `services` outlive the task.
 runtime::Task<QueryResult<protocol::Response>> execute_select(const SelectPlan& plan,
                                                               const ExecutionServices& services,

@@ -99,6 +99,32 @@ Scope scope_of(const ModificationPlan& plan, const model::ClusteringRange& range
   return {.from = range.from, .to = range.to};
 }
 
+// The statement's own timestamp, if it has one. Only where the newest wins does it matter who named
+// it.
+QueryResult<WriteCollector::Stamp> stamp_of(const ModificationPlan& plan,
+                                            const Evaluation& evaluation,
+                                            WriteCollector::Stamp stamp) {
+  TRY(const auto own_timestamp, timestamp_of(plan.timestamp, evaluation));
+  if (own_timestamp) stamp = {.timestamp_us = *own_timestamp, .is_explicit = true};
+  stamp.is_explicit = stamp.is_explicit && plan.policy == causality::Policy::lww;
+  return stamp;
+}
+
+bool is_static(const ModificationPlan& plan, const Assignment& assignment) {
+  return plan.table->columns[assignment.column].kind == ColumnKind::static_column;
+}
+
+bool marks_row(const ModificationPlan& plan) {
+  return plan.kind == StatementKind::insert && !plan.only_static;
+}
+
+CellChange row_marker(const std::optional<causality::WallTime>& expires) {
+  CellChange marker;
+  marker.column = model::kRowMarker;
+  marker.expires = expires;
+  return marker;
+}
+
 }  // namespace
 
 // ---- Collecting ----
@@ -165,11 +191,41 @@ QueryResult<std::optional<std::int64_t>> timestamp_of(const std::optional<Term>&
   return std::optional(timestamp);
 }
 
+// No column is assigned twice, so no two changes meet in a cell.
+QueryResult<std::optional<replication::PartitionWrite>> row_write(const ModificationPlan& plan,
+                                                                  const Evaluation& evaluation,
+                                                                  WriteCollector::Stamp stamp) {
+  TRY(stamp, stamp_of(plan, evaluation, stamp));
+  TRY(RowPlace place, plan.where.bind_row(evaluation));
+  TRY(const auto expires, expiry_of(plan, evaluation));
+  replication::PartitionWrite write;
+  causality::Mutation& mutation = write.mutation;
+  mutation.cells.reserve(plan.assignments.size() + 1);
+  for (const Assignment& assignment : plan.assignments) {
+    TRY(auto cell, change_of(plan, assignment, expires, evaluation));
+    if (!cell) continue;
+    if (!is_static(plan, assignment)) cell->row = place.clustering;
+    mutation.cells.push_back(std::move(*cell));
+  }
+  if (marks_row(plan)) {
+    mutation.cells.push_back(row_marker(expires));
+    mutation.cells.back().row = place.clustering;
+  }
+  if (plan.whole_rows)
+    mutation.scopes.push_back(scope_of(plan, {.from = place.clustering, .to = {}}));
+  if (mutation.cells.empty() && mutation.scopes.empty()) {
+    return std::optional<replication::PartitionWrite>();
+  }
+  write.table = plan.storage;
+  write.partition = std::move(place.partition);
+  write.explicit_timestamp = stamp.is_explicit;
+  mutation.timestamp = causality::Timestamp{stamp.timestamp_us};
+  return std::optional(std::move(write));
+}
+
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
                           WriteCollector::Stamp stamp, WriteCollector& into) {
-  TRY(const auto own_timestamp, timestamp_of(plan.timestamp, evaluation));
-  if (own_timestamp) stamp = {.timestamp_us = *own_timestamp, .is_explicit = true};
-  stamp.is_explicit = stamp.is_explicit && plan.policy == causality::Policy::lww;
+  TRY(stamp, stamp_of(plan, evaluation, stamp));
   TRY(const BoundRestrictions where, plan.where.bind(evaluation));
   if (where.partitions.size() * where.rows.size() > kKeysMax) {
     return invalid("The IN restrictions of this statement name more than {} rows", kKeysMax);
@@ -178,21 +234,15 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
   std::vector<std::pair<CellChange, bool>> cells;  // and whether it is static
   for (const Assignment& assignment : plan.assignments) {
     TRY(auto cell, change_of(plan, assignment, expires, evaluation));
-    const bool is_static = plan.table->columns[assignment.column].kind == ColumnKind::static_column;
-    if (cell) cells.emplace_back(std::move(*cell), is_static);
+    if (cell) cells.emplace_back(std::move(*cell), is_static(plan, assignment));
   }
-  if (plan.kind == StatementKind::insert && !plan.only_static) {
-    CellChange marker;
-    marker.column = model::kRowMarker;
-    marker.expires = expires;
-    cells.emplace_back(std::move(marker), false);
-  }
+  if (marks_row(plan)) cells.emplace_back(row_marker(expires), false);
   for (const Bytes& partition : where.partitions) {
     for (const model::ClusteringRange& range : where.rows) {
       if (plan.whole_rows) into.add(plan, partition, stamp, scope_of(plan, range));
-      for (const auto& [cell, is_static] : cells) {
+      for (const auto& [cell, of_partition] : cells) {
         CellChange placed = cell;
-        if (!is_static) placed.row = range.from;
+        if (!of_partition) placed.row = range.from;
         into.add(plan, partition, stamp, std::move(placed));
       }
     }

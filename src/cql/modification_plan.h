@@ -125,6 +125,11 @@ class WriteCollector {
   std::map<Key, Changes> changes_;
 };
 
+// The one mutation of a plan that names one row, made without a collector; none if it changes
+// nothing. Requires: plan.where.is_row_key(). Errors: as collect().
+QueryResult<std::optional<replication::PartitionWrite>> row_write(const ModificationPlan& plan,
+                                                                  const Evaluation& evaluation,
+                                                                  WriteCollector::Stamp stamp);
 // Adds what the plan does with these values. `stamp` holds unless the statement has its own.
 // Errors: invalid.
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,

@@ -36,10 +36,10 @@ void Outgoing::add_piece(base::Bytes piece) {
   pieces_.push_back(std::move(piece));
 }
 
-std::vector<base::Bytes> Outgoing::take(std::size_t size_max, std::size_t pieces_max) {
+Outgoing::Pieces Outgoing::take(std::size_t size_max, std::size_t pieces_max) {
   ASSERT(size_max > 0 && pieces_max > 0);
   close_block();
-  std::vector<base::Bytes> taken;
+  Pieces taken;
   while (size_max > 0 && taken.size() < pieces_max && !pieces_.empty()) {
     base::Bytes& front = pieces_.front();
     if (front.size() > size_max) {

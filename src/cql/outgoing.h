@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <vector>
+
+#include <absl/container/inlined_vector.h>
 
 #include "base/bytes.h"
 #include "cql/protocol/frame.h"
@@ -34,7 +35,8 @@ class Outgoing {
   std::size_t size() const { return pieces_size_ + block_.size(); }
 
   // Takes from the front at most that many bytes and pieces. Requires: both are positive.
-  std::vector<base::Bytes> take(std::size_t size_max, std::size_t pieces_max);
+  using Pieces = absl::InlinedVector<base::Bytes, 4>;
+  Pieces take(std::size_t size_max, std::size_t pieces_max);
   void clear();
 
  private:

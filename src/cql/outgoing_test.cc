@@ -18,7 +18,7 @@ Response answer_of(std::size_t size) {
       protocol::AuthSuccessMessage{.token = Bytes::copy_of(std::string(size, 'x'))});
 }
 
-std::string joined(const std::vector<Bytes>& pieces) {
+std::string joined(const Outgoing::Pieces& pieces) {
   std::string text;
   for (const Bytes& piece : pieces) text += piece.text();
   return text;

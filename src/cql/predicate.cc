@@ -73,6 +73,12 @@ QueryResult<KeyValues> split(const Table& table, const Predicate& predicate, con
 
 }  // namespace
 
+QueryResult<Bytes> Predicate::evaluate_one(const Table& table, const Evaluation& evaluation) const {
+  ASSERT(is_equal() && !is_tuple && !is_list);
+  TRY(TermValue value, values.front().evaluate(evaluation));
+  return bytes_of(std::move(value), table.columns[columns.front()].name);
+}
+
 QueryResult<std::vector<KeyValues>> Predicate::evaluate(const Table& table,
                                                         const Evaluation& evaluation) const {
   const std::string& name = table.columns[columns.front()].name;

@@ -48,6 +48,9 @@ struct Predicate {
   // null. Errors: invalid for null and unset ones, and for more than kKeysMax.
   QueryResult<std::vector<KeyValues>> evaluate(const model::Table& table,
                                                const Evaluation& evaluation) const;
+  // The same for the one value of one column. Requires: is_equal(), neither a tuple nor a list.
+  QueryResult<base::Bytes> evaluate_one(const model::Table& table,
+                                        const Evaluation& evaluation) const;
 };
 
 // A predicate with its values.

@@ -26,28 +26,18 @@ using runtime::StopToken;
 using runtime::Task;
 using runtime::Until;
 
-namespace {
-
 Response void_response() {
-  return Response::of(protocol::VoidResult());
+  static_assert(std::int32_t(protocol::ResultKind::nothing) == 1);
+  constexpr std::string_view kNothing("\0\0\0\1", sizeof(std::int32_t));
+  Response response;
+  response.opcode = protocol::Opcode::result;
+  response.body[0] = Bytes::of_static(kNothing);
+  return response;
 }
 
 TermValue kept(const Request& request, const protocol::Value& value) {
   if (value.kind == protocol::Value::Kind::bytes) return TermValue::of(request.keep(value.bytes));
   return {.kind = value.kind, .bytes = {}};
-}
-
-std::uint64_t fingerprint_of(const StatementPlan& plan, const BoundValues& values) {
-  base::Digest digest;
-  digest.add(plan.text_hash);
-  if (const auto* select = std::get_if<SelectPlan>(&plan.what)) {
-    digest.add(select->table->id.bytes());
-  }
-  for (const TermValue& value : values) {
-    digest.add(static_cast<std::uint64_t>(value.kind));
-    digest.add(value.bytes.view());
-  }
-  return digest.value();
 }
 
 QueryResult<void> check_read_level(Consistency consistency) {
@@ -64,6 +54,30 @@ QueryResult<void> check_write_level(Consistency consistency) {
   return {};
 }
 
+QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp) {
+  if (timestamp == std::numeric_limits<std::int64_t>::min()) {
+    return QueryError(ErrorCode::protocol_error,
+                      fmt::format("Out of bound timestamp, must be in [{}, {}]", *timestamp + 1,
+                                  std::numeric_limits<std::int64_t>::max()));
+  }
+  return {};
+}
+
+namespace {
+
+std::uint64_t fingerprint_of(const StatementPlan& plan, const BoundValues& values) {
+  base::Digest digest;
+  digest.add(plan.text_hash);
+  if (const auto* select = std::get_if<SelectPlan>(&plan.what)) {
+    digest.add(select->table->id.bytes());
+  }
+  for (const TermValue& value : values) {
+    digest.add(static_cast<std::uint64_t>(value.kind));
+    digest.add(value.bytes.view());
+  }
+  return digest.value();
+}
+
 QueryError wrong_count_of_query(const StatementPlan&, const protocol::QueryParameters&) {
   return invalid("Invalid amount of bind variables");
 }
@@ -72,15 +86,6 @@ QueryError wrong_count_of_prepared(const StatementPlan& plan,
                                    const protocol::QueryParameters& parameters) {
   return invalid("there were {} markers(?) in CQL but {} bound variables", plan.markers.size(),
                  parameters.values.size());
-}
-
-QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp) {
-  if (timestamp == std::numeric_limits<std::int64_t>::min()) {
-    return QueryError(ErrorCode::protocol_error,
-                      fmt::format("Out of bound timestamp, must be in [{}, {}]", *timestamp + 1,
-                                  std::numeric_limits<std::int64_t>::max()));
-  }
-  return {};
 }
 
 }  // namespace
@@ -96,7 +101,7 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
       services_{runtime, coordinator, virtual_tables, options_.execution},
       prepared_(options.prepared) {}
 
-Task<Response> QueryProcessor::handle(Request request, Session& session, StopToken stop) {
+Task<Response> QueryProcessor::handle_any(Request request, Session& session, StopToken stop) {
   QueryResult<Response> answered = co_await answer(request, session, std::move(stop));
   if (answered) co_return *std::move(answered);
   co_return Response::of(answered.error().message());

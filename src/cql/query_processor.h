@@ -66,6 +66,35 @@ class QueryProcessor final : public RequestHandler {
   // What is said of values that do not fit the markers.
   using WrongCount = QueryError (*)(const StatementPlan&, const protocol::QueryParameters&);
 
+  // What a point read needs besides its row.
+  struct PointRead {
+    causality::WallTime now;
+    protocol::Consistency consistency = protocol::Consistency::one;
+    bool skip_metadata = false;
+    bool is_paged = false;
+  };
+
+  // The short way (row_requests.cc).
+  runtime::Task<protocol::Response> begin_read(const protocol::Request& request,
+                                               const protocol::ExecuteRequest& message,
+                                               const PlanPtr& plan, const SelectPlan& select,
+                                               runtime::StopToken stop);
+  runtime::Task<protocol::Response> read_point(PlanPtr plan, RowPlace place, PointRead how,
+                                               runtime::Until until);
+  QueryResult<protocol::Response> answer_point(const SelectPlan& select, const RowPlace& place,
+                                               const PointRead& how,
+                                               const causality::PartitionStore& stored);
+  runtime::Task<protocol::Response> begin_write(const protocol::Request& request,
+                                                const protocol::ExecuteRequest& message,
+                                                const ModificationPlan& plan,
+                                                runtime::StopToken stop);
+  runtime::Task<protocol::Response> write_row(std::optional<replication::PartitionWrite> write,
+                                              protocol::Consistency consistency,
+                                              protocol::WriteType type, runtime::Until until);
+
+  // The long way, for all requests.
+  runtime::Task<protocol::Response> handle_any(protocol::Request request, Session& session,
+                                               runtime::StopToken stop);
   // The compiler puts the frames of coroutines it can inline into their caller's. That is well for
   // the way of a prepared read; with all the others in it every request would take a frame of
   // twenty kilobytes, which malloc does not serve from its caches. So those stay out.
@@ -112,6 +141,15 @@ class QueryProcessor final : public RequestHandler {
   const ExecutionServices services_;
   PreparedStatements prepared_;
   std::int64_t last_timestamp_us_ = 0;
+  Row row_;  // of a point read, while it is encoded: its memory is used again
 };
+
+// ---- What both ways share ----
+
+TermValue kept(const protocol::Request& request, const protocol::Value& value);
+QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp);
+QueryResult<void> check_read_level(protocol::Consistency consistency);
+QueryResult<void> check_write_level(protocol::Consistency consistency);
+protocol::Response void_response();
 
 }  // namespace helenus::cql

@@ -46,10 +46,11 @@ class RequestHandler {
  public:
   virtual ~RequestHandler() = default;
 
-  // Answers one request; errors are answers too. `stop` is requested when nobody waits for the
-  // answer any more (the client is gone, or the server must end now): the sooner it returns then,
-  // the better, and what it returns is dropped. It must return in bounded time even without that.
-  // The session outlives the task, the handler outlives all sessions.
+  // Answers one request; errors are answers too. What can be done without waiting may be done
+  // before the task is returned, so that it holds less than the request. `stop` is requested when
+  // nobody waits for the answer any more (the client is gone, or the server must end now): the
+  // sooner it returns then, the better, and what it returns is dropped. It must return in bounded
+  // time even without that. The session outlives the task, the handler outlives all sessions.
   virtual runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
                                                    runtime::StopToken stop) = 0;
 };

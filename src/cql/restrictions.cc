@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include <absl/container/inlined_vector.h>
+
 #include "base/assert.h"
 #include "model/partition_key.h"
 #include "ring/murmur3.h"
@@ -75,17 +77,21 @@ namespace {
 
 // A whole key, with the byte that storage puts between its parts and the one that ends a range, has
 // the length that storage takes.
-QueryResult<void> check_key_sizes(const BoundRestrictions& bound) {
+QueryResult<void> check_key_sizes(std::size_t partition, std::size_t row) {
   constexpr std::size_t kAdded = 2;
+  if (partition + row + kAdded <= model::kRowKeySizeMax) return {};
+  return invalid("Key length of {} is longer than maximum of {}", partition + row,
+                 model::kRowKeySizeMax - kAdded);
+}
+
+QueryResult<void> check_key_sizes(const BoundRestrictions& bound) {
   std::size_t partition = 0;
   std::size_t row = 0;
   for (const Bytes& bytes : bound.partitions) partition = std::max(partition, bytes.size());
   for (const ClusteringRange& range : bound.rows) {
     row = std::max({row, range.from.size(), range.to ? range.to->size() : 0});
   }
-  if (partition + row + kAdded <= model::kRowKeySizeMax) return {};
-  return invalid("Key length of {} is longer than maximum of {}", partition + row,
-                 model::kRowKeySizeMax - kAdded);
+  return check_key_sizes(partition, row);
 }
 
 }  // namespace
@@ -152,6 +158,64 @@ QueryResult<std::vector<Bytes>> Restrictions::bind_partitions(const Evaluation& 
   const auto repeated = std::ranges::unique(partitions);
   partitions.erase(repeated.begin(), repeated.end());
   return partitions;
+}
+
+bool Restrictions::is_row_key() const {
+  const auto is_value = [](const Predicate& predicate) {
+    return predicate.is_equal() && !predicate.is_tuple && !predicate.is_list &&
+           predicate.columns.size() == 1 && predicate.values.size() == 1;
+  };
+  return names_one_row() && filters_.empty() && !token_from_ && !token_to_ && !has_slice() &&
+         partition_.size() == table_->partition_key().size() &&
+         prefix_.size() == clustering_.size() && std::ranges::all_of(partition_, is_value) &&
+         std::ranges::all_of(prefix_, is_value);
+}
+
+namespace {
+
+// Keys have few columns.
+constexpr std::size_t kKeyColumnsUsual = 4;
+
+QueryResult<Bytes> partition_of(std::span<const ByteView> values) {
+  if (values.size() == 1) {
+    TRY_VOID(model::check_routing_key(values));
+    return model::make_partition(ring::token_of(values.front()), values.front());
+  }
+  TRY(const Bytes routing_key, model::make_routing_key(values));
+  return model::make_partition(ring::token_of(routing_key), routing_key);
+}
+
+// The values of a key, in the order of its columns.
+struct KeyColumns {
+  absl::InlinedVector<Bytes, kKeyColumnsUsual> values;
+  absl::InlinedVector<ByteView, kKeyColumnsUsual> views;
+
+  QueryResult<void> add(const Predicate& predicate, const Table& table,
+                        const Evaluation& evaluation) {
+    TRY(Bytes value, predicate.evaluate_one(table, evaluation));
+    views.push_back(value.view());
+    values.push_back(std::move(value));
+    return {};
+  }
+};
+
+}  // namespace
+
+QueryResult<RowPlace> Restrictions::bind_row(const Evaluation& evaluation) const {
+  ASSERT_SLOW(is_row_key());
+  RowPlace place;
+  KeyColumns partition;
+  for (const Predicate& predicate : partition_) {
+    TRY_VOID(partition.add(predicate, *table_, evaluation));
+  }
+  TRY(place.partition, partition_of(partition.views));
+  if (!prefix_.empty()) {
+    KeyColumns rows;
+    for (const Predicate& predicate : prefix_) TRY_VOID(rows.add(predicate, *table_, evaluation));
+    TRY(place.clustering, model::encode_clustering(clustering_, rows.views));
+  }
+  TRY_VOID(check_key_sizes(place.partition.size(), place.clustering.size()));
+  return place;
 }
 
 QueryResult<std::optional<Token>> Restrictions::token_of(const std::optional<TokenBound>& bound,

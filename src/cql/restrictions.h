@@ -51,6 +51,12 @@ struct BoundRestrictions {
   std::vector<BoundPredicate> filters;
 };
 
+// One row, as storage knows it.
+struct RowPlace {
+  base::Bytes partition;
+  base::Bytes clustering;  // empty in a table without clustering columns
+};
+
 class Restrictions {
  public:
   struct Rules {
@@ -90,6 +96,12 @@ class Restrictions {
 
   // Errors: invalid.
   QueryResult<BoundRestrictions> bind(const Evaluation& evaluation) const;
+
+  // Every column of the key by = and a value of its own, and nothing else.
+  bool is_row_key() const;
+  // The row so named, without what several would take; as bind() tells it, errors too.
+  // Requires: is_row_key().
+  QueryResult<RowPlace> bind_row(const Evaluation& evaluation) const;
 
  private:
   friend class RestrictionsPlanner;

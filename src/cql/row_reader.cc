@@ -23,50 +23,51 @@ causality::Policy policy_of(const model::Table& table) {
   return table.options.conflicts == model::Conflicts::siblings ? Policy::siblings : Policy::lww;
 }
 
-RowReader::RowReader(const model::Table& table, causality::WallTime now, std::vector<bool> wanted)
-    : table_(table),
-      policy_(policy_of(table)),
-      now_(now),
+RowLayout::RowLayout(model::TablePtr table, std::vector<bool> wanted)
+    : table_(std::move(table)),
+      policy_(policy_of(*table_)),
       wanted_(std::move(wanted)),
-      clustering_(table.clustering_columns()) {
-  ASSERT(wanted_.size() == table.columns.size());
-  index_by_id_.assign(table.next_column_id, kNoColumn);
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    const model::Column& column = table.columns[i];
+      clustering_(table_->clustering_columns()) {
+  ASSERT(wanted_.size() == table_->columns.size());
+  index_by_id_.assign(table_->next_column_id, kNoColumn);
+  for (std::size_t i = 0; i < table_->columns.size(); ++i) {
+    const model::Column& column = table_->columns[i];
     if (column.id.value() < index_by_id_.size()) index_by_id_[column.id.value()] = i;
-    wants_static_ = wants_static_ || (wanted_[i] && column.kind == ColumnKind::static_column);
+    if (!wanted_[i]) continue;
+    wants_partition_key_ = wants_partition_key_ || column.kind == ColumnKind::partition_key;
+    wants_clustering_ = wants_clustering_ || column.kind == ColumnKind::clustering;
+    wants_static_ = wants_static_ || column.kind == ColumnKind::static_column;
   }
 }
 
-Row RowReader::begin() const {
-  Row row;
-  row.cells.resize(table_.columns.size());
-  return row;
+void RowReader::begin(Row& row) const {
+  row.cells.clear();
+  row.cells.resize(layout_.table().columns.size());
+  row.partition = {};
+  row.clustering = {};
+  row.number_in_partition = 0;
 }
 
 Result<void> RowReader::read_partition_key(const Bytes& partition, Row& row) const {
+  row.partition = partition;
+  if (!layout_.wants_partition_key()) return {};
   TRY(const auto parts, model::split_row_key(partition));
-  const std::size_t count = table_.partition_key().size();
+  const std::size_t count = layout_.table().partition_key().size();
   TRY(const auto values, model::split_routing_key(count, parts.routing_key));
   const auto begin = partition.view().data();
   for (std::size_t i = 0; i < count; ++i) {
-    if (!wanted_[i]) continue;
+    if (!layout_.wants(i)) continue;
     const auto offset = values[i].empty() ? 0 : static_cast<std::size_t>(values[i].data() - begin);
     row.cells[i].value = partition.slice(offset, values[i].size());
   }
-  row.partition = partition;
   return {};
 }
 
 Result<void> RowReader::read_clustering(const Bytes& clustering, Row& row) const {
   row.clustering = clustering;
-  const std::size_t first = table_.partition_key().size();
-  const bool wanted =
-      std::any_of(wanted_.begin() + static_cast<std::ptrdiff_t>(first),
-                  wanted_.begin() + static_cast<std::ptrdiff_t>(first + clustering_.size()),
-                  [](bool one) { return one; });
-  if (!wanted) return {};
-  TRY(auto values, model::decode_clustering(clustering_, clustering));
+  if (!layout_.wants_clustering()) return {};
+  const std::size_t first = layout_.table().partition_key().size();
+  TRY(auto values, model::decode_clustering(layout_.clustering(), clustering));
   for (std::size_t i = 0; i < values.size(); ++i) {
     row.cells[first + i].value = std::move(values[i]);
   }
@@ -84,14 +85,15 @@ void RowReader::show(const Version& version, Cell* cell) {
 bool RowReader::read_cell(const CellStore& stored, Cell* cell) const {
   const auto versions = stored.versions();
   if (versions.empty()) return false;
-  if (policy_ != Policy::counter && versions.size() == 1) {
+  const Policy policy = layout_.policy();
+  if (policy != Policy::counter && versions.size() == 1) {
     if (causality::shows_nothing(versions.front(), now_)) return false;
     show(versions.front(), cell);
     return true;
   }
-  const auto seen = causality::visible(stored, policy_, now_);
+  const auto seen = causality::visible(stored, policy, now_);
   if (seen.empty()) return false;
-  if (policy_ == Policy::counter) {
+  if (policy == Policy::counter) {
     if (cell != nullptr) {
       const Version* newest = *std::ranges::max_element(
           seen, {}, [](const Version* version) { return version->timestamp; });
@@ -114,10 +116,10 @@ bool RowReader::read_cells(const PartitionStore& stored, const Bytes& clustering
   bool live = false;
   for (const auto& [id, cell] : found->second.cells()) {
     const bool marker = id == model::kRowMarker;
-    const std::size_t index = marker ? kNoColumn : index_of(id);
-    if (marker ? kind != ColumnKind::regular : index == kNoColumn) continue;
-    if (!marker && table_.columns[index].kind != kind) continue;
-    Cell* const into = !marker && wanted_[index] ? &row.cells[index] : nullptr;
+    const std::size_t index = marker ? RowLayout::kNoColumn : layout_.index_of(id);
+    if (marker ? kind != ColumnKind::regular : index == RowLayout::kNoColumn) continue;
+    if (!marker && layout_.table().columns[index].kind != kind) continue;
+    Cell* const into = !marker && layout_.wants(index) ? &row.cells[index] : nullptr;
     if (into == nullptr && live) continue;
     const bool shown =
         scoped ? read_cell(stored.cell(clustering, id), into) : read_cell(cell, into);
@@ -139,7 +141,7 @@ causality::Context RowReader::context_of(const storage::RowRead& read,
                                          const Bytes& clustering) const {
   std::vector<CellStore> cells;
   cells.push_back(read.partition.cell(clustering, model::kRowMarker));
-  for (const model::Column& column : table_.regular_columns()) {
+  for (const model::Column& column : layout_.table().regular_columns()) {
     cells.push_back(read.partition.cell(clustering, column.id));
   }
   std::vector<const CellStore*> pointers;

@@ -28,8 +28,8 @@ namespace helenus::cql {
 struct RowRequest {
   model::TablePtr table;
   BoundRestrictions where;
-  std::vector<bool> columns;  // by index: those to be read
-  bool point_reads = false;   // every range of rows is one row
+  const RowLayout* layout = nullptr;  // what is read; it outlives the stream
+  bool point_reads = false;           // every range of rows is one row
   bool reversed = false;
   bool distinct = false;  // one row a partition
   std::optional<std::uint64_t> per_partition_limit;

@@ -99,7 +99,7 @@ QueryResult<void> SelectExecution::begin() {
   request.table = plan_.table;
   TRY(request.where, plan_.where.bind(evaluation_));
   partitions_named_ = request.where.partitions.size();
-  request.columns = plan_.columns_read;
+  request.layout = &*plan_.layout;
   request.point_reads = plan_.where.names_rows() && !plan_.distinct;
   request.reversed = plan_.reversed;
   request.distinct = plan_.distinct;
@@ -174,9 +174,7 @@ QueryResult<void> SelectExecution::write_group() {
 }
 
 QueryResult<void> SelectExecution::check_size() const {
-  if (is_paged() || writer_.size() <= services_.limits.result_bytes_max) return {};
-  return invalid("The result has more than {} bytes; ask for it in pages",
-                 services_.limits.result_bytes_max);
+  return is_paged() ? QueryResult<void>() : check_result_size(writer_.size(), services_.limits);
 }
 
 Response SelectExecution::finish(const std::optional<RowPosition>& after) {
@@ -282,6 +280,11 @@ Task<QueryResult<Response>> SelectExecution::run() {
 }
 
 }  // namespace
+
+QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits) {
+  if (bytes <= limits.result_bytes_max) return {};
+  return invalid("The result has more than {} bytes; ask for it in pages", limits.result_bytes_max);
+}
 
 Task<QueryResult<Response>> execute_select(const SelectPlan& plan,
                                            const ExecutionServices& services,

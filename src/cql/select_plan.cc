@@ -48,7 +48,7 @@ class SelectPlanner {
   QueryResult<void> plan_distinct();
   QueryResult<void> plan_groups();
   QueryResult<void> plan_limits();
-  void mark_columns();
+  void lay_out();
 
   const Select& select_;
   PlanScope& scope_;
@@ -182,11 +182,19 @@ QueryResult<void> SelectPlanner::plan_limits() {
   return {};
 }
 
-void SelectPlanner::mark_columns() {
-  plan_.columns_read.resize(plan_.table->columns.size());
-  plan_.selection.mark(plan_.columns_read);
-  for (const std::size_t column : plan_.where.columns_filtered()) plan_.columns_read[column] = true;
-  for (const std::size_t column : plan_.group_by) plan_.columns_read[column] = true;
+void SelectPlanner::lay_out() {
+  std::vector<bool> wanted(plan_.table->columns.size());
+  plan_.selection.mark(wanted);
+  for (const std::size_t column : plan_.where.columns_filtered()) wanted[column] = true;
+  for (const std::size_t column : plan_.group_by) wanted[column] = true;
+  plan_.layout.emplace(plan_.table, std::move(wanted));
+  const bool only_columns = std::ranges::all_of(
+      plan_.selection.selectors(),
+      [](const Selector& selector) { return selector.kind() == Selector::Kind::column; });
+  plan_.is_point = plan_.storage && plan_.where.is_row_key() && only_columns && !plan_.distinct &&
+                   plan_.group_by.empty() && !plan_.limit && !plan_.per_partition_limit &&
+                   !plan_.layout->wants_static() &&
+                   plan_.table->options.conflicts != model::Conflicts::siblings;
 }
 
 QueryResult<SelectPlan> SelectPlanner::plan() {
@@ -197,7 +205,7 @@ QueryResult<SelectPlan> SelectPlanner::plan() {
   TRY_VOID(plan_order());
   TRY_VOID(plan_groups());
   TRY_VOID(plan_limits());
-  mark_columns();
+  lay_out();
   plan_.columns = protocol::EncodedColumns(plan_.selection.columns());
   return std::move(plan_);
 }

@@ -14,6 +14,7 @@
 #include "cql/protocol/metadata.h"
 #include "cql/query_error.h"
 #include "cql/restrictions.h"
+#include "cql/row_reader.h"
 #include "cql/selectors.h"
 #include "cql/terms.h"
 #include "model/schema.h"
@@ -26,7 +27,7 @@ struct SelectPlan {
   Restrictions where;
   Selection selection;
   protocol::EncodedColumns columns;   // of the result
-  std::vector<bool> columns_read;     // by index
+  std::optional<RowLayout> layout;    // always there once it is planned
   std::vector<std::size_t> group_by;  // columns; a prefix of the primary key
   bool distinct = false;
   bool ordered = false;  // by an ORDER BY
@@ -34,6 +35,9 @@ struct SelectPlan {
   bool static_without_rows = false;
   std::optional<Term> limit;
   std::optional<Term> per_partition_limit;
+  // One row of a stored table by its whole key, columns as they are, nothing to be said besides:
+  // answered by one read (point_select.h).
+  bool is_point = false;
 
   // Rows of the result are made of several rows of the table.
   bool is_grouped() const { return selection.has_aggregate() || !group_by.empty(); }

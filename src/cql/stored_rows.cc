@@ -40,7 +40,7 @@ StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coor
       coordinator_(coordinator),
       storage_(storage),
       request_(std::move(request)),
-      reader_(*request_.table, request_.now, request_.columns),
+      reader_(*request_.layout, request_.now),
       clustered_(!request_.table->clustering().empty()) {
   if (request_.after && request_.where.by_key) {
     const auto first =
@@ -86,7 +86,7 @@ Task<Result<void>> StoredRows::enter_partition() {
 
 Result<void> StoredRows::begin_partition(Bytes partition) {
   partition_ = std::move(partition);
-  partition_row_ = reader_.begin();
+  reader_.begin(partition_row_);
   static_is_live_ = false;
   found_row_ = false;
   rows_in_partition_ = 0;
@@ -99,7 +99,8 @@ Result<void> StoredRows::begin_partition(Bytes partition) {
 }
 
 Task<Result<void>> StoredRows::read_static() {
-  if (!clustered_ || (!reader_.wants_static() && !request_.static_without_rows)) co_return {};
+  if (!clustered_ || (!reader_.layout().wants_static() && !request_.static_without_rows))
+    co_return {};
   if (request_.table->static_columns().empty()) co_return {};
   CO_TRY(const auto read, co_await coordinator_.read_row(storage_, partition_, {}, request_.until));
   static_is_live_ = reader_.read_static(read.partition, partition_row_);

@@ -23,6 +23,12 @@ std::uint64_t ordered(Token token) {
   return static_cast<std::uint64_t>(token.value()) ^ kSignBit;
 }
 
+std::size_t routing_key_size(std::span<const ByteView> values) {
+  std::size_t size = 0;
+  for (const ByteView value : values) size += value.size() + (values.size() == 1 ? 0 : 3);
+  return size;
+}
+
 Bytes bytes_of(std::uint64_t word) {
   Buffer out(sizeof word);
   base::Encoder(out).u64_be(word);
@@ -31,17 +37,21 @@ Bytes bytes_of(std::uint64_t word) {
 
 }  // namespace
 
-Result<Bytes> make_routing_key(std::span<const ByteView> values) {
+Result<void> check_routing_key(std::span<const ByteView> values) {
   ASSERT(!values.empty());
-  std::size_t size = 0;
-  for (const ByteView value : values) size += value.size() + (values.size() == 1 ? 0 : 3);
+  const std::size_t size = routing_key_size(values);
   if (size > kRoutingKeySizeMax) {
     return Error(Errc::invalid_argument, "Key length of {} is longer than maximum of {}", size,
                  kRoutingKeySizeMax);
   }
   if (size == 0) return Error(Errc::invalid_argument, "Key may not be empty");
+  return {};
+}
+
+Result<Bytes> make_routing_key(std::span<const ByteView> values) {
+  TRY_VOID(check_routing_key(values));
   if (values.size() == 1) return Bytes::copy_of(values[0]);
-  Buffer out(size);
+  Buffer out(routing_key_size(values));
   base::Encoder encoder(out);
   for (const ByteView value : values) {
     encoder.u16_be(static_cast<std::uint16_t>(value.size()));

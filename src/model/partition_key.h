@@ -30,6 +30,8 @@ inline constexpr std::size_t kRoutingKeySizeMax = kRowKeySizeMax - kPartitionHea
 // is longer than maximum of 65525"), or when the only column is empty ("Key may not be empty").
 // Requires: at least one value.
 base::Result<base::Bytes> make_routing_key(std::span<const base::ByteView> values);
+// The same errors, and nothing made. A single value that passes is its own routing key.
+base::Result<void> check_routing_key(std::span<const base::ByteView> values);
 // The values of `column_count` columns; they borrow from `routing_key`. Errors: corrupt.
 base::Result<std::vector<base::ByteView>> split_routing_key(std::size_t column_count,
                                                             base::ByteView routing_key);

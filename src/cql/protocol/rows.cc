@@ -9,11 +9,29 @@ namespace {
 
 // flags, count of columns, length of the paging state, count of rows, kind of result
 constexpr std::size_t kHeadSizeMax = 5 * sizeof(std::uint32_t);
+constexpr std::size_t kCountSize = sizeof(std::uint32_t);
 
 }  // namespace
 
 RowsWriter::RowsWriter(const EncodedColumns& columns, bool skip_metadata, std::size_t size_expected)
-    : columns_(columns), skip_metadata_(skip_metadata), rows_(size_expected) {}
+    : columns_(columns), skip_metadata_(skip_metadata), rows_(size_expected) {
+  put_head(std::nullopt, rows_);
+  head_size_ = rows_.size();
+  rows_end_ = head_size_;
+}
+
+void RowsWriter::put_head(std::optional<base::ByteView> paging_state, base::Buffer& buffer) const {
+  const base::ByteView specs = skip_metadata_ ? base::ByteView() : columns_.specs().view();
+  buffer.reserve(kHeadSizeMax + specs.size() + (paging_state ? paging_state->size() : 0));
+  base::Encoder out(buffer);
+  out.u32_be(static_cast<std::uint32_t>(ResultKind::rows));
+  out.u32_be((skip_metadata_ ? kMetadataNone : columns_.flags()) |
+             (paging_state ? kMetadataHasMorePages : 0));
+  out.u32_be(columns_.count());
+  if (paging_state) put_bytes(out, paging_state);
+  out.raw(specs);
+  out.u32_be(row_count_);
+}
 
 void RowsWriter::cell(std::optional<base::ByteView> value) {
   ASSERT(cells_in_row_ < columns_.count());
@@ -38,19 +56,16 @@ void RowsWriter::abandon_row() {
 
 Response RowsWriter::finish(std::optional<base::ByteView> paging_state) && {
   ASSERT(rows_.size() == rows_end_, "a row is not complete");
-  const base::ByteView specs = skip_metadata_ ? base::ByteView() : columns_.specs().view();
-  base::Buffer head(kHeadSizeMax + specs.size() + (paging_state ? paging_state->size() : 0));
-  base::Encoder out(head);
-  out.u32_be(static_cast<std::uint32_t>(ResultKind::rows));
-  out.u32_be((skip_metadata_ ? kMetadataNone : columns_.flags()) |
-             (paging_state ? kMetadataHasMorePages : 0));
-  out.u32_be(columns_.count());
-  if (paging_state) put_bytes(out, paging_state);
-  out.raw(specs);
-  out.u32_be(row_count_);
   Response response;
   response.opcode = Opcode::result;
-  response.body = {std::move(head).freeze(), std::move(rows_).freeze()};
+  if (!paging_state) {
+    base::store_be(rows_.data() + head_size_ - kCountSize, row_count_);
+    response.body[0] = std::move(rows_).freeze();
+    return response;
+  }
+  base::Buffer head;
+  put_head(paging_state, head);
+  response.body = {std::move(head).freeze(), std::move(rows_).freeze().slice(head_size_)};
   return response;
 }
 

@@ -8,9 +8,10 @@
 //   }
 //   return std::move(rows).finish(state of the next page, or none);
 //
-// What stands in front of rows is written last, into a piece of its own, so nothing is moved when
-// the paging state and the count become known. The specifications of the columns are those encoded
-// once for the statement; an answer copies them.
+// What stands in front of rows is written first, as of the last page, and only their count is
+// patched in: an answer is one piece. Where another page follows, what stands in front is written
+// anew into a piece of its own, so nothing is moved. The specifications of the columns are those
+// encoded once for the statement; an answer copies them.
 #pragma once
 
 #include <cstddef>
@@ -40,17 +41,20 @@ class RowsWriter {
 
   std::uint32_t row_count() const { return row_count_; }
   // Bytes of the complete rows.
-  std::size_t size() const { return rows_end_; }
+  std::size_t size() const { return rows_end_ - head_size_; }
   // The same with the cells of the row begun.
-  std::size_t size_with_row() const { return rows_.size(); }
+  std::size_t size_with_row() const { return rows_.size() - head_size_; }
 
   // The RESULT. A paging state says that more pages follow. Requires: between two rows.
   Response finish(std::optional<base::ByteView> paging_state) &&;
 
  private:
+  void put_head(std::optional<base::ByteView> paging_state, base::Buffer& out) const;
+
   const EncodedColumns& columns_;
   const bool skip_metadata_;
-  base::Buffer rows_;
+  base::Buffer rows_;  // behind what stands in front of them
+  std::size_t head_size_ = 0;
   std::size_t rows_end_ = 0;
   std::uint32_t row_count_ = 0;
   std::uint32_t cells_in_row_ = 0;
