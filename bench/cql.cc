@@ -1,22 +1,25 @@
 // bench-cql: a Helenus node beside redis-server under the same load over the wire.
 //
-//   --connections N   64            --depth N     1: requests under way on a connection
-//   --records N       200000        --keys zipfian|uniform
-//   --only NAME       one of: insert A B C durable       --seconds S   of one turn
-//   --redis PROGRAM   redis-server
-//
 // The mixes are those of YCSB: A half reads and half updates, B 95 % reads, C reads only, and
-// inserts of new keys; keys of 16 bytes, one value of 100, all of it in memory on both sides.
+// inserts of new keys; all of it in memory on both sides. Both hold the same: a key of 16 bytes and
+// one value of 100, which is a row of one text key and one blob here and a string in Redis. (A row
+// of YCSB proper has ten fields; Redis has no such thing that is read and written in one call at
+// the price of a string, so neither side gets them.) An update is an INSERT that names the whole
+// row, as SET replaces the whole string. Answers come without metadata, as drivers ask for those
+// of prepared statements.
 // Servers are pinned to one processor, the load to another. Throughput is the peak of a closed
 // loop; latencies come from an open loop at half the throughput of the slower one, the same for
 // both, counted from when a request was due. CPU is what the server's process spent on a request
-// of the closed loop: on a machine that others use too, the steadiest of the figures.
+// of the closed loop: on a machine that others use too, the steadiest of the figures. Whether the
+// load is what limits a figure is told beside it: how busy it kept its processor in that loop, with
+// waiting for answers left out. Where that is near 100 %, the faster server could do more.
 //
 // Durability: Helenus acknowledges when the operating system has the write and syncs every second
 // (commitlog_sync: periodic); Redis keeps its data in memory only (no snapshots, appendonly no),
 // the fastest it can be. For `durable` both sync before they acknowledge: commitlog_sync: batch,
 // appendfsync always.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -31,6 +34,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/prng.h"
 #include "bench/cql_dialect.h"
@@ -49,6 +53,15 @@ using base::Error;
 using base::Result;
 
 constexpr double kOpenLoopShare = 0.5;
+constexpr std::array<std::string_view, 5> kParts = {"insert", "A", "B", "C", "durable"};
+constexpr std::string_view kOwnOptions =
+    "  --only NAME               one of: insert, A, B, C, durable\n"
+    "  --connections N           64\n"
+    "  --depth N                 requests under way on a connection; 1\n"
+    "  --records N               keys that mixes draw from; 200000\n"
+    "  --keys zipfian|uniform    how they draw; zipfian\n"
+    "  --seconds S               of one turn; 1\n"
+    "  --redis PROGRAM           redis-server\n";
 
 struct Settings {
   Load::Settings load;
@@ -83,6 +96,10 @@ Result<void> set_option(std::string_view name, const std::string& value, Setting
   } else if (name == "--keys" && (value == "zipfian" || value == "uniform")) {
     settings.keys = value == "uniform" ? Distribution::uniform : Distribution::zipfian;
   } else if (name == "--only") {
+    if (std::ranges::find(kParts, value) == kParts.end()) {
+      return Error(Errc::invalid_argument, "--only {}: there are {}", value,
+                   fmt::join(kParts, ", "));
+    }
     settings.only = value;
   } else if (name == "--redis") {
     settings.redis = value;
@@ -187,6 +204,7 @@ NextOperation mix(Contestant& contestant, const KeyChooser& keys, double read_sh
 struct Figures {
   std::vector<double> per_second;
   std::vector<double> cpu_us;
+  std::vector<double> load_busy;  // the load generator's share of its processor
   std::vector<double> p50_us;
   std::vector<double> p99_us;
 };
@@ -194,10 +212,12 @@ struct Figures {
 Result<void> closed_turn(Contestant& contestant, const NextOperation& next, double seconds,
                          Figures& figures) {
   const ProcessCpuStopwatch cpu(contestant.server->process());
+  const CpuStopwatch own_cpu;
   TRY(const LoadResult result, contestant.load->closed(seconds, next));
   if (result.answered == 0) return Error(Errc::timeout, "nothing was answered in {} s", seconds);
   figures.per_second.push_back(result.per_second());
   figures.cpu_us.push_back(cpu.seconds() * 1e6 / static_cast<double>(result.answered));
+  figures.load_busy.push_back(own_cpu.seconds() / result.seconds);
   return {};
 }
 
@@ -228,6 +248,7 @@ void add_rows(const std::string& name, const std::string& peer, const Figures& o
   };
   row("throughput", "k/s", 1e-3, &Figures::per_second);
   row("server CPU a request", "us", 1, &Figures::cpu_us);
+  row("load generator busy", "%", 100, &Figures::load_busy);
   const std::string at = fmt::format(" at {:.1f} k/s", open_rate / 1e3);
   row("p50" + at, "us", 1, &Figures::p50_us);
   row("p99" + at, "us", 1, &Figures::p99_us);
@@ -322,5 +343,6 @@ void compare_servers(const Options& options, Report& report) {
 }  // namespace helenus::bench
 
 int main(int argc, char** argv) {
-  return helenus::bench::benchmark_main(argc, argv, helenus::bench::compare_servers);
+  return helenus::bench::benchmark_main(argc, argv, helenus::bench::compare_servers,
+                                        helenus::bench::kOwnOptions);
 }

@@ -98,12 +98,14 @@ std::string Report::json() const {
 }
 
 int benchmark_main(int argc, const char* const* argv,
-                   const std::function<void(const Options&, Report&)>& benchmark) {
+                   const std::function<void(const Options&, Report&)>& benchmark,
+                   std::string_view own_options) {
   const std::span arguments(argv, static_cast<std::size_t>(argc));
   const auto options = parse_options(arguments.subspan(1));
   if (!options) return complain(options.error().to_string());
   if (options->help) {
-    fmt::print("usage: {} [--quick] [--json FILE]\n", arguments[0]);
+    fmt::print("usage: {} [--quick] [--json FILE]{}\n{}", arguments[0],
+               own_options.empty() ? "" : " [OPTION VALUE]...", own_options);
     return 0;
   }
   std::ofstream json_file;

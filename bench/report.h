@@ -62,7 +62,9 @@ class Report {
 
 // Parses options, runs the benchmark, prints the table and writes the JSON file. Returns the exit
 // code: 2 for a bad option or a file that cannot be written, which is tried before measuring.
+// `own_options`: lines that --help prints for what the benchmark understands besides.
 int benchmark_main(int argc, const char* const* argv,
-                   const std::function<void(const Options&, Report&)>& benchmark);
+                   const std::function<void(const Options&, Report&)>& benchmark,
+                   std::string_view own_options = "");
 
 }  // namespace helenus::bench
