@@ -21,6 +21,7 @@ Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
       log_lines_(runtime.logger("storage.engine")),
       sstables_(options_.block_cache_bytes),
       schema_turn_(runtime, 1, SIZE_MAX),
+      note_turn_(runtime, 1, SIZE_MAX),
       compaction_rate_(runtime, options_.compaction_bytes_per_second, stop_.token()),
       flush_work_(runtime),
       compaction_work_(runtime),
@@ -88,6 +89,7 @@ Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
     CO_TRY_VOID(co_await install_until_done(
         *shard, [=](ManifestState& state) { state.tables[table] = record; }));
   }
+  CO_TRY_VOID(co_await note_generations());
   for (const auto& shard : shards_) shard->add_table(table, options);
   co_return {};
 }
@@ -118,6 +120,7 @@ Task<Result<void>> Engine::drop_table(TableId table) {
       enter_mutations(state, *shard, mutations.get());
     }));
     moved_to_file(*shard, batches, std::move(mutations));
+    CO_TRY_VOID(co_await note_generations());
     log_->forget_table(store->stream());
     co_await shard->remove_files(store->sstables());
   }
@@ -183,6 +186,7 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
   CO_TRY_VOID(co_await install_until_done(
       shard, [=](ManifestState& state) { state.tablets.emplace(tablet, record); }));
+  CO_TRY_VOID(co_await note_generations());
   shard.add_tablet(tablet, record);
   co_return {};
 }
@@ -225,6 +229,7 @@ Task<Result<KeyRange>> Engine::take_away(TabletId tablet) {
     const auto at = std::ranges::lower_bound(state.dropped_ranges, range.from, {}, &KeyRange::from);
     state.dropped_ranges.insert(at, range);
   }));
+  CO_TRY_VOID(co_await note_generations());
   advance_durable();
   for (Pending& pending : pending_) {
     if (pending.tablet == replica) pending.tablet = nullptr;
@@ -268,6 +273,7 @@ Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor
   }
   CO_TRY_VOID(co_await install_until_done(
       *shard_of(tablet), [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
+  CO_TRY_VOID(co_await note_generations());
   replica->actor = actor;
   if (!std::exchange(replica->in_doubt, false) || log_directory_ == nullptr) co_return {};
   if (tablets_in_doubt().empty()) CO_TRY_VOID(co_await log_directory_->settle());

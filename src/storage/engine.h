@@ -55,6 +55,7 @@
 #include "runtime/wait_queue.h"
 #include "storage/commit_log.h"
 #include "storage/engine_options.h"
+#include "storage/engine_places.h"
 #include "storage/engine_statistics.h"
 #include "storage/log_directory.h"
 #include "storage/maybe_task.h"
@@ -287,8 +288,13 @@ class Engine {
 
   // Opening (engine_open.cc).
   runtime::Task<base::Result<void>> lock_folder();
-  runtime::Task<base::Result<void>> find_or_make_folder();
+  runtime::Task<base::Result<void>> find_folder();
+  runtime::Task<base::Result<void>> make_folder();
+  runtime::Task<base::Result<void>> load_shards();
   runtime::Task<base::Result<void>> open_shards();
+  runtime::Task<base::Result<Places>> look_at_places();
+  runtime::Task<base::Result<void>> judge_places(const Places& places);
+  runtime::Task<base::Result<std::vector<LogSeat>>> begin_logs(Places places, std::uint32_t cores);
   runtime::Task<base::Result<std::vector<EngineSeat>>> recover(std::uint32_t cores);
   runtime::Task<base::Result<void>> take_seat(EngineSeat seat);
   runtime::Task<base::Result<void>> replay();
@@ -332,6 +338,8 @@ class Engine {
                                                            std::shared_ptr<const Memtable> memtable,
                                                            const FreezeState& at);
   runtime::Task<base::Result<void>> install_until_done(Shard& shard, Shard::Edit edit);
+  Generations generations() const;
+  runtime::Task<base::Result<void>> note_generations();
 
   // Mutation logs (engine_mutations.cc).
   void keep(Tablet& tablet, const TableStore& table, base::ByteView partition,
@@ -402,6 +410,8 @@ class Engine {
 
   runtime::StopSource stop_;
   runtime::Semaphore schema_turn_;  // of whoever changes tables or tablets
+  runtime::Semaphore note_turn_;    // of whoever writes the generations
+  Generations noted_generations_;
   RateLimiter compaction_rate_;
   runtime::WaitQueue flush_work_;
   runtime::WaitQueue compaction_work_;

@@ -10,6 +10,7 @@
 
 #include "causality/codec.h"
 #include "storage/engine_folder.h"
+#include "storage/engine_places.h"
 #include "storage/engine_test_support.h"
 #include "storage/knowledge.h"
 #include "storage/manifest.h"
@@ -192,18 +193,40 @@ ManifestState manifest_of_the_example() {
                            .key_first = Bytes::copy_of("a"),
                            .key_last = Bytes::copy_of("b")}};
   state.dropped_ranges = {{.from = Bytes::copy_of("x"), .to = {}}};
+  state.set_aside[FileNumber{3}] = {{.from = {}, .to = Bytes::copy_of("b")}};
+  state.generation = 9;
+  state.log_reached = {.core = 0, .position = {{2, 1}, 8192}};
+  return state;
+}
+
+// The same as version two had it, which did not count.
+ManifestState manifest_of_version_two() {
+  ManifestState state = manifest_of_the_example();
+  state.set_aside.clear();
+  state.generation = 0;
+  state.log_reached = {};
   return state;
 }
 
 // The same as version one had it, which kept no mutations.
 ManifestState manifest_of_version_one() {
-  ManifestState state = manifest_of_the_example();
+  ManifestState state = manifest_of_version_two();
   state.mutation_files.clear();
   state.dropped_ranges.clear();
   TabletRecord& tablet = state.tablets[TabletId{2}];
   tablet.shed = tablet.clock;
   tablet.shed_largest = causality::kTimestampMin;
   return state;
+}
+
+// Those that docs/formats/engine.md takes apart.
+PlaceMarker marker_of_the_example() {
+  base::Uuid::Octets octets;
+  for (std::size_t at = 0; at < octets.size(); ++at) octets[at] = std::byte(0x10 + at);
+  return {.folder = base::Uuid(octets), .place = 1, .places = 2, .marked_from = 7, .start = 9};
+}
+Generations generations_of_the_example() {
+  return {{0, 12}, {3, 300}};
 }
 
 // The metadata that docs/formats/mutation-log.md takes apart.
@@ -287,7 +310,11 @@ TEST(EngineGolden, EveryVersionReadsForEver) {
             mutations_of_the_example());
   EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
   EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), manifest_of_version_one());
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_the_example());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_version_two());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v3"))), manifest_of_the_example());
+  EXPECT_EQ(decode_place_marker(base::as_bytes(golden("place-v1"))), marker_of_the_example());
+  EXPECT_EQ(decode_generations(base::as_bytes(golden("generations-v1"))),
+            generations_of_the_example());
 }
 
 TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
@@ -297,7 +324,10 @@ TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
   EXPECT_EQ(base::to_hex(encode(mutations_of_the_example())),
             hex(golden("mutation-file-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));
-  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v2")));
+  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v3")));
+  EXPECT_EQ(base::to_hex(encode(marker_of_the_example())), hex(golden("place-v1")));
+  EXPECT_EQ(base::to_hex(encode_generations(generations_of_the_example())),
+            hex(golden("generations-v1")));
 }
 
 }  // namespace

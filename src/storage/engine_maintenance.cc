@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/files.h"
 #include "runtime/sleep.h"
 #include "storage/engine.h"
 #include "storage/merged_entries.h"
@@ -182,7 +183,8 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
   // One that was dropped since is no longer in the account; its files go with the rest of it.
   if (!table.dropped()) memtable_bytes_ -= bytes;
   table.replace_oldest_frozen(std::move(written.file));
-  log_->needed_from(table.stream(), at.log_end);
+  // The flush is done; should this fail, writing has ended.
+  if (co_await note_generations()) log_->needed_from(table.stream(), at.log_end);
   co_return {};
 }
 
@@ -207,7 +209,10 @@ Task<Result<Shard::Written>> Engine::write_frozen(Shard& shard, const TableStore
 Task<Result<void>> Engine::install_until_done(Shard& shard, Shard::Edit edit) {
   bool waited = false;
   while (true) {
-    const auto installed = co_await shard.install(edit);
+    const auto installed = co_await shard.install([&](ManifestState& state) {
+      edit(state);
+      state.log_reached = {.core = log_->core(), .position = log_->synced_position()};
+    });
     if (installed) {
       if (waited) trouble_.reset();
       if (waited) wake_everybody();
@@ -220,9 +225,50 @@ Task<Result<void>> Engine::install_until_done(Shard& shard, Shard::Edit edit) {
     log_lines_.warn("no space for the manifest", base::kv("error", installed.error()));
     waited = true;
     trouble_ = installed.error();
-    room_changed_.wake_all();
+    wake_everybody();
     CO_TRY_VOID(co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token()));
   }
+}
+
+Generations Engine::generations() const {
+  Generations generations;
+  for (const auto& shard : shards_) {
+    generations[shard->number().value()] = shard->manifest().generation;
+  }
+  return generations;
+}
+
+// Tells the log directory which manifests there are (engine_places.h): before the log lets go what
+// they have, and before anybody builds on a change of tables or tablets. Waits while there is no
+// space; any other failure ends writing.
+Task<Result<void>> Engine::note_generations() {
+  const Generations wanted = generations();
+  CO_TRY(const auto turn, co_await note_turn_.acquire(1, {.stop = stop_.token()}));
+  const auto is_noted = [&](const auto& entry) {
+    const auto at = noted_generations_.find(entry.first);
+    return at != noted_generations_.end() && at->second >= entry.second;
+  };
+  const std::string path = generations_path(options_.log_directory_or_default(), core_);
+  bool waited = false;
+  while (!std::ranges::all_of(wanted, is_noted)) {
+    Generations now = generations();
+    const auto written = co_await runtime::replace_file(runtime_, path, encode_generations(now));
+    if (written) {
+      noted_generations_ = std::move(now);
+      if (waited) trouble_.reset();
+      if (waited) wake_everybody();
+      continue;
+    }
+    if (!written.failed_with(Errc::no_space)) {
+      fail(Error(written.error()).within("noting the generations of manifests"));
+      co_return *failure_;
+    }
+    waited = true;
+    trouble_ = written.error();
+    wake_everybody();
+    CO_TRY_VOID(co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token()));
+  }
+  co_return {};
 }
 
 Task<Result<void>> Engine::flush(TableId table, Until until) {

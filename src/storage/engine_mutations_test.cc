@@ -381,8 +381,10 @@ std::string manifest_of_version_one(const std::string& newest) {
   auto state = decode_manifest(Bytes::copy_of(newest));
   EXPECT_TRUE(state && state->tablets.size() == 1);
   state->mutation_files.clear();
-  const std::size_t shed = 4 + 10;  // no dots, and the smallest timestamp
-  const std::size_t lists = 2;      // no mutation files, no dropped ranges
+  state->generation = 0;
+  state->log_reached = {};
+  const std::size_t shed = 4 + 10 + 4;  // no dots, the smallest timestamp, and nothing covered
+  const std::size_t lists = 5;          // no mutation files, ranges, files set aside, no counting
   const std::size_t checksum = 4;
   const Bytes encoded = encode(*state);
   base::Buffer first;
@@ -416,6 +418,14 @@ TEST(MutationLogOfEngine, AFolderOfTheFirstVersionIsTakenOverAndItsDotsAreWithhe
   const std::string first = manifest_of_version_one(world.read(path));
   world.disk().truncate(*world.disk().find(path), 0);
   world.write(path, 0, first);
+  // Nor did the log directory know of it then.
+  for (const char* name : {"log-place", "generations-start", "generations-0000"}) {
+    world.remove(fmt::format("{}/{}", kLogFolder, name));
+  }
+  for (const char* directory : {"a", "b"}) {
+    const std::string marker = fmt::format("{}/{}/place", kEngineFolder, directory);
+    ASSERT_TRUE(world.disk().remove(marker).has_value());
+  }
   live(world, expect_old_folder);
   live(world, expect_taken_over);
 }

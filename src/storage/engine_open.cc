@@ -4,6 +4,7 @@
 
 #include "causality/codec.h"
 #include "runtime/files.h"
+#include "runtime/random.h"
 #include "storage/engine.h"
 #include "storage/engine_folder.h"
 
@@ -61,7 +62,8 @@ Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime, En
   engine->core_ = seat.core;
   engine->cores_ = seat.cores;
   engine->shard_count_ = seat.shards;
-  auto opened = co_await engine->open_shards();
+  auto opened = co_await engine->load_shards();
+  if (opened) opened = co_await engine->open_shards();
   if (opened) opened = co_await engine->take_seat(std::move(seat));
   if (!opened) {
     (void)co_await engine->stop();
@@ -81,55 +83,142 @@ Task<Result<void>> Engine::lock_folder() {
                                                        options_.log_directory_or_default());
 }
 
-Task<Result<void>> Engine::find_or_make_folder() {
+Task<Result<void>> Engine::find_folder() {
   const std::string path = options_.data_directories.front() + "/engine";
   auto file = co_await runtime::read_file(runtime_, path, kFolderFileSize);
   if (file.failed_with(Errc::not_found)) {
     report_.created = true;
     shard_count_ = options_.shards;
-    const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
-    for (std::uint32_t number = 0; number < shard_count_; ++number) {
-      CO_TRY_VOID(co_await Shard::create(environment, ShardNumber{number}));
-    }
-    co_return co_await runtime::replace_file(runtime_, path, encode_folder_file(shard_count_));
+    co_return {};
   }
   if (!file) co_return std::move(file).error();
   auto decoded = decode_folder_file(*file);
   if (!decoded) co_return std::move(decoded).error().within(path);
   shard_count_ = *decoded;
-  co_return {};
+  co_return co_await load_shards();
 }
 
-Task<Result<void>> Engine::open_shards() {
+Task<Result<void>> Engine::make_folder() {
+  const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
+  for (std::uint32_t number = 0; number < shard_count_; ++number) {
+    CO_TRY_VOID(co_await Shard::create(environment, ShardNumber{number}));
+  }
+  const std::string path = options_.data_directories.front() + "/engine";
+  CO_TRY_VOID(co_await runtime::replace_file(runtime_, path, encode_folder_file(shard_count_)));
+  co_return co_await load_shards();
+}
+
+Task<Result<void>> Engine::load_shards() {
   const ShardEnvironment environment{runtime_, options_, sstables_, log_lines_};
   for (std::uint32_t number = core_; number < shard_count_; number += cores_) {
-    CO_TRY(auto shard, co_await Shard::open(environment, ShardNumber{number}));
-    for (const auto& [id, table] : shard->tables()) report_.sstables += table->sstables().size();
+    CO_TRY(auto shard, co_await Shard::load(environment, ShardNumber{number}));
     shards_.push_back(std::move(shard));
   }
   co_return {};
 }
 
-// Opens all shards and replays all logs into them, and makes the places of the new logs. From then
-// on everything is in files. Requires: the engine has the folder to itself.
+Task<Result<void>> Engine::open_shards() {
+  for (const auto& shard : shards_) {
+    CO_TRY_VOID(co_await shard->open_files());
+    for (const auto& [id, table] : shard->tables()) report_.sstables += table->sstables().size();
+  }
+  co_return {};
+}
+
+Task<Result<Places>> Engine::look_at_places() {
+  Places places;
+  for (const std::string& directory : options_.data_directories) {
+    DataPlace place{.directory = directory, .marker = {}};
+    CO_TRY(place.marker, co_await read_place_marker(runtime_, directory, PlaceKind::data));
+    place.has_engine_file = (co_await runtime_.files.info(directory + "/engine")).has_value();
+    places.data.push_back(std::move(place));
+  }
+  LogPlace& log = places.log;
+  const LogOpenReport& report = log_directory_->report();
+  log.directory = options_.log_directory_or_default();
+  log.fresh = report.last_stop == LastStop::fresh;
+  log.incarnation = report.incarnation;
+  log.written = report.written;
+  log.ends = report.ends;
+  CO_TRY(log.marker, co_await read_place_marker(runtime_, log.directory, PlaceKind::logs));
+  CO_TRY(log.generations, co_await read_generations(runtime_, log.directory));
+  for (const auto& shard : shards_) {
+    const ManifestState& manifest = shard->manifest();
+    ShardPlace place{.manifest_path = shard->manifest_path(),
+                     .generation = manifest.generation,
+                     .log_reached = manifest.log_reached,
+                     .untouched = manifest == ManifestState()};
+    for (const auto& [id, table] : manifest.tables) {
+      place.incarnation = std::max(place.incarnation, table.flushed.incarnation());
+    }
+    places.shards.push_back(std::move(place));
+  }
+  co_return places;
+}
+
+// Before anything is changed: see engine_places.h.
+Task<Result<void>> Engine::judge_places(const Places& places) {
+  CO_TRY_VOID(check_places(places));
+  if (report_.created && !places.log.fresh) {
+    co_return Error(Errc::corrupt,
+                    "{}: there are logs, and the data that they belong to is missing from {}",
+                    places.log.directory, options_.data_directories.front());
+  }
+  if (!log_is_lost(places)) co_return {};
+  if (report_.created || !options_.accept_lost_log) {
+    co_return Error(Errc::corrupt,
+                    "{}: the logs that belong to {} are missing; restore them, or open what is "
+                    "left with accept_lost_log",
+                    places.log.directory, options_.data_directories.front());
+  }
+  log_lines_.warn("the logs are lost, and so is what only they had",
+                  base::kv("directory", places.log.directory));
+  log_directory_->doubt();
+  co_return {};
+}
+
+// The order of the steps is what the comparison of places rests on.
+Task<Result<std::vector<LogSeat>>> Engine::begin_logs(Places places, std::uint32_t cores) {
+  const std::uint32_t written = places.log.fresh ? 0 : last_written_start(places.log);
+  const std::uint64_t high = runtime_.random.next();
+  PlaceMarker marker{.folder = base::Uuid::from_random(high, runtime_.random.next()),
+                     .marked_from = written + 1};
+  for (const DataPlace& data : places.data) {
+    if (data.marker) marker = *data.marker;
+  }
+  if (places.log.marker) marker = *places.log.marker;
+  marker.places = static_cast<std::uint32_t>(places.data.size());
+  marker.place = kLogPlace;
+  marker.start = written;
+  CO_TRY_VOID(co_await write_place_marker(runtime_, places.log.directory, PlaceKind::logs, marker));
+  CO_TRY(auto logs, co_await log_directory_->begin(cores, options_.log, last_known_start(places)));
+  log_incarnation_ = logs.front().first.id.incarnation;
+  marker.start = log_incarnation_;
+  for (marker.place = 0; marker.place < places.data.size(); ++marker.place) {
+    CO_TRY_VOID(co_await write_place_marker(runtime_, places.data[marker.place].directory,
+                                            PlaceKind::data, marker));
+  }
+  co_return logs;
+}
+
 Task<Result<std::vector<EngineSeat>>> Engine::recover(std::uint32_t cores) {
-  CO_TRY_VOID(co_await find_or_make_folder());
-  CO_TRY_VOID(co_await open_shards());
+  CO_TRY_VOID(co_await find_folder());
   CO_TRY(log_directory_,
          co_await LogDirectory::open(runtime_, options_.log_directory_or_default()));
+  CO_TRY(const auto places, co_await look_at_places());
+  CO_TRY_VOID(co_await judge_places(places));
+  if (report_.created) CO_TRY_VOID(co_await make_folder());
+  CO_TRY_VOID(co_await open_shards());
   report_.log = log_directory_->report();
-  if (report_.created && report_.log.last_stop != LastStop::fresh) {
-    co_return Error(Errc::corrupt,
-                    "{}: there are logs, and the data that they belong to is missing",
-                    options_.log_directory_or_default());
-  }
   CO_TRY_VOID(co_await replay());
   report_.replayed = log_directory_->replayed();
   // From here on what was replayed is durable, and so is the end of every log.
-  CO_TRY(auto logs, co_await log_directory_->begin(cores, options_.log));
-  log_incarnation_ = logs.front().first.id.incarnation;
+  CO_TRY(auto logs, co_await begin_logs(places, cores));
   for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, true));
   CO_TRY_VOID(co_await finish_schema_changes());
+  CO_TRY_VOID(co_await runtime::replace_file(runtime_,
+                                             generations_path(options_.log_directory_or_default()),
+                                             encode_generations(generations())));
   CO_TRY_VOID(co_await log_directory_->release(log_directory_->tables_unreleased()));
   const bool no_tablets =
       std::ranges::all_of(shards_, [](const auto& shard) { return shard->tablets().empty(); });

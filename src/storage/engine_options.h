@@ -56,6 +56,11 @@ struct EngineOptions {
   // shard that has most is given up, and peers that need it are reconciled key by key.
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
 
+  // The log directory is empty and the data is there: go on with what the data directories have.
+  // What was acknowledged and only in the log is lost, and every tablet is in doubt. Otherwise such
+  // a folder is refused.
+  bool accept_lost_log = false;
+
   // How long after a failed flush or compaction the next try begins.
   runtime::Duration retry_delay = std::chrono::seconds(1);
 

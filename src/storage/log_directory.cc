@@ -93,6 +93,7 @@ Task<Result<void>> LogDirectory::load() {
   // A boot without a name could be any.
   same_boot_ = original && !runtime_.boot_id.empty() && catalog_.boot_id == runtime_.boot_id;
 
+  report_.incarnation = catalog_.incarnation;
   CO_TRY_VOID(check_listing());
   CO_TRY_VOID(co_await check_unlisted());
   for (const RecoveredLog& recovered : catalog_.recovered) {
@@ -255,6 +256,7 @@ Task<Result<void>> LogDirectory::judge_current(std::uint32_t core) {
     log.end_offset = found.end;
     log.synced_offset = found.synced_offset;
     if (!found.used()) continue;
+    report_.written = true;
     log.sealed = found.finished == BatchKind::seal;
     for (const std::uint32_t live : found.live)
       log.segments.push_back({.sequence = live, .tables = {}});
@@ -273,6 +275,7 @@ Task<Result<void>> LogDirectory::judge_current(std::uint32_t core) {
   }
   report_.segments += log.segments.size();
   ++report_.logs;
+  report_.ends.push_back({{log.incarnation, log.end_sequence}, log.end_offset});
   logs_.push_back(std::move(log));
   co_return {};
 }
@@ -407,14 +410,15 @@ Task<Result<LogSeat>> LogDirectory::make_seat(std::uint32_t core, const CommitLo
 }
 
 Task<Result<std::vector<LogSeat>>> LogDirectory::begin(std::uint32_t cores,
-                                                       CommitLogOptions options) {
+                                                       CommitLogOptions options,
+                                                       std::uint32_t incarnation_known) {
   ASSERT(replay_done_ && !begun_);
   CO_TRY_VOID(options.validate());
   if (cores == 0 || cores > kCoresMax) {
     co_return Error(Errc::invalid_argument, "{} cores: not between 1 and {}", cores, kCoresMax);
   }
   CO_TRY_VOID(co_await make_replayed_durable());
-  std::uint32_t incarnation = catalog_.incarnation;
+  std::uint32_t incarnation = std::max(catalog_.incarnation, incarnation_known);
   for (const std::string& name : names_) {
     const auto segment = parse_segment_file_name(name);
     if (segment) incarnation = std::max(incarnation, segment->id.incarnation);

@@ -87,6 +87,10 @@ struct LogOpenReport {
   // Acknowledged records may be missing, at this start or at one that was never settled: actor ids
   // must not be used again (theory S1, S14).
   bool tail_may_be_lost = false;
+  // The last incarnation; whether one of its logs was ever written to; where they end, by core.
+  std::uint32_t incarnation = 0;
+  bool written = false;
+  std::vector<LogPosition> ends;
   std::size_t logs = 0;
   std::size_t segments = 0;
   // Of batches that were not whole. At least: what left no trace cannot be counted.
@@ -129,6 +133,9 @@ class LogDirectory {
 
   const LogOpenReport& report() const { return report_; }
 
+  // Acknowledged records are missing, by what the caller knows. Requires: before begin().
+  void doubt() { report_.tail_may_be_lost = true; }
+
   // The next records; nothing after the last. Logs come by incarnation and core, records of a log
   // in its order. A record may have been replayed at an earlier start, and its table may have it
   // already: applying must be idempotent. Errors: corrupt; of the file system.
@@ -136,10 +143,12 @@ class LogDirectory {
   const ReplaySummary& replayed() const { return summary_; }
 
   // Starts a new incarnation with a log for each core. When it returns, what was replayed is
-  // durable, and so is where each old log ends. Requires: next_batch() has come to its end.
+  // durable, and so is where each old log ends. The incarnation is greater than all before it, and
+  // than `incarnation_known`. Requires: next_batch() has come to its end.
   // Errors: invalid_argument; overloaded (too many old logs wait to be released); of the files.
   runtime::Task<base::Result<std::vector<LogSeat>>> begin(std::uint32_t cores,
-                                                          CommitLogOptions options);
+                                                          CommitLogOptions options,
+                                                          std::uint32_t incarnation_known = 0);
 
   // What tail_may_be_lost warned of has been dealt with, durably.
   runtime::Task<base::Result<void>> settle();

@@ -17,9 +17,11 @@ using base::Result;
 namespace {
 
 constexpr std::string_view kMagic = "HLNSMNFT";
-constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersion = 3;
 // Before there was a mutation log.
 constexpr std::uint8_t kVersionFirst = 1;
+// Before manifests were counted.
+constexpr std::uint8_t kVersionUncounted = 2;
 constexpr std::size_t kChecksumSize = 4;
 // The least a record of each kind can take.
 constexpr std::size_t kSstableSizeMin = 8;
@@ -27,6 +29,7 @@ constexpr std::size_t kTableSizeMin = 6;
 constexpr std::size_t kTabletSizeMin = 6;
 constexpr std::size_t kPositionSizeMin = 4;
 constexpr std::size_t kRangeSizeMin = 2;
+constexpr std::size_t kSetAsideSizeMin = 2;
 
 void put_sstable(Encoder& out, const SstableRecord& file) {
   out.varint(file.number.value());
@@ -137,6 +140,11 @@ KeyRange get_range(Decoder& in) {
   return range;
 }
 
+void put_ranges(Encoder& out, const std::vector<KeyRange>& ranges) {
+  out.varint(ranges.size());
+  for (const KeyRange& range : ranges) put_range(out, range);
+}
+
 std::vector<KeyRange> get_ranges(Decoder& in) {
   std::vector<KeyRange> ranges;
   for (std::size_t left = in.count(kRangeSizeMin); left > 0 && in.ok(); --left) {
@@ -155,6 +163,7 @@ void put_tablet(Encoder& out, const TabletRecord& tablet) {
   out.prefixed(causality::encoded(tablet.clock));
   out.prefixed(causality::encoded(tablet.shed));
   out.signed_varint(tablet.shed_largest.value());
+  out.prefixed(causality::encoded(tablet.covered));
 }
 
 Result<TabletRecord> get_tablet(Decoder& in, std::uint8_t version) {
@@ -174,7 +183,31 @@ Result<TabletRecord> get_tablet(Decoder& in, std::uint8_t version) {
   tablet.shed_largest = causality::Timestamp{in.signed_varint()};
   TRY_VOID(in.status());
   TRY(tablet.shed, causality::decode_clock(Bytes::copy_of(shed)));
+  if (version <= kVersionUncounted) return tablet;
+  const base::ByteView covered = in.prefixed();
+  TRY_VOID(in.status());
+  TRY(tablet.covered, causality::decode_clock(Bytes::copy_of(covered)));
   return tablet;
+}
+
+void put_reached(Encoder& out, const std::optional<LogReached>& reached) {
+  out.u8(reached ? 1 : 0);
+  if (!reached) return;
+  out.varint(reached->core);
+  out.varint(reached->position.segment.incarnation);
+  out.varint(reached->position.segment.sequence);
+  out.varint(reached->position.offset);
+}
+
+std::optional<LogReached> get_reached(Decoder& in) {
+  const std::uint8_t has = in.u8();
+  if (has > 1) in.fail("a position is neither there nor not");
+  if (has != 1) return std::nullopt;
+  LogReached reached{.core = get_u32(in), .position = {}};
+  reached.position.segment.incarnation = get_u32(in);
+  reached.position.segment.sequence = get_u32(in);
+  reached.position.offset = in.varint();
+  return reached;
 }
 
 // The file without its frame: checked magic, version and checksum.
@@ -252,8 +285,14 @@ Bytes encode(const ManifestState& state) {
     put_tablet(out, tablet);
   }
   put_files(out, state.mutation_files);
-  out.varint(state.dropped_ranges.size());
-  for (const KeyRange& range : state.dropped_ranges) put_range(out, range);
+  put_ranges(out, state.dropped_ranges);
+  out.varint(state.set_aside.size());
+  for (const auto& [number, gone] : state.set_aside) {
+    out.varint(number.value());
+    put_ranges(out, gone);
+  }
+  out.varint(state.generation);
+  put_reached(out, state.log_reached);
   out.u32_le(base::crc32c(buffer.view()));
   return std::move(buffer).freeze();
 }
@@ -280,6 +319,16 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
   if (body.version > kVersionFirst) {
     state.mutation_files = get_files(in);
     state.dropped_ranges = get_ranges(in);
+  }
+  if (body.version > kVersionUncounted) {
+    for (std::size_t left = in.count(kSetAsideSizeMin); left > 0 && in.ok(); --left) {
+      const FileNumber number{in.varint()};
+      const bool ascending = state.set_aside.empty() || state.set_aside.rbegin()->first < number;
+      if (!ascending) in.fail("files set aside are out of order");
+      state.set_aside.emplace_hint(state.set_aside.end(), number, get_ranges(in));
+    }
+    state.generation = in.varint();
+    state.log_reached = get_reached(in);
   }
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));

@@ -106,7 +106,15 @@ struct TabletRecord {
   // timestamp among them.
   causality::Clock shed = {};
   causality::Timestamp shed_largest = causality::kTimestampMin;
+  // Dots of mutations of tables that were dropped: they count as seen, and nothing is left of them.
+  causality::Clock covered = {};
   friend bool operator==(const TabletRecord&, const TabletRecord&) = default;
+};
+
+struct LogReached {
+  std::uint32_t core = 0;
+  LogPosition position;
+  friend bool operator==(const LogReached&, const LogReached&) = default;
 };
 
 struct ManifestState {
@@ -119,6 +127,14 @@ struct ManifestState {
   // Of tablets that were dropped and whose data is still in files. Nobody may have one of their
   // keys until it is gone. Ascending, disjoint.
   std::vector<KeyRange> dropped_ranges;
+  // Files of tables that cannot be read any more and are set aside (table_store.h), and of each the
+  // ranges of tablets that were dropped since: of these nothing is to be found in it. The ranges
+  // ascend and are disjoint.
+  absl::btree_map<FileNumber, std::vector<KeyRange>> set_aside;
+  // For the comparison with the logs (engine_places.h): how many changes there have been, and how
+  // far the log of the core that made the last one was synced.
+  std::uint64_t generation = 0;
+  std::optional<LogReached> log_reached = {};
   friend bool operator==(const ManifestState&, const ManifestState&) = default;
 };
 

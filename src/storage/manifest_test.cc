@@ -47,6 +47,11 @@ ManifestState some_state() {
   state.dropped_ranges = {{.from = {}, .to = base::Bytes::copy_of("b")},
                           {.from = base::Bytes::copy_of("b"), .to = base::Bytes::copy_of("c")},
                           {.from = base::Bytes::copy_of("x"), .to = {}}};
+  state.tablets[TabletId{255}].covered.add(causality::Dot{causality::actor_of(3, 2), 4});
+  state.set_aside[FileNumber{1}] = {{.from = {}, .to = base::Bytes::copy_of("b")}};
+  state.set_aside[FileNumber{299}] = {};
+  state.generation = 1000;
+  state.log_reached = {.core = 5, .position = {{4, 9}, 512}};
   return state;
 }
 
@@ -59,7 +64,7 @@ TEST(Manifest, RoundTrips) {
 }
 
 TEST(Manifest, TheWorkedExampleOfTheFormatIsWhatIsWritten) {
-  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e465402010100000000379ee1c9");
+  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e4654030101000000000000000a88a26f");
 }
 
 TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
@@ -76,7 +81,7 @@ TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
 
 TEST(Manifest, ALaterVersionIsNamedAsSuch) {
   std::string later(encode(some_state()).text());
-  later[8] = 3;
+  later[8] = 4;
   EXPECT_TRUE(decode_manifest(base::Bytes::copy_of(later)).failed_with(Errc::unsupported));
 }
 

@@ -72,7 +72,7 @@ std::string Shard::path_of(const SstableRecord& record) const {
   return directory(record.directory) + "/" + sstable_name(record.number);
 }
 
-Task<Result<std::unique_ptr<Shard>>> Shard::open(ShardEnvironment environment, ShardNumber number) {
+Task<Result<std::unique_ptr<Shard>>> Shard::load(ShardEnvironment environment, ShardNumber number) {
   auto shard = std::make_unique<Shard>(environment, number);
   auto manifest = co_await read_manifest(environment.runtime, shard->manifest_path());
   if (manifest.failed_with(Errc::not_found)) {
@@ -82,21 +82,24 @@ Task<Result<std::unique_ptr<Shard>>> Shard::open(ShardEnvironment environment, S
   shard->manifest_ = *std::move(manifest);
   shard->next_file_ = shard->manifest_.next_file.value();
   shard->next_freeze_ = shard->manifest_.next_freeze.value();
-  CO_TRY_VOID(co_await shard->remove_leftovers());
-  for (const auto& [id, record] : shard->manifest_.tablets) shard->add_tablet(id, record);
-  for (const auto& [id, record] : shard->manifest_.tables) {
-    const auto table = shard->add_table(id, record.options);
+  co_return shard;
+}
+
+Task<Result<void>> Shard::open_files() {
+  CO_TRY_VOID(co_await remove_leftovers());
+  for (const auto& [id, record] : manifest_.tablets) add_tablet(id, record);
+  for (const auto& [id, record] : manifest_.tables) {
+    const auto table = add_table(id, record.options);
     for (const SstableRecord& file : record.sstables) {
-      CO_TRY(auto sstable, co_await shard->open_file(file));
+      CO_TRY(auto sstable, co_await open_file(file));
       if (sstable->metadata.table != id) {
-        co_return Error(Errc::corrupt, "{}: is of table {}, not {}", shard->path_of(file),
+        co_return Error(Errc::corrupt, "{}: is of table {}, not {}", path_of(file),
                         sstable->metadata.table, id);
       }
       table->add_sstable(std::move(sstable));
     }
   }
-  CO_TRY_VOID(co_await shard->open_mutation_files());
-  co_return shard;
+  co_return co_await open_mutation_files();
 }
 
 Task<Result<void>> Shard::remove_leftovers() {
@@ -216,6 +219,7 @@ Task<Result<void>> Shard::install(Edit edit) {
   next.next_file = FileNumber{next_file_};
   next.next_freeze = FreezeNumber{next_freeze_};
   edit(next);
+  ++next.generation;
   CO_TRY_VOID(co_await write_manifest(environment_.runtime, manifest_path(), next));
   manifest_ = std::move(next);
   co_return {};

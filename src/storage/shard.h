@@ -61,10 +61,13 @@ class Shard {
  public:
   // Makes the folders of an empty shard, durably. One that is there already, and empty, is taken.
   static runtime::Task<base::Result<void>> create(ShardEnvironment environment, ShardNumber number);
-  // Reads the manifest, removes leftovers, opens every file.
-  // Errors: corrupt; unsupported; of the file system; each names the file.
-  static runtime::Task<base::Result<std::unique_ptr<Shard>>> open(ShardEnvironment environment,
+  // Reads the manifest and changes nothing. Errors: corrupt; unsupported; of the file system; each
+  // names the file.
+  static runtime::Task<base::Result<std::unique_ptr<Shard>>> load(ShardEnvironment environment,
                                                                   ShardNumber number);
+  // The rest of opening: removes leftovers, opens every file. Errors: the same. Called once, before
+  // anything else.
+  runtime::Task<base::Result<void>> open_files();
 
   Shard(ShardEnvironment environment, ShardNumber number);
   Shard(const Shard&) = delete;
@@ -132,10 +135,10 @@ class Shard {
   void set_mutation_damage(base::Error error) { mutation_damage_ = std::move(error); }
 
   std::string path_of(const SstableRecord& record) const;
+  std::string manifest_path() const { return directory(0) + "/manifest"; }
 
  private:
   std::string directory(std::size_t index) const;
-  std::string manifest_path() const { return directory(0) + "/manifest"; }
   runtime::Task<base::Result<void>> remove_leftovers();
   runtime::Task<base::Result<std::shared_ptr<SstableReader>>> open_reader(SstableRecord record);
   runtime::Task<base::Result<std::shared_ptr<const Sstable>>> open_file(SstableRecord record);
