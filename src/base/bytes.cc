@@ -8,20 +8,39 @@ namespace helenus::base {
 
 namespace detail {
 
+namespace {
+
+// What every allocation is aligned to costs less than an alignment that is asked for.
+bool is_usual(std::size_t alignment) {
+  return alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+}
+
+}  // namespace
+
 Block* Block::allocate(std::size_t capacity, std::size_t alignment) {
   ASSERT(std::has_single_bit(alignment) && alignment <= Buffer::kAlignmentMax, "alignment {}",
          alignment);
   ASSERT(capacity <= Buffer::kCapacityMax, "capacity {}", capacity);
   alignment = std::max(alignment, sizeof(Block));
-  void* memory = ::operator new(alignment + capacity, std::align_val_t(alignment));
+  void* memory = is_usual(alignment)
+                     ? ::operator new(alignment + capacity)
+                     : ::operator new(alignment + capacity, std::align_val_t(alignment));
   return ::new (memory) Block(capacity, static_cast<std::uint32_t>(alignment));
 }
 
 void Block::release() {
-  if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const auto align = std::align_val_t(alignment);
+  // Who is the only owner stays that: nobody else has a reference to copy.
+  const bool last = references.load(std::memory_order_acquire) == 1 ||
+                    references.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  if (!last) return;
+  const std::size_t align = alignment;
+  const std::size_t size = align + capacity;
   this->~Block();
-  ::operator delete(this, align);
+  if (is_usual(align)) {
+    ::operator delete(this, size);
+  } else {
+    ::operator delete(this, size, std::align_val_t(align));
+  }
 }
 
 }  // namespace detail
