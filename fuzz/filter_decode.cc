@@ -21,6 +21,9 @@
 #include "filters/cuckoo.h"
 #include "filters/dynamic_cuckoo.h"
 #include "filters/envelope.h"
+#include "filters/forgetful_bloom.h"
+#include "filters/recyclable_bloom.h"
+#include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {
 namespace {
@@ -52,6 +55,20 @@ void use(F& filter) {
   }
 }
 
+// Time goes on, and it still takes keys.
+void pass_time(ForgetfulBloom& filter) {
+  for (unsigned i = 0; i <= filter.filter_count(); ++i) filter.refresh();
+  ASSERT(filter.size() == 0 && filter.insert_if_absent(KeyHash::of_integer(0)));
+}
+
+void pass_time(SlicedForgetful& filter) {
+  filter.advance_to(filter.now() + filter.options().window / 2);
+  ASSERT(filter.insert_if_absent(KeyHash::of_integer(kKeys)) != Admission::present ||
+         filter.contains(KeyHash::of_integer(kKeys)));
+  filter.advance_to(~Ticks{0});
+  (void)filter.insert(KeyHash::of_integer(0));
+}
+
 // An adaptive filter whose residents are elsewhere cannot take keys; it can be asked.
 template <unsigned kBits>
 void use(AdaptiveCuckoo<kBits>& filter) {
@@ -76,6 +93,7 @@ void decode_and_use(const base::Bytes& bytes) {
   ASSERT(decoded->encode() == bytes);
   use(*decoded);
   ASSERT(F::decode(decoded->encode()).has_value());
+  if constexpr (requires { pass_time(*decoded); }) pass_time(*decoded);
 }
 
 base::Bytes sealed(base::Decoder& in) {
@@ -108,6 +126,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &decode_and_use<ResidentKeys>,
       &decode_and_use<DynamicCuckoo>,
       &decode_and_use<ConsistentCuckoo>,
+      &decode_and_use<RecyclableBloom>,
+      &decode_and_use<ForgetfulBloom>,
+      &decode_and_use<SlicedForgetful>,
   };
   const auto decoder = kDecoders[in.u8() % kDecoders.size()];
   const bool seals = in.u8() % 2 == 1;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 #include "filters/bit_count.h"
 #include "filters/envelope.h"
+#include "filters/forgetful_analysis.h"
 #include "filters/overlap.h"
 
 namespace helenus::filters {
@@ -63,6 +65,11 @@ bool Bloom::insert(KeyHash key) {
   return true;
 }
 
+void Bloom::clear() {
+  std::memset(table_.writable(), 0, table_.size());
+  size_ = 0;
+}
+
 void Bloom::prefetch(KeyHash key) const {
   Probes probes(key);
   for (unsigned i = 0; i < shape_.probes; ++i) {
@@ -87,10 +94,7 @@ void Bloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answer
 }
 
 double Bloom::rate_with(std::uint64_t keys) const {
-  if (keys == 0) return 0;  // of a single bit, the logarithm below is infinite
-  const double set = static_cast<double>(keys) * shape_.probes;
-  const double fill = -std::expm1(set * std::log1p(-1.0 / static_cast<double>(shape_.bits)));
-  return std::pow(fill, shape_.probes);
+  return bloom_rate(shape_.bits, shape_.probes, keys);
 }
 
 base::Bytes Bloom::encode() const {

@@ -18,18 +18,17 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/hash.h"
 #include "base/result.h"
 #include "filters/filter.h"
 #include "filters/key_hash.h"
-#include "filters/placement.h"
+#include "filters/probes.h"
 #include "filters/table.h"
 
 namespace helenus::filters {
 
 class Bloom {
  public:
-  static constexpr unsigned kProbesMax = 32;
+  static constexpr unsigned kProbesMax = filters::kProbesMax;
   static constexpr std::uint64_t kBitsMax = kTableBytesMax * 8;
 
   struct Shape {
@@ -59,6 +58,9 @@ class Bloom {
   void contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const;
   void prefetch(KeyHash key) const;
 
+  // Takes out all keys. Writes the whole table.
+  void clear();
+
   std::uint64_t size() const { return size_; }
   std::uint64_t capacity() const { return shape_.capacity; }
   const Shape& shape() const { return shape_; }
@@ -72,20 +74,6 @@ class Bloom {
   static base::Result<Bloom> decode(const base::Bytes& encoded);
 
  private:
-  class Probes {
-   public:
-    explicit Probes(KeyHash key) : word_(key.value()), step_(base::mix64(key.value()) | 1) {}
-    std::uint64_t next(std::uint64_t bits) {
-      const std::uint64_t bit = scale(word_, bits);
-      word_ += step_;
-      return bit;
-    }
-
-   private:
-    std::uint64_t word_;
-    std::uint64_t step_;
-  };
-
   Bloom(Shape shape, std::uint64_t size, Table table)
       : shape_(shape), size_(size), table_(std::move(table)) {}
 

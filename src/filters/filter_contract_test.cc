@@ -2,6 +2,8 @@
 #include "filters/filter_contract.h"
 
 #include <cstdint>
+#include <span>
+#include <utility>
 
 #include "filters/adaptive_cuckoo.h"
 #include "filters/blocked_bloom.h"
@@ -9,6 +11,9 @@
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
 #include "filters/dynamic_cuckoo.h"
+#include "filters/forgetful_bloom.h"
+#include "filters/recyclable_bloom.h"
+#include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {
 
@@ -47,10 +52,65 @@ struct FilterSubject<DynamicCuckoo> {
     return *DynamicCuckoo::for_capacity(capacity);
   }
 };
+// A forgetful filter whose periods end when their share of the capacity is in, and which refuses
+// when one refresh more would forget: what its owner's clock does, without a clock.
+class PacedForgetful {
+ public:
+  explicit PacedForgetful(ForgetfulBloom filter) : filter_(std::move(filter)) {}
 
-using Filters = ::testing::Types<Bloom, BlockedBloom, Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32,
-                                 KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>, DynamicCuckoo,
-                                 ConsistentCuckoo>;
+  bool insert(KeyHash key) {
+    const unsigned periods = filter_.filter_count();
+    if (filter_.keys_of_period(0) >= (filter_.capacity() + periods - 1) / periods) {
+      if (filter_.keys_of_period(periods - 1) > 0) return false;
+      filter_.refresh();
+    }
+    return filter_.insert(key);
+  }
+  bool contains(KeyHash key) const { return filter_.contains(key); }
+  void contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
+    filter_.contains_batch(keys, answers);
+  }
+  void prefetch(KeyHash key) const { filter_.prefetch(key); }
+  std::uint64_t size() const { return filter_.size(); }
+  std::uint64_t capacity() const { return filter_.capacity(); }
+  double false_positive_rate() const { return filter_.false_positive_rate(); }
+  double false_positive_rate_max() const { return filter_.false_positive_rate_max(); }
+  std::uint64_t memory_bytes() const { return filter_.memory_bytes(); }
+  base::Bytes encode() const { return filter_.encode(); }
+  static base::Result<PacedForgetful> decode(const base::Bytes& bytes) {
+    TRY(ForgetfulBloom filter, ForgetfulBloom::decode(bytes));
+    return PacedForgetful(std::move(filter));
+  }
+
+ private:
+  ForgetfulBloom filter_;
+};
+template <>
+struct FilterSubject<PacedForgetful> {
+  static PacedForgetful make(std::uint64_t capacity) {
+    return PacedForgetful(*ForgetfulBloom::for_rate(capacity, 2, 0.01));
+  }
+};
+template <>
+struct FilterSubject<RecyclableBloom> {
+  static RecyclableBloom make(std::uint64_t capacity) {
+    return *RecyclableBloom::for_rate(capacity, 0.01);
+  }
+};
+template <>
+struct FilterSubject<SlicedForgetful> {
+  static SlicedForgetful make(std::uint64_t capacity) {
+    return *SlicedForgetful::with_options({.window = 100,
+                                           .rate_max = 0.01,
+                                           .capacity = capacity,
+                                           .sizing = SlicedForgetful::Sizing::fixed});
+  }
+};
+
+using Filters =
+    ::testing::Types<Bloom, BlockedBloom, Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32,
+                     KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>, DynamicCuckoo,
+                     ConsistentCuckoo, RecyclableBloom, PacedForgetful, SlicedForgetful>;
 using ErasableFilters =
     ::testing::Types<Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32, KeyedAdaptiveCuckoo<16>,
                      KeyedAdaptiveCuckoo<32>, DynamicCuckoo, ConsistentCuckoo>;

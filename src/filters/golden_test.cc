@@ -13,6 +13,9 @@
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
 #include "filters/dynamic_cuckoo.h"
+#include "filters/forgetful_bloom.h"
+#include "filters/recyclable_bloom.h"
+#include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {
 namespace {
@@ -26,14 +29,20 @@ base::Bytes golden(std::string_view name) {
 
 const std::vector<std::string> kKeys = {"key-0", "key-1", "key-2", "key-3", "key-4", "key-5"};
 
+// The filter has all keys.
 template <class F>
-void expect_golden(std::string_view name, F filter) {
-  for (const std::string& key : kKeys) ASSERT_TRUE(filter.insert(key));
+void expect_golden_bytes(std::string_view name, const F& filter) {
   EXPECT_EQ(base::to_hex(filter.encode()), base::to_hex(golden(name))) << name;
   const auto decoded = F::decode(golden(name));
   ASSERT_TRUE(decoded.has_value()) << name << ": " << decoded.error().to_string();
   EXPECT_EQ(decoded->size(), kKeys.size());
   for (const std::string& key : kKeys) EXPECT_TRUE(decoded->contains(key)) << name << ", " << key;
+}
+
+template <class F>
+void expect_golden(std::string_view name, F filter) {
+  for (const std::string& key : kKeys) ASSERT_TRUE(filter.insert(key));
+  expect_golden_bytes(name, filter);
 }
 
 TEST(FilterFormat, VersionOneOfBloom) {
@@ -64,6 +73,32 @@ TEST(FilterFormat, VersionOneOfDynamicCuckoo) {
 TEST(FilterFormat, VersionOneOfConsistentCuckoo) {
   expect_golden("consistent_cuckoo-v1",
                 *ConsistentCuckoo::with_options({.capacity = 8, .shape = {.slots = 2}}));
+}
+
+TEST(FilterFormat, ARecyclableBloomIsABloom) {
+  EXPECT_EQ(RecyclableBloom::decode(golden("bloom-v1"))->encode(), golden("bloom-v1"));
+}
+
+// Two keys in each of three periods.
+TEST(FilterFormat, VersionOneOfForgetfulBloom) {
+  auto filter = *ForgetfulBloom::with_shape({.bits = 61, .probes = 3, .past = 2, .capacity = 8});
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    if (i > 0 && i % 2 == 0) filter.refresh();
+    filter.insert(kKeys[i]);
+  }
+  expect_golden_bytes("forgetful_bloom-v1", filter);
+}
+
+// A key a tick, from tick 100 on; the fourth does not fit the first table.
+TEST(FilterFormat, VersionOneOfSlicedForgetful) {
+  auto filter = *SlicedForgetful::with_options(
+      {.window = 50, .rate_max = 0.1, .capacity = 3, .slices = 3, .memory_bytes_max = 1 << 20});
+  for (std::size_t i = 0; i < kKeys.size(); ++i) {
+    filter.advance_to(100 + i);
+    ASSERT_TRUE(filter.insert(kKeys[i]));
+  }
+  ASSERT_EQ(filter.table_count(), 2U);
+  expect_golden_bytes("sliced_forgetful-v1", filter);
 }
 
 // The hash of a key is part of the format.

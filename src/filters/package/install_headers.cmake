@@ -2,7 +2,7 @@
 # includes name helenus/ ("base/..." could be anybody's), and the macros have the prefix that inside
 # the tree would only be noise.
 set(macros ASSERT ASSERT_SLOW UNREACHABLE TRY TRY_VOID CO_TRY CO_TRY_VOID)
-set(test_headers checked_filter.h filter_contract.h)
+set(test_headers checked_filter.h checked_window.h filter_contract.h)
 
 file(GLOB headers RELATIVE "${SOURCE}" "${SOURCE}/filters/*.h")
 foreach(header IN LISTS test_headers)

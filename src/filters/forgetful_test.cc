@@ -1,0 +1,409 @@
+// What is particular to the paper's forgetful filters and to the recyclable one, and the paper's
+// equations; the rest is in filter_contract.h. SlicedForgetful has a file of its own.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "filters/adaptive_forgetful.h"
+#include "filters/envelope.h"
+#include "filters/filter_contract.h"
+#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_bloom.h"
+#include "filters/recyclable_bloom.h"
+
+namespace helenus::filters {
+namespace {
+
+using base::Errc;
+using Resizing = AdaptiveForgetful::Resizing;
+
+TEST(ForgetfulAnalysis, EquationOneInItsThreeForms) {
+  // 300 elements in 6250 bits by 5 probes, the paper's favourite.
+  EXPECT_NEAR(bloom_rate(6250, 5, 300), 4.4e-4, 1e-5);
+  EXPECT_NEAR(bloom_rate_approximated(6250, 5, 300), bloom_rate(6250, 5, 300), 1e-6);
+  EXPECT_NEAR(bloom_rate_as_printed(6250, 5, 300), 1, 1e-9) << "as printed it is always about one";
+  EXPECT_EQ(bloom_rate(1, 3, 0), 0);
+  EXPECT_EQ(bloom_rate(1, 3, 1), 1);
+  EXPECT_EQ(rate_for_counter_error(2.5), 0.025);
+}
+
+TEST(ForgetfulAnalysis, EquationsTwoAndThreeAsPrinted) {
+  const std::vector<double> basic = {0.1, 0.2, 0.3};
+  EXPECT_NEAR(forgetful_rate_as_printed(basic), 1 - 0.9 * (1 - 0.2 * 0.3) * 0.7, 1e-12);
+  const std::vector<double> two_past = {0.1, 0.2, 0.3, 0.4};
+  EXPECT_NEAR(forgetful_rate_as_printed(two_past), 1 - 0.9 * (1 - 0.06) * (1 - 0.12) * 0.6, 1e-12);
+}
+
+// A pair's bit is set with a + (1 - a) a^2; as printed with (1 - (1 - a)^2)^2.
+TEST(ForgetfulAnalysis, PairsAreUnderestimatedAsPrintedFiveToFiveThousandTimes) {
+  const auto underestimate = [](double fill) {
+    const double pair = fill + (1 - fill) * fill * fill;
+    const double printed = std::pow(1 - (1 - fill) * (1 - fill), 2);
+    return std::pow(pair / printed, 5);
+  };
+  EXPECT_NEAR(underestimate(0.3), 5, 0.5);
+  EXPECT_NEAR(underestimate(0.05), 5000, 500);
+  // The same from the functions: only the pair of filters 1 and 2 has bits.
+  const std::vector<double> fills = {0, 0.05, 0, 0, 0};
+  const double one = std::pow(0.05, 5);
+  EXPECT_NEAR(forgetful_rate(fills, 5) / one, 1, 1e-6);
+  const std::vector<double> rates = {0, one, one, 0, 0};
+  EXPECT_LT(forgetful_rate_as_printed(rates), 1e-4 * one);
+}
+
+TEST(ForgetfulAnalysis, AChainCountsWhatNeighboursSayOnlyOnce) {
+  EXPECT_NEAR(chain_rate(std::vector{0.25}, {}), 0.25, 1e-12);
+  EXPECT_NEAR(chain_rate(std::vector{0.25, 0.25}, std::vector{0.25}), 0.25, 1e-12) << "the same";
+  EXPECT_NEAR(chain_rate(std::vector{0.25, 0.25}, std::vector{0.0}), 0.5, 1e-12) << "never both";
+  EXPECT_NEAR(chain_rate(std::vector{1e-15, 1e-15}, std::vector{0.0}), 2e-15, 1e-20);
+  EXPECT_EQ(chain_rate(std::vector{1.0, 0.5}, std::vector{0.5}), 1);
+  EXPECT_NEAR(sliced_rate(std::vector{0.5, 0.25}, 2), 1 - 0.75 * (1 - 0.0625), 1e-12);
+}
+
+// How many refreshes a key inserted just before one of them lives to see.
+unsigned refreshes_survived(unsigned past, ForgetfulCheck check) {
+  auto filter = *ForgetfulBloom::with_shape(
+      {.bits = 100'000, .probes = 5, .past = past, .capacity = 100, .check = check});
+  filter.insert("key");
+  unsigned refreshes = 0;
+  for (; filter.contains("key"); ++refreshes) filter.refresh();
+  return refreshes - 1;
+}
+
+TEST(ForgetfulBloom, RemembersForNPlusOnePeriodsAndAsPrintedForOneLess) {
+  for (const unsigned past : {1U, 2U, 3U, 8U, 54U}) {
+    EXPECT_EQ(refreshes_survived(past, ForgetfulCheck::simple), past + 1);
+    EXPECT_EQ(refreshes_survived(past, ForgetfulCheck::optimised), past + 1);
+    EXPECT_EQ(refreshes_survived(past, ForgetfulCheck::optimised_as_printed), past == 1 ? 2 : past);
+  }
+}
+
+TEST(ForgetfulBloom, InsertsOnlyWhatItDoesNotHave) {
+  auto filter = *ForgetfulBloom::for_rate(1000, 3, 0.001);
+  EXPECT_TRUE(filter.insert_if_absent("key"));
+  EXPECT_FALSE(filter.insert_if_absent("key"));
+  for (unsigned i = 0; i < 4; ++i) {
+    filter.refresh();
+    EXPECT_FALSE(filter.insert_if_absent("key")) << "refresh " << i;
+  }
+  EXPECT_EQ(filter.size(), 1U);
+  EXPECT_EQ(filter.keys_of_period(4), 1U);
+  filter.refresh();
+  EXPECT_EQ(filter.size(), 0U);
+  EXPECT_TRUE(filter.insert_if_absent("key"));
+}
+
+// A filter in the steady state: as many keys in each of its periods, just before a refresh.
+ForgetfulBloom steady(ForgetfulBloom::Shape shape, std::uint64_t keys_per_period) {
+  auto filter = *ForgetfulBloom::with_shape(shape);
+  std::uint64_t next = 0;
+  for (unsigned period = 0; period < shape.past + 4; ++period) {
+    if (period > 0) filter.refresh();
+    for (std::uint64_t i = 0; i < keys_per_period; ++i) filter.insert(KeyHash::of_integer(next++));
+  }
+  return filter;
+}
+
+TEST(ForgetfulBloom, ByFillAndByTheCorrectedEquationsItDeclaresWhatStrangersMeet) {
+  constexpr std::uint64_t kTrials = 300'000;
+  const std::vector<KeyHash> strangers = keys_from(kStrangers, kTrials);
+  for (const unsigned past : {1U, 4U, 10U}) {
+    for (const auto check : {ForgetfulCheck::optimised, ForgetfulCheck::simple,
+                             ForgetfulCheck::optimised_as_printed}) {
+      const auto filter =
+          steady({.bits = 62'500, .probes = 5, .past = past, .capacity = 1, .check = check}, 4000);
+      const double measured = static_cast<double>(yes_count(filter, strangers)) / kTrials;
+      EXPECT_NEAR(filter.false_positive_rate() / measured, 1, 0.06) << past;
+      if (check == ForgetfulCheck::optimised_as_printed) continue;
+      EXPECT_NEAR(filter.rate_by_equation() / measured, 1, 0.06) << past;
+    }
+  }
+}
+
+TEST(ForgetfulBloom, ThePrintedEquationsAreFarOffWhereThereArePairs) {
+  const auto filter = steady({.bits = 62'500, .probes = 5, .past = 10, .capacity = 1}, 1500);
+  EXPECT_LT(filter.rate_as_printed(), 0.8 * filter.false_positive_rate());
+  const auto basic = steady({.bits = 62'500, .probes = 5, .past = 1, .capacity = 1}, 1500);
+  EXPECT_NEAR(basic.rate_as_printed() / basic.false_positive_rate(), 1, 0.06);
+}
+
+TEST(ForgetfulBloom, IsNoLargerThanTheRateNeeds) {
+  for (const double rate : {0.1, 0.01, 1e-4}) {
+    const auto filter = *ForgetfulBloom::for_rate(10'000, 3, rate);
+    EXPECT_LE(filter.false_positive_rate_max(), rate);
+    EXPECT_GE(filter.false_positive_rate_max(), 0.99 * rate);
+  }
+}
+
+TEST(ForgetfulBloom, ShapesThatCannotBeAreErrors) {
+  const ForgetfulBloom::Shape sound{.bits = 8, .probes = 1, .past = 1, .capacity = 1};
+  EXPECT_TRUE(ForgetfulBloom::with_shape(sound).has_value());
+  const auto refused = [&](auto change) {
+    ForgetfulBloom::Shape shape = sound;
+    change(shape);
+    return ForgetfulBloom::with_shape(shape).failed_with(Errc::invalid_argument);
+  };
+  EXPECT_TRUE(refused([](auto& shape) { shape.bits = 0; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.bits = ~0UL; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.probes = 0; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.probes = 33; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.past = 0; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.past = 55; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.capacity = 0; }));
+  EXPECT_TRUE(refused([](auto& shape) { shape.check = ForgetfulCheck{3}; }));
+  EXPECT_TRUE(ForgetfulBloom::for_rate(0, 1, 0.01).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(ForgetfulBloom::for_rate(1, 0, 0.01).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(ForgetfulBloom::for_rate(1, 1, 0.6).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(ForgetfulBloom::for_rate(1, 1, std::nan("")).failed_with(Errc::invalid_argument));
+}
+
+// Bytes with sound checksums that describe no filter.
+class HostileForgetful : public ::testing::Test {
+ protected:
+  HostileForgetful() {
+    auto filter =
+        *ForgetfulBloom::with_shape({.bits = 500, .probes = 3, .past = 2, .capacity = 40});
+    for (const KeyHash key : keys_from(0, 10)) filter.insert(key);
+    filter.refresh();
+    for (const KeyHash key : keys_from(10, 10)) filter.insert(key);
+    auto opened = *unseal(filter.encode());
+    envelope_ = opened.envelope;
+    body_.append(opened.body);
+  }
+
+  bool is_corrupt() {
+    return ForgetfulBloom::decode(seal(envelope_, body_.view())).failed_with(Errc::corrupt);
+  }
+  void set(std::size_t offset, std::uint8_t value) { body_.data()[offset] = std::byte{value}; }
+
+  Envelope envelope_;
+  base::Buffer body_;
+};
+
+TEST_F(HostileForgetful, TheUnchangedBytesDecode) {
+  EXPECT_TRUE(ForgetfulBloom::decode(seal(envelope_, body_.view())).has_value());
+}
+TEST_F(HostileForgetful, ShapesThatCannotBeAreCorrupt) {
+  for (const unsigned past : {0U, 1U, 3U, 55U, 255U}) {
+    set(0, static_cast<std::uint8_t>(past));
+    EXPECT_TRUE(is_corrupt()) << past;
+  }
+  set(0, 2);
+  set(1, 3);
+  EXPECT_TRUE(is_corrupt()) << "a check that there is not";
+  set(1, 0);
+  set(2, 4);
+  EXPECT_TRUE(is_corrupt()) << "a future filter that there is not";
+  set(2, 0);
+  EXPECT_TRUE(is_corrupt()) << "another filter is the future one: its keys are not in the present";
+}
+TEST_F(HostileForgetful, NumbersThatContradictTheTableAreCorrupt) {
+  const Envelope sound = envelope_;
+  envelope_.population += 1;
+  EXPECT_TRUE(is_corrupt());
+  envelope_ = sound;
+  envelope_.size += 1;
+  EXPECT_TRUE(is_corrupt());
+  envelope_ = sound;
+  envelope_.units = 501;
+  EXPECT_FALSE(is_corrupt()) << "a table in the same bytes, all of it in use or zero";
+  envelope_.units = 499;
+  envelope_.width = 0;
+  EXPECT_TRUE(is_corrupt());
+  envelope_ = sound;
+  set(8, 1);
+  envelope_.size = 11;
+  EXPECT_TRUE(is_corrupt()) << "more bits than the keys can have set";
+  set(8, 0);
+  envelope_.size = 10;
+  EXPECT_TRUE(is_corrupt()) << "bits without keys";
+}
+TEST_F(HostileForgetful, PaddingInUseAndUncountableKeysAreCorrupt) {
+  set(3, 1);
+  EXPECT_TRUE(is_corrupt());
+  set(3, 0);
+  set(8 + 4 * 8, 1);
+  EXPECT_TRUE(is_corrupt());
+  set(8 + 4 * 8, 0);
+  for (std::size_t i = 0; i < 8; ++i) set(24 + i, 0xff);
+  envelope_.size = 19;
+  EXPECT_TRUE(is_corrupt());
+}
+TEST_F(HostileForgetful, CountsNoMoreKeysThanItCanWrite) {
+  set(8, 0);
+  set(15, 1);
+  envelope_.size = 10 + ForgetfulBloom::kKeysPerPeriodMax;
+  auto filter = *ForgetfulBloom::decode(seal(envelope_, body_.view()));
+  EXPECT_FALSE(filter.insert("key"));
+  EXPECT_TRUE(filter.insert_if_absent("key"));
+  EXPECT_TRUE(ForgetfulBloom::decode(filter.encode())->contains("key"));
+}
+TEST_F(HostileForgetful, ABodyTooShortForItsHeadIsCorrupt) {
+  body_.truncate(1);
+  EXPECT_TRUE(is_corrupt());
+  body_.truncate(0);
+  EXPECT_TRUE(is_corrupt());
+}
+
+TEST(RecyclableBloom, FlushesWhenOneKeyMoreWouldPassTheTarget) {
+  auto filter = *RecyclableBloom::with_table(1500, 3, 0.05);
+  const std::uint64_t capacity = filter.capacity();
+  EXPECT_LE(bloom_rate(1500, 3, capacity), 0.05);
+  EXPECT_GT(bloom_rate(1500, 3, capacity + 1), 0.05);
+  for (const KeyHash key : keys_from(0, capacity)) EXPECT_FALSE(filter.insert_recycling(key));
+  EXPECT_EQ(yes_count(filter, keys_from(0, capacity)), capacity);
+  EXPECT_TRUE(filter.insert_recycling("one more"));
+  EXPECT_EQ(filter.size(), 1U);
+  EXPECT_TRUE(filter.contains("one more"));
+  EXPECT_LT(yes_count(filter, keys_from(0, capacity)), 3U) << "everything else is forgotten";
+  filter.flush();
+  EXPECT_FALSE(filter.contains("one more"));
+}
+
+TEST(RecyclableBloom, TablesThatCannotKeepTheTargetAreErrors) {
+  EXPECT_TRUE(RecyclableBloom::with_table(2, 1, 0.3).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(RecyclableBloom::with_table(0, 1, 0.3).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(RecyclableBloom::with_table(10, 0, 0.3).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(RecyclableBloom::with_table(10, 33, 0.3).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(RecyclableBloom::with_table(10, 1, 0).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(RecyclableBloom::with_table(10, 1, 1).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(RecyclableBloom::with_table(10, 1, std::nan("")).failed_with(Errc::invalid_argument));
+}
+
+AdaptiveForgetful::Options adaptive_options(Resizing resizing) {
+  return {.bits = 6250,
+          .probes = 5,
+          .filters = 3,
+          .period = 11,
+          .rate_max = 0.05,
+          .resizing = resizing,
+          .filters_max = AdaptiveForgetful::kFiltersMax};
+}
+
+// Steady at 20 keys a second for 22 seconds, then ten times that.
+struct Burst {
+  explicit Burst(Resizing resizing)
+      : filter(*AdaptiveForgetful::with_options(adaptive_options(resizing))) {}
+
+  void run(Ticks seconds) {
+    while (filter.now() < seconds) {
+      const std::uint64_t keys = filter.now() < 22 ? 20 : 200;
+      for (std::uint64_t i = 0; i < keys; ++i) {
+        const KeyHash key = KeyHash::of_integer(next++);
+        const Admission admission = filter.insert_if_absent(key);
+        if (admission == Admission::inserted) inserted.emplace_back(filter.now(), key);
+        if (admission == Admission::shed) ++shed;
+      }
+      ASSERT_TRUE(filter.tick().has_value());
+      for (const auto& [at, key] : inserted) {
+        const bool is_inside = filter.now() - at <= filter.window();
+        if (is_inside && !filter.contains(key)) ++lost;
+      }
+      filters_most = std::max(filters_most, filter.filter_count());
+      rate_most = std::max(rate_most, filter.rate_by_equation());
+    }
+  }
+
+  AdaptiveForgetful filter;
+  std::vector<std::pair<Ticks, KeyHash>> inserted;
+  std::uint64_t next = 0;
+  std::uint64_t shed = 0;
+  std::uint64_t lost = 0;  // denied inside the window
+  unsigned filters_most = 0;
+  double rate_most = 0;
+};
+
+TEST(AdaptiveForgetful, AsPrintedABurstEndsInThousandsOfFiltersAndMissesTheTarget) {
+  Burst burst(Resizing::as_printed);
+  burst.run(36);
+  EXPECT_GE(burst.filters_most, 6144U) << "eleven seconds, each of which doubled them";
+  EXPECT_GT(burst.rate_most, 0.25) << "five times the target";
+}
+
+std::uint64_t yes_count_of(const AdaptiveForgetful& filter, const std::vector<KeyHash>& keys) {
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(keys, [&](KeyHash key) { return filter.contains(key); }));
+}
+
+// The keys of twelve seconds ago are in the oldest filter alone, which then is not the oldest.
+std::uint64_t lost_by_scaling_up(Resizing resizing) {
+  auto filter = *AdaptiveForgetful::with_options(adaptive_options(resizing));
+  EXPECT_EQ(filter.window(), 22U);
+  const auto insert = [&](std::uint64_t from, std::uint64_t count) {
+    for (const KeyHash key : keys_from(from, count)) filter.insert_if_absent(key);
+  };
+  insert(0, 550);
+  std::vector<KeyHash> recent;
+  while (filter.now() < 23) {
+    if (filter.now() == 10) {
+      for (const KeyHash key : keys_from(1000, 100)) {
+        if (filter.insert_if_absent(key) == Admission::inserted) recent.push_back(key);
+      }
+    }
+    if (filter.now() == 22) insert(2000, 1500);
+    EXPECT_TRUE(filter.tick().has_value());
+  }
+  EXPECT_GE(recent.size(), 80U);
+  return recent.size() - yes_count_of(filter, recent);
+}
+
+TEST(AdaptiveForgetful, AsPrintedScalingUpForgetsKeysInsideTheWindow) {
+  EXPECT_GE(lost_by_scaling_up(Resizing::as_printed), 40U);
+  EXPECT_EQ(lost_by_scaling_up(Resizing::mended), 0U);
+}
+
+TEST(AdaptiveForgetful, MendedABurstKeepsWindowAndTargetAndSaysWhatItShed) {
+  Burst burst(Resizing::mended);
+  burst.run(44);
+  EXPECT_EQ(burst.lost, 0U);
+  EXPECT_LE(burst.filters_most, 24U) << "one a tick of the window, and two";
+  EXPECT_LE(burst.rate_most, 0.05);
+  EXPECT_GT(burst.shed, 0U) << "filters of this size cannot hold ten times the load";
+}
+
+TEST(AdaptiveForgetful, WithoutResizingItIsTheFilterOfFixedSize) {
+  auto list = *AdaptiveForgetful::with_options(adaptive_options(Resizing::off));
+  auto woven = *ForgetfulBloom::with_shape({.bits = 6250, .probes = 5, .past = 1, .capacity = 1});
+  for (std::uint64_t second = 1; second <= 60; ++second) {
+    for (const KeyHash key : keys_from(20 * second, 20)) {
+      EXPECT_EQ(list.insert_if_absent(key) == Admission::inserted, woven.insert_if_absent(key));
+    }
+    ASSERT_TRUE(list.tick().has_value());
+    if (second % 11 == 0) woven.refresh();
+    EXPECT_NEAR(list.rate_as_printed(), woven.rate_as_printed(), 1e-12);
+    EXPECT_NEAR(list.rate_by_equation(), woven.rate_by_equation(), 1e-12);
+  }
+  for (const KeyHash key : keys_from(0, 2000)) EXPECT_EQ(list.contains(key), woven.contains(key));
+  EXPECT_EQ(list.filter_count(), 3U);
+  EXPECT_EQ(list.memory_bytes(), 3U * 782);
+}
+
+TEST(AdaptiveForgetful, AsTheLoadSubsidesThePeriodGrowsAgain) {
+  Burst burst(Resizing::mended);
+  burst.run(30);
+  EXPECT_LT(burst.filter.period(), 11U);
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(burst.filter.tick().has_value());
+  EXPECT_EQ(burst.filter.period(), 11U);
+  EXPECT_EQ(burst.filter.filter_count(), 3U);
+}
+
+TEST(AdaptiveForgetful, OptionsThatCannotBeAreErrors) {
+  const auto refused = [](auto change) {
+    AdaptiveForgetful::Options options = adaptive_options(Resizing::mended);
+    change(options);
+    return AdaptiveForgetful::with_options(options).failed_with(Errc::invalid_argument);
+  };
+  EXPECT_TRUE(refused([](auto& options) { options.bits = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.probes = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.filters = 2; }));
+  EXPECT_TRUE(refused([](auto& options) { options.filters_max = 2; }));
+  EXPECT_TRUE(refused([](auto& options) { options.filters_max = 8193; }));
+  EXPECT_TRUE(refused([](auto& options) { options.period = 0; }));
+  EXPECT_TRUE(refused([](auto& options) { options.rate_max = 0; }));
+}
+
+}  // namespace
+}  // namespace helenus::filters

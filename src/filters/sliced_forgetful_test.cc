@@ -1,0 +1,445 @@
+// The window and the target of the sliced forgetful filter, whatever the load does; the rest is in
+// filter_contract.h.
+#include "filters/sliced_forgetful.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "filters/checked_window.h"
+#include "filters/envelope.h"
+#include "filters/filter_contract.h"
+#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_bloom.h"
+
+namespace helenus::filters {
+namespace {
+
+using base::Errc;
+using Options = SlicedForgetful::Options;
+using Sizing = SlicedForgetful::Sizing;
+
+TEST(SlicedForgetful, RemembersForTheWindowAndForgetsSoonAfter) {
+  auto filter = *SlicedForgetful::with_options({.window = 100, .rate_max = 0.001, .capacity = 500});
+  ASSERT_TRUE(filter.insert("early"));
+  std::uint64_t next = 0;
+  Ticks forgotten = 0;
+  for (Ticks now = 0; now < 300 && forgotten == 0; ++now) {
+    filter.advance_to(now);
+    ASSERT_TRUE(filter.insert(KeyHash::of_integer(next++)));
+    if (!filter.contains("early")) forgotten = now;
+  }
+  EXPECT_GT(forgotten, 100U);
+  EXPECT_LE(forgotten, 120U) << "a slice after the window";
+  EXPECT_EQ(filter.table_count(), 1U);
+}
+
+TEST(SlicedForgetful, TheWindowIncludesItsLastMoment) {
+  auto filter = *SlicedForgetful::with_options({.window = 10, .rate_max = 0.001, .capacity = 50});
+  filter.advance_to(7);
+  ASSERT_TRUE(filter.insert("key"));
+  filter.advance_to(17);
+  EXPECT_TRUE(filter.contains("key"));
+  filter.advance_to(18);
+  EXPECT_FALSE(filter.contains("key"));
+  EXPECT_EQ(filter.size(), 0U);
+  EXPECT_EQ(filter.false_positive_rate(), 0.0);
+}
+
+TEST(SlicedForgetful, TimeGoesForwardOnlyAndByAnyJump) {
+  auto filter = *SlicedForgetful::with_options({.window = 10, .rate_max = 0.001, .capacity = 50});
+  filter.advance_to(100);
+  ASSERT_TRUE(filter.insert("key"));
+  filter.advance_to(3);
+  EXPECT_EQ(filter.now(), 100U);
+  EXPECT_TRUE(filter.contains("key"));
+  filter.advance_to(~Ticks{0});
+  EXPECT_FALSE(filter.contains("key"));
+  ASSERT_TRUE(filter.insert("key"));
+  EXPECT_TRUE(filter.contains("key"));
+}
+
+TEST(SlicedForgetful, AfterAPauseAllOfItIsFreeAgain) {
+  auto filter = *SlicedForgetful::with_options(
+      {.window = 10, .rate_max = 0.01, .capacity = 100'000, .sizing = Sizing::fixed});
+  std::uint64_t next = 0;
+  for (int round = 0; round < 5; ++round) {
+    std::uint64_t taken = 0;
+    while (filter.insert(KeyHash::of_integer(next++))) ++taken;
+    EXPECT_GE(taken, 100'000U);
+    EXPECT_TRUE(filter.is_shedding());
+    filter.advance_to(filter.now() + 11);
+    EXPECT_FALSE(filter.is_shedding());
+    EXPECT_EQ(filter.size(), 0U);
+  }
+}
+
+TEST(SlicedForgetful, InsertsOnlyWhatItDoesNotHave) {
+  auto filter = *SlicedForgetful::with_options({.window = 10, .rate_max = 0.001, .capacity = 4});
+  EXPECT_EQ(filter.insert_if_absent("key"), Admission::inserted);
+  EXPECT_EQ(filter.insert_if_absent("key"), Admission::present);
+  EXPECT_EQ(filter.size(), 1U);
+  // It grows, and still knows what the table before has.
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    EXPECT_NE(filter.insert_if_absent(KeyHash::of_integer(i)), Admission::shed);
+  }
+  EXPECT_GT(filter.table_count(), 1U);
+  EXPECT_EQ(filter.insert_if_absent("key"), Admission::present);
+}
+
+TEST(SlicedForgetful, ASteadyLoadNeedsOneTableForEver) {
+  auto filter =
+      *SlicedForgetful::with_options({.window = 1000, .rate_max = 0.01, .capacity = 15'000});
+  base::Prng prng(1);
+  std::uint64_t next = 0;
+  double rate_most = 0;
+  for (Ticks now = 0; now < 10'000; ++now) {
+    filter.advance_to(now);
+    // Ten a tick on average, in a way that chance would have it.
+    for (std::uint64_t i = prng.below(21); i > 0; --i) {
+      ASSERT_TRUE(filter.insert(KeyHash::of_integer(next++)));
+    }
+    rate_most = std::max(rate_most, filter.false_positive_rate());
+    ASSERT_EQ(filter.table_count(), 1U) << "at " << now;
+  }
+  EXPECT_EQ(filter.capacity(), 15'000U);
+  EXPECT_LE(rate_most, 0.005);
+  EXPECT_EQ(filter.live_slice_count(), filter.shape().slices);
+}
+
+// A load in keys a tick, with everything inside the window asked for and strangers counted.
+class Load {
+ public:
+  explicit Load(const Options& options) : filter(*SlicedForgetful::with_options(options)) {}
+
+  void run(Ticks ticks, std::uint64_t keys_per_tick) {
+    for (Ticks i = 0; i < ticks; ++i) {
+      filter.advance_to(filter.now() + 1);
+      for (std::uint64_t k = 0; k < keys_per_tick; ++k) {
+        const KeyHash key = KeyHash::of_integer(next_++);
+        const Admission admission = filter.insert_if_absent(key);
+        if (admission == Admission::inserted) inserted_.emplace_back(filter.now(), key);
+        if (admission == Admission::shed) ++shed;
+      }
+      look();
+    }
+  }
+
+  SlicedForgetful filter;
+  std::uint64_t shed = 0;
+  std::uint64_t lost = 0;
+  double rate_most = 0;           // by fill
+  double rate_measured_most = 0;  // over 20,000 strangers
+  unsigned tables_most = 0;
+  std::uint64_t memory_most = 0;
+
+ private:
+  void look() {
+    while (filter.now() - inserted_[forgotten_].first > filter.options().window) ++forgotten_;
+    rate_most = std::max(rate_most, filter.false_positive_rate());
+    tables_most = std::max(tables_most, filter.table_count());
+    memory_most = std::max(memory_most, filter.memory_bytes());
+    if (filter.now() % 10 != 0) return;
+    for (std::size_t i = forgotten_; i < inserted_.size(); ++i) {
+      if (!filter.contains(inserted_[i].second)) ++lost;
+    }
+    const std::uint64_t hits = yes_count(filter, keys_from(kStrangers, 20'000));
+    rate_measured_most = std::max(rate_measured_most, static_cast<double>(hits) / 20'000);
+  }
+
+  std::uint64_t next_ = 0;
+  std::size_t forgotten_ = 0;
+  std::vector<std::pair<Ticks, KeyHash>> inserted_;
+};
+
+TEST(SlicedForgetful, ATenFoldBurstKeepsTargetAndWindow) {
+  Load load({.window = 100, .rate_max = 0.01, .capacity = 15'00});
+  load.run(200, 10);
+  EXPECT_EQ(load.tables_most, 1U);
+  const std::uint64_t memory_before = load.filter.memory_bytes();
+  load.run(200, 100);
+  EXPECT_EQ(load.shed, 0U);
+  EXPECT_EQ(load.lost, 0U);
+  EXPECT_LE(load.rate_most, 0.01);
+  EXPECT_LE(load.rate_measured_most, 0.01 + 3 * std::sqrt(0.01 / 20'000));
+  EXPECT_LE(load.tables_most, 4U);
+  EXPECT_LE(load.memory_most, 30 * memory_before);
+  // It comes back to what it was.
+  load.run(600, 10);
+  EXPECT_EQ(load.lost, 0U);
+  EXPECT_EQ(load.filter.table_count(), 1U);
+  EXPECT_LE(load.filter.memory_bytes(), 3 * memory_before);
+}
+
+TEST(SlicedForgetful, WithoutTheMemoryForABurstItShedsAndLosesNothing) {
+  Load load({.window = 100, .rate_max = 0.01, .capacity = 1500, .memory_bytes_max = 10'000});
+  load.run(200, 10);
+  EXPECT_EQ(load.shed, 0U);
+  load.run(200, 100);
+  EXPECT_GT(load.shed, 0U);
+  EXPECT_EQ(load.lost, 0U);
+  EXPECT_LE(load.rate_most, 0.01);
+  EXPECT_LE(load.memory_most, 10'000U);
+  // Once the burst is over, and its keys old, there is room again.
+  load.run(110, 10);
+  const std::uint64_t shed = load.shed;
+  load.run(200, 10);
+  EXPECT_EQ(load.shed, shed);
+  EXPECT_EQ(load.lost, 0U);
+}
+
+// The window guarantee: bursts, resizes, shedding, jumps of time forward and back, and bytes.
+TEST(SlicedForgetful, NoKeyIsDeniedInsideTheWindowWhateverHappens) {
+  const bool held = rc::check([] {
+    const Options options{.window = *rc::gen::inRange<Ticks>(1, 60),
+                          .rate_max = *rc::gen::element(0.2, 0.01, 1e-5),
+                          .capacity = *rc::gen::inRange<std::uint64_t>(1, 60),
+                          .slices = *rc::gen::element(0U, 2U, 3U, 16U, 56U),
+                          .sizing = *rc::gen::element(Sizing::adaptive, Sizing::fixed),
+                          .memory_bytes_max = *rc::gen::element<std::uint64_t>(100'000, 1 << 30)};
+    CheckedWindow checked(*SlicedForgetful::with_options(options));
+    const auto operations = *rc::gen::container<std::vector<std::pair<unsigned, unsigned>>>(
+        rc::gen::pair(rc::gen::inRange(0U, 10U), rc::gen::inRange(0U, 100U)));
+    std::uint64_t fresh = 1000;
+    for (const auto& [operation, number] : operations) {
+      const Ticks now = checked.filter().now();
+      if (operation < 2) {
+        checked.insert(KeyHash::of_integer(number));
+      } else if (operation < 4) {
+        checked.insert_if_absent(KeyHash::of_integer(number));
+      } else if (operation < 5) {
+        for (unsigned i = 0; i < number; ++i) {
+          checked.insert_if_absent(KeyHash::of_integer(fresh++));
+        }
+      } else if (operation < 8) {
+        checked.advance_to(now + number / 10);
+      } else if (operation < 9) {
+        checked.advance_to(number % 2 == 0 ? now + number : now - std::min<Ticks>(now, number));
+      } else {
+        checked.reload();
+      }
+      checked.contains_all();
+    }
+    RC_ASSERT(checked.problem() == "");
+  });
+  EXPECT_TRUE(held);
+}
+
+// The paper's form and the sliced one with the same memory, window, load and probes.
+TEST(SlicedForgetful, HasAtMostTwoFifthsOfTheRateOfThePapersFormInTheSameMemory) {
+  constexpr std::uint64_t kTrials = 400'000;
+  constexpr Ticks kPeriod = 100;
+  const std::vector<KeyHash> strangers = keys_from(kStrangers, kTrials);
+  struct Case {
+    unsigned past;
+    std::uint64_t keys_per_period;
+  };
+  for (const auto& [past, keys] :
+       {Case{1, 3000}, Case{1, 6000}, Case{4, 3000}, Case{4, 6000}, Case{10, 6000}}) {
+    constexpr std::uint64_t kBits = 62'500;
+    auto paper =
+        *ForgetfulBloom::with_shape({.bits = kBits, .probes = 5, .past = past, .capacity = 1});
+    const Ticks window = (past + 1) * kPeriod;
+    // A sweep takes a little time, so a slice may have to take a few keys more.
+    auto sliced = *SlicedForgetful::with_shape(
+        {.bits = kBits, .probes = 5, .slices = past + 2, .keys_per_slice = keys + keys / 32},
+        window);
+    ASSERT_EQ(paper.memory_bytes(), sliced.memory_bytes());
+    std::uint64_t next = 0;
+    for (unsigned period = 0; period < 3 * past + 6; ++period) {
+      if (period > 0) paper.refresh();
+      for (std::uint64_t i = 0; i < keys; ++i) {
+        sliced.advance_to(period * kPeriod + i * kPeriod / keys);
+        paper.insert(KeyHash::of_integer(next));
+        ASSERT_TRUE(sliced.insert(KeyHash::of_integer(next))) << period << ", " << i;
+        ++next;
+      }
+    }
+    const std::uint64_t in_window = keys * (past + 1);
+    EXPECT_EQ(yes_count(paper, keys_from(next - in_window, in_window)), in_window);
+    EXPECT_EQ(yes_count(sliced, keys_from(next - in_window, in_window)), in_window);
+    const double ratio = static_cast<double>(yes_count(sliced, strangers)) /
+                         static_cast<double>(yes_count(paper, strangers));
+    EXPECT_LE(ratio, 0.4) << "N = " << past << ", " << keys << " keys a period";
+    EXPECT_GE(ratio, 0.1) << "better than it can be";
+  }
+}
+
+TEST(SlicedForgetful, DeclaresByFillAndByEquationWhatStrangersMeet) {
+  constexpr std::uint64_t kTrials = 400'000;
+  auto filter =
+      *SlicedForgetful::with_options({.window = 100, .rate_max = 0.02, .capacity = 20'000});
+  std::uint64_t next = 0;
+  // Grows twice on the way.
+  for (Ticks now = 0; now < 90; ++now) {
+    filter.advance_to(now);
+    for (int i = 0; i < 1000; ++i) ASSERT_TRUE(filter.insert(KeyHash::of_integer(next++)));
+  }
+  EXPECT_GT(filter.table_count(), 1U);
+  const std::uint64_t hits = yes_count(filter, keys_from(kStrangers, kTrials));
+  expect_hits_at_rate(hits, kTrials, filter.false_positive_rate());
+  EXPECT_NEAR(filter.rate_by_equation() / filter.false_positive_rate(), 1, 0.05);
+}
+
+TEST(SlicedForgetful, TakesTheNumberOfSlicesThatNeedsLeastMemory) {
+  for (const double rate : {0.1, 0.01, 1e-4, 1e-6}) {
+    const unsigned slices = SliceRing::shape_for(1'000'000, rate, 0).slices;
+    EXPECT_GE(slices, 5U);
+    EXPECT_LE(slices, 20U);
+    // For what a window brings: all slices but one.
+    const auto memory = [&](unsigned count) {
+      const std::uint64_t capacity = 1'000'000ULL * count / (count - 1);
+      return static_cast<double>(SliceRing::shape_for(capacity, rate, count).memory_bytes());
+    };
+    EXPECT_LE(memory(slices), 1.02 * memory(3));
+    EXPECT_LE(memory(slices), 1.02 * memory(slices - 1));
+    EXPECT_LE(memory(slices), 1.02 * memory(slices + 1));
+    EXPECT_LE(memory(slices), 1.02 * memory(40));
+  }
+}
+
+TEST(SlicedForgetful, OptionsThatCannotBeAreErrors) {
+  const Options sound{.window = 1, .rate_max = 0.01, .capacity = 1};
+  EXPECT_TRUE(SlicedForgetful::with_options(sound).has_value());
+  const auto refused = [&](auto change) {
+    Options options = sound;
+    change(options);
+    return SlicedForgetful::with_options(options).failed_with(Errc::invalid_argument);
+  };
+  EXPECT_TRUE(refused([](Options& options) { options.window = 0; }));
+  EXPECT_TRUE(refused([](Options& options) { options.rate_max = 0; }));
+  EXPECT_TRUE(refused([](Options& options) { options.rate_max = 0.6; }));
+  EXPECT_TRUE(refused([](Options& options) { options.rate_max = std::nan(""); }));
+  EXPECT_TRUE(refused([](Options& options) { options.capacity = 0; }));
+  EXPECT_TRUE(refused([](Options& options) { options.capacity = ~0UL; }));
+  EXPECT_TRUE(refused([](Options& options) { options.slices = 1; }));
+  EXPECT_TRUE(refused([](Options& options) { options.slices = 57; }));
+  EXPECT_TRUE(refused([](Options& options) { options.sizing = Sizing{2}; }));
+  EXPECT_TRUE(refused([](Options& options) { options.memory_bytes_max = 0; }));
+  EXPECT_TRUE(refused([](Options& options) { options.memory_bytes_max = 10; }));
+  EXPECT_TRUE(refused([](Options& options) { options.memory_bytes_max = ~0UL; }));
+  const SliceRing::Shape shape{.bits = 100, .probes = 2, .slices = 3, .keys_per_slice = 5};
+  EXPECT_TRUE(SlicedForgetful::with_shape(shape, 1).has_value());
+  EXPECT_TRUE(SlicedForgetful::with_shape(shape, 0).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(SlicedForgetful::with_shape({}, 1).failed_with(Errc::invalid_argument));
+  const SliceRing::Shape crowded{.bits = 10, .probes = 2, .slices = 3, .keys_per_slice = 50};
+  EXPECT_TRUE(SlicedForgetful::with_shape(crowded, 1).failed_with(Errc::invalid_argument));
+}
+
+// Bytes with sound checksums that describe no filter: two tables, of which the first is old.
+class HostileSliced : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kFirstTable = 64;
+
+  HostileSliced() {
+    auto filter =
+        *SlicedForgetful::with_options({.window = 50, .rate_max = 0.1, .capacity = 6, .slices = 3});
+    for (std::uint64_t i = 0; i < 9; ++i) {
+      filter.advance_to(10 + i);
+      EXPECT_TRUE(filter.insert(KeyHash::of_integer(i)));
+    }
+    EXPECT_EQ(filter.table_count(), 2U);
+    auto opened = *unseal(filter.encode());
+    envelope_ = opened.envelope;
+    body_.append(opened.body);
+  }
+
+  base::Result<SlicedForgetful> decode() {
+    return SlicedForgetful::decode(seal(envelope_, body_.view()));
+  }
+  // Whether the bytes are corrupt with one of them changed.
+  bool is_corrupt_with(std::size_t offset, std::uint8_t value) {
+    const std::byte kept = std::exchange(body_.data()[offset], std::byte{value});
+    EXPECT_NE(kept, std::byte{value}) << offset;
+    const bool is_corrupt = decode().failed_with(Errc::corrupt);
+    body_.data()[offset] = kept;
+    return is_corrupt;
+  }
+
+  Envelope envelope_;
+  base::Buffer body_;
+};
+
+TEST_F(HostileSliced, TheUnchangedBytesDecode) {
+  EXPECT_TRUE(decode().has_value());
+}
+TEST_F(HostileSliced, OptionsThatCannotBeAreCorrupt) {
+  EXPECT_TRUE(is_corrupt_with(0, 0)) << "no window";
+  EXPECT_TRUE(is_corrupt_with(8, 3)) << "slices from the future";
+  EXPECT_TRUE(is_corrupt_with(23, 0x7f)) << "a rate above one";
+  EXPECT_TRUE(is_corrupt_with(24, 0)) << "no capacity";
+  EXPECT_TRUE(is_corrupt_with(40, 1)) << "one slice";
+  EXPECT_TRUE(is_corrupt_with(41, 2)) << "a sizing that there is not";
+  EXPECT_TRUE(is_corrupt_with(42, 1)) << "padding";
+  EXPECT_TRUE(is_corrupt_with(63, 1)) << "padding";
+}
+TEST_F(HostileSliced, TablesThatCannotBeAreCorrupt) {
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 0, 0)) << "no capacity";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 15, 0x7f)) << "more than the target";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 15, 0xff)) << "less than nothing";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 16, 200)) << "begun in the future";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 24, 0)) << "no bits";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 31, 0x7f)) << "too many bits";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 28, 1)) << "more bits than bytes";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 32, 0)) << "no keys a slice";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 32, 3)) << "more keys a slice than capacity";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 40, 1)) << "probes that break its part of the target";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 40, 0)) << "no probes";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 41, 57)) << "too many slices";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 42, 3)) << "a slice that there is not";
+  EXPECT_TRUE(is_corrupt_with(kFirstTable + 43, 1)) << "padding";
+}
+TEST_F(HostileSliced, SlicesThatContradictTheTableAreCorrupt) {
+  const std::size_t slice = kFirstTable + 64;
+  EXPECT_TRUE(is_corrupt_with(slice + 0, 30)) << "ends before it begins";
+  EXPECT_TRUE(is_corrupt_with(slice + 8, 30)) << "ends in the future";
+  EXPECT_TRUE(is_corrupt_with(slice + 16, 0)) << "bits without keys";
+  EXPECT_TRUE(is_corrupt_with(slice + 16, 1)) << "more bits than the keys can have set";
+  EXPECT_TRUE(is_corrupt_with(slice + 16, 3)) << "more keys than a slice takes";
+  EXPECT_TRUE(is_corrupt_with(slice + 24, 1)) << "other bits than are set";
+  EXPECT_TRUE(is_corrupt_with(slice + 96, 1)) << "padding after the slices";
+  EXPECT_TRUE(is_corrupt_with(slice + 128, 0xa5)) << "other bits than were set";
+}
+TEST_F(HostileSliced, AHeaderThatContradictsTheBodyIsCorrupt) {
+  const Envelope sound = envelope_;
+  for (const unsigned tables : {0U, 1U, 3U, 9U}) {
+    envelope_.width = static_cast<std::uint8_t>(tables);
+    EXPECT_TRUE(decode().failed_with(Errc::corrupt)) << tables;
+  }
+  for (std::uint64_t Envelope::* field :
+       {&Envelope::size, &Envelope::capacity, &Envelope::units, &Envelope::population}) {
+    envelope_ = sound;
+    envelope_.*field += 1;
+    EXPECT_TRUE(decode().failed_with(Errc::corrupt));
+  }
+}
+TEST_F(HostileSliced, ABodyThatIsCutOrGoesOnIsCorrupt) {
+  body_.push_back(std::byte{0});
+  EXPECT_TRUE(decode().failed_with(Errc::corrupt));
+  while (!body_.empty()) {
+    body_.truncate(body_.size() - 1);
+    if (body_.size() % 64 != 0 || body_.size() < 64) {
+      ASSERT_TRUE(decode().failed_with(Errc::corrupt)) << body_.size();
+    }
+    if (body_.size() % 64 == 1) ASSERT_TRUE(decode().failed_with(Errc::corrupt));
+  }
+}
+// Bytes may say that nothing of the target is left: it sheds instead of growing.
+TEST_F(HostileSliced, WithNothingLeftOfTheTargetItShedsInsteadOfGrowing) {
+  base::store_le(body_.data() + kFirstTable + 8, std::bit_cast<std::uint64_t>(0.1 - 0.1 / 4));
+  auto filter = *decode();
+  std::uint64_t next = 1000;
+  while (filter.insert(KeyHash::of_integer(next)) && next < 2000) ++next;
+  EXPECT_LT(next, 2000U);
+  EXPECT_TRUE(filter.is_shedding());
+}
+
+}  // namespace
+}  // namespace helenus::filters
