@@ -17,6 +17,12 @@ function connect(keyspace) {
   });
 }
 
+// Whoever started us starts the node anew when told so, and says when that is done.
+const restart = () => new Promise((resolve) => {
+  process.stdin.once('data', resolve);
+  console.log('restart');
+});
+
 const tests = {
   async 'the driver knows the cluster and the schema'(client) {
     assert.strictEqual(client.metadata.keyspaces.ks.strategy.endsWith('SimpleStrategy'), true);
@@ -30,62 +36,87 @@ const tests = {
   },
 
   async 'values come back as they were sent'(client) {
+    // Of each type the least, the largest, and what lies at its borders.
+    const { Long, LocalDate, LocalTime, BigDecimal, Integer, Duration, InetAddress } = types;
     const columns = {
-      a_bigint: ['bigint', types.Long.MIN_VALUE],
-      a_blob: ['blob', Buffer.from([0, 255])],
-      a_boolean: ['boolean', false],
-      a_date: ['date', new types.LocalDate(2026, 2, 28)],
-      a_decimal: ['decimal', types.BigDecimal.fromString('-12.345')],
-      a_double: ['double', 1.5],
-      a_duration: ['duration', new types.Duration(1, 2, types.Long.fromNumber(3))],
-      a_inet: ['inet', types.InetAddress.fromString('2001:db8::1')],
-      an_int: ['int', -2147483648],
-      a_list: ['list<text>', ['b', 'a', 'b']],
-      a_map: ['map<text, int>', { a: 1 }],
-      a_set: ['set<int>', [1, 2]],
-      a_smallint: ['smallint', -32768],
-      a_text: ['text', 'it\u2019s \u20ac'],
-      a_time: ['time', types.LocalTime.fromString('23:59:59.999999999')],
-      a_timestamp: ['timestamp', new Date(1700000000123)],
-      a_timeuuid: ['timeuuid', types.TimeUuid.now()],
-      a_tinyint: ['tinyint', 127],
-      a_tuple: ['tuple<int, text>', new types.Tuple(1, 'x')],
-      a_uuid: ['uuid', types.Uuid.random()],
-      a_varint: ['varint', types.Integer.fromString('-123456789012345678901234567890')],
+      an_ascii: ['ascii', '', 'a', '~'.repeat(1000)],
+      a_bigint: ['bigint', Long.MIN_VALUE, Long.MAX_VALUE, Long.ZERO, Long.NEG_ONE],
+      a_blob: ['blob', Buffer.alloc(0), Buffer.from([0, 255]), Buffer.alloc(100000, 7)],
+      a_boolean: ['boolean', false, true],
+      a_date: ['date', new LocalDate(2026, 2, 28), new LocalDate(-2147483648),
+        new LocalDate(2147483647), new LocalDate(1970, 1, 1)],
+      a_decimal: ['decimal', BigDecimal.fromString('-12.345'), BigDecimal.fromString('0'),
+        BigDecimal.fromString(`0.${'0'.repeat(39)}1`), BigDecimal.fromString('9'.repeat(60))],
+      a_double: ['double', 1.5, Number.MAX_VALUE, Number.MIN_VALUE, -0.0],
+      a_duration: ['duration', new Duration(1, 2, Long.fromNumber(3)),
+        new Duration(2147483647, 2147483647, Long.MAX_VALUE),
+        new Duration(-2147483648, -2147483648, Long.MIN_VALUE.add(1))],
+      a_float: ['float', 1.5, 0, -3.4028234663852886e38, 1.401298464324817e-45],
+      an_inet: ['inet', InetAddress.fromString('2001:db8::1'), InetAddress.fromString('0.0.0.0'),
+        InetAddress.fromString('255.255.255.255'), InetAddress.fromString('::')],
+      an_int: ['int', -2147483648, 2147483647, 0, -1],
+      a_list: ['list<text>', ['b', 'a', 'b'], ['']],
+      a_map: ['map<text, int>', { a: 1 }, { '': -1, b: 2 }],
+      a_nested: ['map<text, frozen<list<int>>>', { a: [1, 2] }],
+      a_set: ['set<int>', [1, 2], [-2147483648, 2147483647]],
+      a_smallint: ['smallint', -32768, 32767, 0],
+      a_text: ['text', '', 'it\u2019s \u20ac', '\u{10ffff}', '\u0000'],
+      a_time: ['time', LocalTime.fromString('23:59:59.999999999'), LocalTime.fromString('00:00:00')],
+      a_timestamp: ['timestamp', new Date(1700000000123), new Date(-8640000000000000),
+        new Date(8640000000000000), new Date(0)],
+      a_timeuuid: ['timeuuid', types.TimeUuid.now(), types.TimeUuid.min(new Date(0), 0)],
+      a_tinyint: ['tinyint', 127, -128, 0],
+      a_tuple: ['tuple<int, text>', new types.Tuple(1, 'x'), new types.Tuple(-1, '')],
+      a_uuid: ['uuid', types.Uuid.random(),
+        types.Uuid.fromString('ffffffff-ffff-ffff-ffff-ffffffffffff')],
+      a_varint: ['varint', Integer.fromString('-123456789012345678901234567890'), Integer.ZERO,
+        Integer.fromString('128'), Integer.fromString('-128'), Integer.fromString('-129')],
     };
     const names = Object.keys(columns);
     await client.execute(`CREATE TABLE ks.types (k int PRIMARY KEY, ${
       names.map((name) => `${name} ${columns[name][0]}`).join(', ')})`);
-    await client.execute(
-      `INSERT INTO ks.types (k, ${names.join(', ')}) VALUES (1${', ?'.repeat(names.length)})`,
-      names.map((name) => columns[name][1]), { prepare: true });
-    const row = (await client.execute('SELECT * FROM ks.types')).first();
-    for (const name of names) {
-      assert.deepStrictEqual(String(JSON.stringify(row[name])),
-        String(JSON.stringify(columns[name][1])), name);
+    const most = Math.max(...names.map((name) => columns[name].length - 1));
+    for (let k = 0; k < most; ++k) {
+      // A value beyond the last is null.
+      const sent = names.map((name) => (k + 1 < columns[name].length ? columns[name][k + 1] : null));
+      await client.execute(
+        `INSERT INTO ks.types (k, ${names.join(', ')}) VALUES (?${', ?'.repeat(names.length)})`,
+        [k, ...sent], { prepare: true });
+      const row = (await client.execute('SELECT * FROM ks.types WHERE k = ?', [k],
+        { prepare: true })).first();
+      names.forEach((name, i) => {
+        const told = JSON.stringify([row[name], String(row[name]), Object.is(row[name], -0)]);
+        const asked = JSON.stringify([sent[i], String(sent[i]), Object.is(sent[i], -0)]);
+        assert.strictEqual(told, asked, `${name} number ${k}`);
+      });
     }
   },
 
-  async 'batches, and pages through all rows'(client) {
+  async 'batches, and pages through 100 000 rows'(client) {
     await client.execute('CREATE TABLE ks.p (k int, c int, PRIMARY KEY (k, c))');
     const query = 'INSERT INTO ks.p (k, c) VALUES (?, ?)';
-    for (let k = 0; k < 20; ++k) {
+    for (let k = 0; k < 200; ++k) {
       const queries = [];
-      for (let c = 0; c < 200; ++c) queries.push({ query, params: [k, c] });
+      for (let c = 0; c < 500; ++c) queries.push({ query, params: [k, c] });
       await client.batch(queries, { prepare: true, logged: false });
     }
-    let rows = 0;
+    const seen = new Set();
     let pages = 0;
     let pageState;
     do {
       const page = await client.execute('SELECT k, c FROM ks.p', [],
-        { fetchSize: 333, pageState });
-      rows += page.rowLength;
+        { fetchSize: 3333, pageState });
+      for (const row of page.rows) seen.add(row.k * 500 + row.c);
       pages += 1;
       pageState = page.pageState;
     } while (pageState);
-    assert.strictEqual(rows, 4000);
-    assert.ok(pages >= 12, String(pages));
+    assert.strictEqual(seen.size, 100000);
+    assert.ok(pages >= 30, String(pages));
+    // By itself, too.
+    let rows = 0;
+    for await (const row of client.stream('SELECT k, c FROM ks.p', [],
+      { fetchSize: 5000, autoPage: true })) rows += row.c >= 0 ? 1 : 0;
+    assert.strictEqual(rows, 100000);
   },
 
   async 'a context travels in the custom payload'(client) {
@@ -109,6 +140,26 @@ const tests = {
     await assert.rejects(client.execute('CREATE TABLE ks.p (k int PRIMARY KEY)'),
       { code: codes.alreadyExists });
   },
+
+  async 'the driver comes back after a restart'(client) {
+    await client.execute('CREATE TABLE ks.r (k int PRIMARY KEY, v text)');
+    const write = (k) => client.execute('INSERT INTO ks.r (k, v) VALUES (?, ?)', [k, `v${k}`],
+      { prepare: true });
+    await write(1);
+    await restart();
+    const until = Date.now() + 60000;
+    for (;;) {
+      try {
+        await write(2);
+        break;
+      } catch (error) {
+        if (Date.now() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 200));
+      }
+    }
+    const rows = (await client.execute('SELECT k, v FROM ks.r')).rows;
+    assert.deepStrictEqual(rows.map((row) => row.v).sort(), ['v1', 'v2']);
+  },
 };
 
 async function main() {
@@ -127,7 +178,7 @@ async function main() {
     }
   }
   await client.shutdown();
-  process.exitCode = failed === 0 ? 0 : 1;
+  process.exit(failed === 0 ? 0 : 1);
 }
 
 main();

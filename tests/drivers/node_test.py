@@ -28,11 +28,22 @@ def main(program, folder):
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_test.js")
     modules = os.path.join(folder, "node_modules")
     with Node(program) as node:
-        return subprocess.run(
+        test = subprocess.Popen(
             ["node", script, str(node.port)],
             env={**os.environ, "NODE_PATH": modules},
-            timeout=SECONDS_MAX,
-        ).returncode
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for line in test.stdout:
+            if line == "restart\n":
+                node.stop()
+                node.start()
+                test.stdin.write("done\n")
+                test.stdin.flush()
+            else:
+                print(line, end="", flush=True)
+        return test.wait(timeout=SECONDS_MAX)
 
 
 if __name__ == "__main__":
