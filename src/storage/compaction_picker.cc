@@ -109,4 +109,70 @@ std::uint64_t compaction_backlog_bytes(std::span<const CompactionCandidate> file
   }
 }
 
+base::Result<void> CollectionOptions::validate() const {
+  if (!(share_min > 0.0 && share_min <= 1.0)) {
+    return Error(Errc::invalid_argument, "share_min {} is not above 0 and at most 1", share_min);
+  }
+  if (interval < std::chrono::milliseconds(1) || interval > std::chrono::hours(24 * 7)) {
+    return Error(Errc::invalid_argument, "interval is not between 1 ms and 7 days");
+  }
+  if (slow_bytes_per_second == 0) {
+    return Error(Errc::invalid_argument, "slow_bytes_per_second is zero");
+  }
+  return {};
+}
+
+runtime::Duration CollectionOptions::slow_wait(std::uint64_t bytes) const {
+  return std::max<runtime::Duration>(interval, std::chrono::seconds(bytes / slow_bytes_per_second));
+}
+
+namespace {
+
+const CollectionCandidate* most_expired(std::span<const CollectionCandidate> files,
+                                        const CollectionOptions& options) {
+  const CollectionCandidate* best = nullptr;
+  double best_share = 0.0;
+  for (const CollectionCandidate& file : files) {
+    if (file.busy || file.collectable.expired <= file.left.expired || file.cells == 0) continue;
+    const auto expired = static_cast<double>(file.collectable.expired - file.left.expired);
+    const double share = expired / static_cast<double>(file.cells);
+    if (share < options.share_min || share <= best_share) continue;
+    best = &file;
+    best_share = share;
+  }
+  return best;
+}
+
+std::uint64_t weight_of(const Collectable& garbage) {
+  return garbage.expired + 2 * garbage.deletes;
+}
+
+}  // namespace
+
+CollectionPick pick_collection(std::span<const CollectionCandidate> files,
+                               const CollectionOptions& options, const CollectionTurn& turn) {
+  if (const CollectionCandidate* file = most_expired(files, options); file != nullptr) {
+    return {.scope = CollectionScope::one_file, .files = {file->number}};
+  }
+  std::uint64_t cells = 0;
+  std::uint64_t fresh = 0;
+  std::uint64_t left = 0;
+  for (const CollectionCandidate& file : files) {
+    if (file.busy) return {};
+    cells += file.cells;
+    const std::uint64_t garbage = weight_of(file.collectable);
+    const std::uint64_t old = std::min(garbage, weight_of(file.left));
+    fresh += garbage - old;
+    left += old;
+  }
+  if (!turn.table || fresh + left == 0) return {};
+  const bool much = static_cast<double>(fresh) >= options.share_min * static_cast<double>(cells);
+  const bool little = turn.little && (fresh > 0 || turn.left);
+  if (!much && !little) return {};
+  CollectionPick pick{.scope = much ? CollectionScope::table : CollectionScope::table_slowly};
+  for (const CollectionCandidate& file : files) pick.files.push_back(file.number);
+  std::ranges::sort(pick.files);
+  return pick;
+}
+
 }  // namespace helenus::storage

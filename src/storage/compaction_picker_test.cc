@@ -124,5 +124,97 @@ TEST(CompactionOptions, SaysWhatDoesNotFit) {
   EXPECT_FALSE(CompactionOptions{.size_ratio_max = 1.0}.validate().has_value());
 }
 
+// ---- Collection ----
+
+CollectionCandidate file_with(std::uint64_t number, std::uint64_t expired, std::uint64_t deletes) {
+  return {.number = FileNumber{number},
+          .bytes = kMiB,
+          .cells = 100,
+          .collectable = {.expired = expired, .deletes = deletes}};
+}
+
+std::vector<std::uint64_t> collected(const std::vector<CollectionCandidate>& files,
+                                     const CollectionTurn& turn = {.table = true}) {
+  std::vector<std::uint64_t> numbers;
+  for (const FileNumber file : pick_collection(files, {}, turn).files) {
+    numbers.push_back(file.value());
+  }
+  return numbers;
+}
+
+TEST(CollectionPicker, TheFileInWhichMostHasExpiredGoesFirst) {
+  EXPECT_EQ(collected({file_with(1, 30, 0), file_with(2, 60, 0), file_with(3, 0, 50)}, {}),
+            std::vector<std::uint64_t>{2});
+  EXPECT_TRUE(collected({file_with(1, 19, 0), file_with(2, 0, 0)}).empty());
+}
+
+TEST(CollectionPicker, WhatAMergeCouldNotImproveIsNotTakenAgainSoon) {
+  CollectionCandidate file = file_with(1, 60, 0);
+  file.left.expired = 60;
+  EXPECT_TRUE(collected({file}).empty());
+  file.collectable.expired = 79;
+  EXPECT_TRUE(collected({file}).empty());
+  file.collectable.expired = 80;
+  EXPECT_EQ(collected({file}), std::vector<std::uint64_t>{1});
+  CollectionCandidate deleted = file_with(1, 0, 50);
+  deleted.left.deletes = 50;
+  EXPECT_TRUE(collected({deleted}, {.table = true, .little = true}).empty());
+  EXPECT_EQ(collected({deleted}, {.table = true, .little = true, .left = true}).size(), 1);
+  deleted.collectable.deletes = 51;
+  EXPECT_EQ(collected({deleted}, {.table = true, .little = true}).size(), 1);
+}
+
+TEST(CollectionPicker, DeletesTakeTheWholeTableOrNothing) {
+  const CollectionTurn any{.table = true, .little = true, .left = true};
+  EXPECT_EQ(collected({file_with(2, 0, 20), file_with(1, 0, 0)}),
+            (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_TRUE(collected({file_with(1, 0, 20), file_with(2, 0, 0)}, {}).empty());
+  EXPECT_TRUE(collected({file_with(1, 0, 19), file_with(2, 0, 0)}).empty());
+  EXPECT_EQ(collected({file_with(1, 0, 1), file_with(2, 0, 0)}, any),
+            (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_TRUE(collected({file_with(1, 0, 0)}, any).empty());
+}
+
+TEST(CollectionPicker, BusyFilesAreLetAloneAndTheirTableToo) {
+  std::vector<CollectionCandidate> files = {file_with(1, 50, 0), file_with(2, 0, 100)};
+  files[0].busy = true;
+  EXPECT_TRUE(collected(files, {.table = true, .little = true, .left = true}).empty());
+}
+
+TEST(CollectionOptions, SaysWhatDoesNotFit) {
+  EXPECT_TRUE(CollectionOptions().validate().has_value());
+  EXPECT_FALSE(CollectionOptions{.share_min = 0.0}.validate().has_value());
+  EXPECT_FALSE(CollectionOptions{.share_min = 1.1}.validate().has_value());
+  EXPECT_FALSE(CollectionOptions{.interval = {}}.validate().has_value());
+  EXPECT_FALSE(CollectionOptions{.slow_bytes_per_second = 0}.validate().has_value());
+  EXPECT_EQ(CollectionOptions().slow_wait(0), CollectionOptions().interval);
+  EXPECT_EQ(CollectionOptions().slow_wait(std::uint64_t{4} << 40), std::chrono::seconds(1 << 20));
+}
+
+// ---- What is counted ----
+
+TEST(ExpiryHistogram, NeverSaysTooEarlyThatSomethingHasExpired) {
+  ExpiryHistogram histogram;
+  const auto expiry = [](int index) { return causality::WallTime{1000 + 37LL * index * index}; };
+  for (int index = 0; index < 200; ++index) histogram.add(expiry(index));
+  std::uint64_t expired = 0;
+  for (int index = 0; index < 200; ++index) {
+    EXPECT_LE(histogram.expired_by(expiry(index)), static_cast<std::uint64_t>(index) + 1);
+    EXPECT_GE(histogram.expired_by(expiry(index)), expired);
+    expired = histogram.expired_by(expiry(index));
+  }
+  EXPECT_EQ(histogram.expired_by(causality::WallTime{2 * expiry(200).value()}), 200);
+  EXPECT_EQ(histogram.expired_by(causality::WallTime{999}), 0);
+}
+
+TEST(ExpiryHistogram, TakesAnyTime) {
+  ExpiryHistogram histogram;
+  for (const std::int64_t second : {INT64_MIN, INT64_C(-1), INT64_C(0), INT64_MAX}) {
+    histogram.add(causality::WallTime{second});
+  }
+  for (int bit = 0; bit < 63; ++bit) histogram.add(causality::WallTime{std::int64_t{1} << bit});
+  EXPECT_EQ(histogram.expired_by(causality::WallTime{INT64_MAX}), 67);
+}
+
 }  // namespace
 }  // namespace helenus::storage

@@ -279,6 +279,7 @@ class Engine {
     Shard* shard = nullptr;
     std::shared_ptr<TableStore> table;
     SstableList inputs;
+    CollectionScope collects = CollectionScope::none;  // why, if not to have fewer files
     FileSet numbers() const;
   };
   struct FlushJob {
@@ -362,7 +363,13 @@ class Engine {
   runtime::Task<void> log_pressure_loop();
   runtime::Task<void> compaction_loop();
   std::optional<CompactionJob> pick_compaction();
+  std::optional<CompactionJob> pick_collection();
+  CollectionPick pick_collection(TableStore& table, const Knowledge& knowledge);
+  static CompactionJob begin_job(Shard& shard, const std::shared_ptr<TableStore>& table,
+                                 const std::vector<FileNumber>& files);
   static MergePlan plan_of(const CompactionJob& job);
+  runtime::Task<base::Result<Shard::Written>> write_compacted(const CompactionJob& job,
+                                                              MergePlan plan);
   runtime::Task<base::Result<void>> compact_files(CompactionJob job);
   static runtime::Task<bool> is_damaged(std::shared_ptr<const Sstable> file);
   runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
@@ -406,6 +413,9 @@ class Engine {
 
   std::deque<FlushJob> flush_queue_;  // in the order of the freezes
   std::size_t compactions_running_ = 0;
+  // When tables are next looked through for garbage, and when one may be merged for a little of it.
+  runtime::MonotonicTime next_collection_;
+  runtime::MonotonicTime next_slow_collection_;
   EngineStatistics statistics_;
 
   runtime::StopSource stop_;

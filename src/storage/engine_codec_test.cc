@@ -104,6 +104,19 @@ SstableMetadata metadata_of_the_example() {
   knowledge.stable.dots.add(causality::DotRange{actor_of(3, 1), 1, 4});
   knowledge.stable.wall = causality::WallTime{1000};
   metadata.at_last_freeze[TabletId{6}] = {};
+  metadata.cells = 300;
+  Garbage& garbage = metadata.garbage[TabletId{2}];
+  garbage.deletes = 5;
+  garbage.expiring.add(causality::WallTime{2000});
+  garbage.expiring.add(causality::WallTime{2000});
+  garbage.up_to.add(causality::DotRange{actor_of(3, 1), 1, 9});
+  return metadata;
+}
+
+SstableMetadata metadata_of_version_one() {
+  SstableMetadata metadata = metadata_of_the_example();
+  metadata.cells = 0;
+  metadata.garbage.clear();
   return metadata;
 }
 
@@ -112,6 +125,8 @@ void expect_same(const SstableMetadata& found, const SstableMetadata& wanted) {
   EXPECT_EQ(found.freeze_first, wanted.freeze_first);
   EXPECT_EQ(found.freeze_last, wanted.freeze_last);
   EXPECT_EQ(found.scopes, wanted.scopes);
+  EXPECT_EQ(found.cells, wanted.cells);
+  EXPECT_EQ(found.garbage, wanted.garbage);
   ASSERT_EQ(found.at_last_freeze.size(), wanted.at_last_freeze.size());
   for (const auto& [tablet, knowledge] : wanted.at_last_freeze) {
     const auto at = found.at_last_freeze.find(tablet);
@@ -133,7 +148,7 @@ TEST(SstableMetadata, RoundTripsAndOnlyWhole) {
 
 TEST(SstableMetadata, ALaterVersionAndFreezesOutOfOrderAreRefused) {
   std::string later(encode(metadata_of_the_example()).text());
-  later[0] = 2;
+  later[0] = 3;
   EXPECT_TRUE(decode_sstable_metadata(Bytes::copy_of(later)).failed_with(Errc::unsupported));
   SstableMetadata disordered = metadata_of_the_example();
   std::swap(disordered.freeze_first, disordered.freeze_last);
@@ -305,7 +320,10 @@ TEST(EngineGolden, EveryVersionReadsForEver) {
   }
   const auto metadata = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v1")));
   ASSERT_TRUE(metadata.has_value());
-  expect_same(*metadata, metadata_of_the_example());
+  expect_same(*metadata, metadata_of_version_one());
+  const auto second = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v2")));
+  ASSERT_TRUE(second.has_value());
+  expect_same(*second, metadata_of_the_example());
   EXPECT_EQ(decode_mutation_file_metadata(Bytes::copy_of(golden("mutation-file-metadata-v1"))),
             mutations_of_the_example());
   EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
@@ -320,7 +338,7 @@ TEST(EngineGolden, EveryVersionReadsForEver) {
 TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
   const auto hex = [](const std::string& text) { return base::to_hex(base::as_bytes(text)); };
   EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v2")));
-  EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v1")));
+  EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v2")));
   EXPECT_EQ(base::to_hex(encode(mutations_of_the_example())),
             hex(golden("mutation-file-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));

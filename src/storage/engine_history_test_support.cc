@@ -78,6 +78,8 @@ EngineHistory::EngineHistory(std::uint64_t seed, Options options)
 EngineOptions EngineHistory::engine_options() const {
   EngineOptions options = small_engine(options_.mode);
   options.mutation_log_bytes_max = options_.mutation_log_bytes_max;
+  // Garbage alone is reason enough to merge, again and again.
+  options.collection = {.share_min = 0.05, .interval = std::chrono::milliseconds(20)};
   if (options_.tight_memory) {
     options.memtable_bytes_flush = 16 << 10;
     options.memtable_bytes_max = 32 << 10;

@@ -301,34 +301,91 @@ FileSet Engine::CompactionJob::numbers() const {
   return numbers;
 }
 
+Engine::CompactionJob Engine::begin_job(Shard& shard, const std::shared_ptr<TableStore>& table,
+                                        const std::vector<FileNumber>& files) {
+  const FileSet picked(files.begin(), files.end());
+  CompactionJob job{.shard = &shard, .table = table, .inputs = {}};
+  for (const auto& sstable : table->sstables()) {
+    if (!picked.contains(sstable->record.number)) continue;
+    job.inputs.push_back(sstable);
+    table->set_busy(sstable->record.number);
+  }
+  return job;
+}
+
 std::optional<Engine::CompactionJob> Engine::pick_compaction() {
-  std::optional<CompactionJob> best;
+  Shard* best_shard = nullptr;
+  std::shared_ptr<TableStore> best;
+  std::vector<FileNumber> best_files;
   std::uint64_t best_backlog = 0;
   for (const auto& shard : shards_) {
     for (const auto& [id, table] : shard->tables()) {
       const auto candidates = table->compaction_candidates();
       const std::uint64_t backlog = compaction_backlog_bytes(candidates, options_.compaction);
-      if (best && backlog <= best_backlog) continue;
-      const auto picks = pick_size_tiered(candidates, options_.compaction);
+      if (best != nullptr && backlog <= best_backlog) continue;
+      auto picks = pick_size_tiered(candidates, options_.compaction);
       if (picks.empty()) continue;
-      const FileSet picked(picks.begin(), picks.end());
-      best = CompactionJob{.shard = shard.get(), .table = table, .inputs = {}};
+      best_shard = shard.get();
+      best = table;
+      best_files = std::move(picks);
       best_backlog = backlog;
-      for (const auto& sstable : table->sstables()) {
-        if (picked.contains(sstable->record.number)) best->inputs.push_back(sstable);
-      }
     }
   }
-  if (!best) return best;
-  for (const auto& input : best->inputs) best->table->set_busy(input->record.number);
-  return best;
+  if (best != nullptr) return begin_job(*best_shard, best, best_files);
+  return pick_collection();
+}
+
+// Tables are looked through one interval after there was nothing to do.
+std::optional<Engine::CompactionJob> Engine::pick_collection() {
+  const runtime::MonotonicTime now = runtime_.clock.now();
+  if (now < next_collection_) return std::nullopt;
+  for (const auto& shard : shards_) {
+    if (shard->tables().empty()) continue;
+    const Knowledge knowledge = shard->knowledge();
+    for (const auto& [id, table] : shard->tables()) {
+      const CollectionPick pick = pick_collection(*table, knowledge);
+      if (pick.scope == CollectionScope::none) continue;
+      CompactionJob job = begin_job(*shard, table, pick.files);
+      job.collects = pick.scope;
+      return job;
+    }
+  }
+  next_collection_ = now + options_.collection.interval;
+  return std::nullopt;
+}
+
+CollectionPick Engine::pick_collection(TableStore& table, const Knowledge& knowledge) {
+  const runtime::MonotonicTime now = runtime_.clock.now();
+  const auto candidates = table.collection_candidates(knowledge);
+  std::uint64_t bytes = 0;
+  for (const CollectionCandidate& file : candidates) bytes += file.bytes;
+  const CollectionTurn turn{
+      .table = now >= table.collected_at() + options_.collection.interval,
+      .little = now >= next_slow_collection_ &&
+                now >= table.collected_at() + options_.collection.slow_wait(bytes),
+      .left = table.flushed_since_collection()};
+  CollectionPick pick = storage::pick_collection(candidates, options_.collection, turn);
+  if (pick.scope == CollectionScope::table_slowly) {
+    next_slow_collection_ = now + options_.collection.slow_wait(bytes);
+  }
+  if (pick.scope == CollectionScope::one_file) {
+    // Until it is known what the rewrite left: a failure must not lead to another try at once.
+    const auto file =
+        std::ranges::find(candidates, pick.files.front(), &CollectionCandidate::number);
+    table.set_garbage_left(file->number, file->collectable);
+  } else if (pick.scope != CollectionScope::none) {
+    table.set_collected_at(now);
+  }
+  return pick;
 }
 
 Task<void> Engine::compaction_loop() {
   while (!stop_.token().stop_requested() && !failure_) {
     auto job = pick_compaction();
     if (!job) {
-      if (!co_await compaction_work_.wait({.stop = stop_.token()})) co_return;
+      const Until until{.deadline = next_collection_, .stop = stop_.token()};
+      const auto woken = co_await compaction_work_.wait(until);
+      if (!woken && !woken.failed_with(Errc::timeout)) co_return;
       continue;
     }
     const auto compacted = co_await compact_files(std::move(*job));
@@ -347,7 +404,10 @@ MergePlan Engine::plan_of(const CompactionJob& job) {
                  .knowledge = first.metadata.at_last_freeze,
                  .tablets = job.shard->tablet_ranges(),
                  .gone = job.shard->manifest().dropped_ranges,
-                 .others = {}};
+                 .others = {},
+                 .knowledge_now = job.shard->knowledge(),
+                 .inputs = job.numbers(),
+                 .store = job.table};
   for (const auto& input : job.inputs) {
     if (input->record.freeze_last > plan.freeze_last) {
       plan.knowledge = input->metadata.at_last_freeze;
@@ -355,24 +415,33 @@ MergePlan Engine::plan_of(const CompactionJob& job) {
     }
     plan.freeze_first = std::min(plan.freeze_first, input->record.freeze_first);
   }
-  const FileSet inputs = job.numbers();
   for (const auto& other : job.table->sstables()) {
     const bool older = other->record.freeze_first <= plan.freeze_last;
-    if (older && !inputs.contains(other->record.number)) plan.others.push_back(other);
+    if (older && !plan.inputs.contains(other->record.number)) plan.others.push_back(other);
   }
   return plan;
 }
 
-Task<Result<void>> Engine::compact_files(CompactionJob job) {
-  ++compactions_running_;
+// Requires: the plan was made in this step.
+Task<Result<Shard::Written>> Engine::write_compacted(const CompactionJob& job, MergePlan plan) {
+  // S1: what the file depends on, the clocks of now, is durable before it is entered.
+  if (auto synced = co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}); !synced) {
+    if (!synced.failed_with(Errc::cancelled)) fail(synced.error());
+    co_return std::move(synced).error();
+  }
   std::vector<std::unique_ptr<EntrySource>> sources;
   for (const auto& input : job.inputs) {
     sources.push_back(
         entries_of(input->reader->cursor({.cache_use = CacheUse::bypass}), input->reader->path()));
   }
   MergedEntries merged(std::move(sources));
-  auto written = co_await job.shard->write_file(*job.table, merged, plan_of(job), &compaction_rate_,
-                                                stop_.token());
+  co_return co_await job.shard->write_file(*job.table, merged, std::move(plan), &compaction_rate_,
+                                           stop_.token());
+}
+
+Task<Result<void>> Engine::compact_files(CompactionJob job) {
+  ++compactions_running_;
+  auto written = co_await write_compacted(job, plan_of(job));
   --compactions_running_;
   if (written) co_return co_await replace_compacted(std::move(job), *std::move(written));
   ++statistics_.compaction_failures;
@@ -430,6 +499,11 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
   if (!entered) {
     if (written.file != nullptr) co_await job.shard->remove_files({written.file});
     co_return {};
+  }
+  if (job.collects != CollectionScope::none) ++statistics_.collections;
+  if (job.collects != CollectionScope::none && written.file != nullptr) {
+    table.set_garbage_left(written.file->record.number,
+                           collectable(written.file->metadata, job.shard->knowledge()));
   }
   table.replace_sstables(inputs, std::move(written.file));
   co_await job.shard->remove_files(std::move(job.inputs));

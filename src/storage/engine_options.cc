@@ -40,6 +40,7 @@ Result<void> EngineOptions::validate() const {
     return refuse("sstables_max", "is not above sstables_slow, or that is below files_min");
   }
   TRY_VOID(log.validate());
+  TRY_VOID(collection.validate());
   return compaction.validate();
 }
 

@@ -42,6 +42,7 @@ struct EngineOptions {
   bool direct_reads = false;
 
   CompactionOptions compaction = {};
+  CollectionOptions collection = {};
   // How many compactions may run at once.
   std::size_t compactions_max = 2;
   // What compactions together may write; zero is no limit. Flushes are not limited: they free

@@ -33,7 +33,8 @@ struct EngineStatistics {
   std::uint64_t compacted_bytes_read = 0;
   std::uint64_t compacted_bytes_written = 0;
   std::uint64_t compaction_failures = 0;
-  std::uint64_t keys_gone = 0;  // that flushes and compactions found nothing left of
+  std::uint64_t collections = 0;  // compactions for the sake of deletes and expired values alone
+  std::uint64_t keys_gone = 0;    // that flushes and compactions found nothing left of
 
   // Mutation logs.
   std::uint64_t mutations_moved = 0;  // to files, since they were not stable when flushed

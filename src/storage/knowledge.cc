@@ -12,9 +12,13 @@ using base::Result;
 
 namespace {
 
-constexpr std::uint8_t kMetadataVersion = 1;
+constexpr std::uint8_t kMetadataVersion = 2;
+// Without figures of garbage.
+constexpr std::uint8_t kMetadataVersionFirst = 1;
 // A tablet's id, two clocks and whether there is a wall time.
 constexpr std::size_t kTabletSizeMin = 4;
+// A tablet's id, deletes, an empty histogram and an empty clock.
+constexpr std::size_t kGarbageSizeMin = 5;
 
 Result<TabletKnowledge> get_tablet(base::Decoder& in) {
   const base::ByteView base = in.prefixed();
@@ -31,7 +35,38 @@ Result<TabletKnowledge> get_tablet(base::Decoder& in) {
   return knowledge;
 }
 
+void put_garbage(base::Encoder& out, const GarbageByTablet& garbage) {
+  out.varint(garbage.size());
+  for (const auto& [tablet, each] : garbage) {
+    out.varint(tablet.value());
+    out.varint(each.deletes);
+    encode(out, each.expiring);
+    out.prefixed(causality::encoded(each.up_to));
+  }
+}
+
+Result<GarbageByTablet> get_garbage(base::Decoder& in) {
+  GarbageByTablet garbage;
+  for (std::size_t left = in.count(kGarbageSizeMin); left > 0 && in.ok(); --left) {
+    const TabletId tablet{in.varint()};
+    if (!garbage.empty() && garbage.rbegin()->first >= tablet) in.fail("garbage is out of order");
+    Garbage each;
+    each.deletes = in.varint();
+    each.expiring = decode_expiry_histogram(in);
+    const base::ByteView up_to = in.prefixed();
+    TRY_VOID(in.status());
+    TRY(each.up_to, causality::decode_clock(Bytes::copy_of(up_to)));
+    garbage.emplace_hint(garbage.end(), tablet, std::move(each));
+  }
+  return garbage;
+}
+
 }  // namespace
+
+bool TabletKnowledge::covers(const TabletKnowledge& other) const {
+  const bool wall = !other.stable.wall || (stable.wall && *stable.wall >= *other.stable.wall);
+  return wall && base.covers(other.base) && stable.dots.covers(other.stable.dots);
+}
 
 Bytes encode(const SstableMetadata& metadata) {
   base::Buffer buffer;
@@ -51,13 +86,15 @@ Bytes encode(const SstableMetadata& metadata) {
       out.u64_le(static_cast<std::uint64_t>(knowledge.stable.wall->value()));
     }
   }
+  out.varint(metadata.cells);
+  put_garbage(out, metadata.garbage);
   return std::move(buffer).freeze();
 }
 
 Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
   base::Decoder in(bytes);
   const std::uint8_t version = in.u8();
-  if (in.ok() && version != kMetadataVersion) {
+  if (in.ok() && version != kMetadataVersion && version != kMetadataVersionFirst) {
     return Error(Errc::unsupported, "sstable metadata of version {}", version);
   }
   SstableMetadata metadata;
@@ -73,6 +110,10 @@ Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
     TRY(auto knowledge, get_tablet(in));
     metadata.at_last_freeze.emplace_hint(metadata.at_last_freeze.end(), tablet,
                                          std::move(knowledge));
+  }
+  if (version != kMetadataVersionFirst) {
+    metadata.cells = in.varint();
+    TRY(metadata.garbage, get_garbage(in));
   }
   TRY_VOID(in.finish());
   return metadata;

@@ -57,6 +57,11 @@ Entry Memtable::find(base::ByteView key) const {
   return at == keys_.end() ? Entry() : merge(at->second);
 }
 
+bool Memtable::contains_partition(base::ByteView partition) const {
+  const auto at = keys_.lower_bound(base::as_text(partition));
+  return at != keys_.end() && at->first.starts_with(base::as_text(partition));
+}
+
 void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence) {
   const std::string bytes = encode_key(key);
   auto at = keys_.lower_bound(bytes);

@@ -43,6 +43,10 @@ class Memtable {
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
 
+  bool contains(base::ByteView key) const { return keys_.contains(base::as_text(key)); }
+  // Whether it has anything of the partition.
+  bool contains_partition(base::ByteView partition) const;
+
   // No write comes after this.
   void freeze() { frozen_ = true; }
   bool frozen() const { return frozen_; }

@@ -2,17 +2,30 @@
 // one memtable and a compaction with several files.
 //
 // Safety (S3, docs/adr/0013). Contexts are stripped and stable versions dropped only for a key of
-// which the merge holds every fragment that existed at the instant T of its newest input's freeze,
-// and only by what was known at T. Fragments that came later do not matter; a file outside the
-// merge that has fragments as old as T does, if it may hold
+// which the merge holds every fragment that existed at an instant T, and only by what was known at
+// T. Fragments that came later do not matter; one outside the merge that is as old as T does, if
+// it may hold
 //   for a row          the row, or a range-scoped delete of its partition
 //   for scoped deletes anything of the partition
 // A partition with scoped deletes in the merge is judged as a whole, rows and scopes alike, because
 // a scope that is dropped as stable goes together with all that it defeats.
+//
+// Two instants come into question. The freeze of the newest input: only files outside the merge
+// with fragments as old as that count. And the moment the compaction began, *now*, by whose
+// knowledge more may go: that is what frees a table without new writes of its deletes. Then all
+// that the table has outside the merge counts, memtables too. It is looked up when the key's turn
+// comes, not when the compaction begins, and may: a fragment that was there at the beginning is
+// there still, if not in the same place. A flush moves it from a memtable to a file and another
+// compaction from file to file, each in one step; and neither drops it, for both see that this
+// merge's inputs hold the key. What came in the meantime only makes the answer more careful.
+// What is known now becomes part of a file, so the log must be durable up to now before the file is
+// entered (S1), as before a flush. The file still says that it holds the freezes of its inputs, and
+// what was known at the last of them: memtables may hold what is older than now.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +40,7 @@
 #include "storage/entry_source.h"
 #include "storage/knowledge.h"
 #include "storage/sstable_writer.h"
+#include "storage/table_store.h"
 #include "storage/table_view.h"
 
 namespace helenus::storage {
@@ -49,6 +63,11 @@ struct MergePlan {
   std::vector<KeyRange> gone = {};
   // The files outside the merge that have fragments as old as freeze_last.
   SstableList others;
+  // Of a compaction: what was known when it began; the files of the table that are merged, and the
+  // table, by which to find what is outside.
+  Knowledge knowledge_now = {};
+  FileSet inputs = {};
+  std::shared_ptr<const TableStore> store = nullptr;
 };
 
 struct MergeCounts {
@@ -76,24 +95,36 @@ class MergeWriter {
 
   base::Result<void> take(EntrySource& source);
   void begin_partition(base::ByteView partition);
+  void find_knowledge(TabletId tablet);
   void settle_scopes();
   void settle_row(base::ByteView key, base::ByteView clustering);
-  bool others_hold(base::ByteView key) const;
-  bool others_hold_partition() const;
+  void count_written();
+  // What is known at the first instant, the latest first, at which nobody else holds it; null if
+  // there is none.
+  const TabletKnowledge* knowledge_for_row(base::ByteView key) const;
+  const TabletKnowledge* knowledge_for_partition() const;
+  bool files_hold(base::ByteView key) const;
+  bool outside_holds(base::ByteView key) const;
+  bool outside_holds_partition() const;
 
   runtime::Runtime& runtime_;
   const MergePlan plan_;
   MergeCounts counts_;
   std::uint64_t scopes_written_ = 0;
+  std::uint64_t cells_written_ = 0;
+  GarbageByTablet garbage_;
 
   // The partition under way.
   std::string partition_;
   std::string scopes_key_;
-  const TabletKnowledge* known_ = nullptr;
   std::size_t tablet_index_ = 0;
+  std::optional<TabletId> tablet_;
+  const TabletKnowledge* known_at_freeze_ = nullptr;  // null: nothing, or not to be gone by
+  const TabletKnowledge* known_now_ = nullptr;
+  const TabletKnowledge* known_of_partition_ = nullptr;
   causality::PartitionStore scopes_;  // as merged, before anything was stripped or dropped
-  bool scopes_elsewhere_ = false;
-  bool partition_whole_ = false;
+  bool scopes_in_files_ = false;
+  bool scopes_outside_ = false;
   bool partition_gone_ = false;
 
   Entry entry_;

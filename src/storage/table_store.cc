@@ -32,6 +32,7 @@ void TableStore::freeze(FreezeState at) {
 void TableStore::replace_oldest_frozen(std::shared_ptr<const Sstable> file) {
   ASSERT(!frozen_.empty());
   frozen_.pop_front();
+  flushed_since_collection_ = true;
   if (file != nullptr) add_sstable(std::move(file));
 }
 
@@ -48,7 +49,10 @@ void TableStore::replace_sstables(const FileSet& inputs, std::shared_ptr<const S
   if (output != nullptr) list->push_back(std::move(output));
   std::ranges::sort(*list, {}, [](const auto& sstable) { return sstable->record.number; });
   sstables_ = std::move(list);
-  for (const FileNumber input : inputs) busy_.erase(input);
+  for (const FileNumber input : inputs) {
+    busy_.erase(input);
+    garbage_left_.erase(input);
+  }
 }
 
 std::vector<CompactionCandidate> TableStore::compaction_candidates() const {
@@ -58,6 +62,32 @@ std::vector<CompactionCandidate> TableStore::compaction_candidates() const {
     const SstableRecord& record = sstable->record;
     candidates.push_back(
         {.number = record.number, .bytes = record.bytes, .busy = busy_.contains(record.number)});
+  }
+  return candidates;
+}
+
+Collectable collectable(const SstableMetadata& metadata, const Knowledge& knowledge) {
+  Collectable sum;
+  for (const auto& [tablet, garbage] : metadata.garbage) {
+    const auto known = knowledge.find(tablet);
+    if (known != knowledge.end()) sum += garbage.collectable(known->second.stable);
+  }
+  return sum;
+}
+
+std::vector<CollectionCandidate> TableStore::collection_candidates(
+    const Knowledge& knowledge) const {
+  std::vector<CollectionCandidate> candidates;
+  candidates.reserve(sstables_->size());
+  for (const auto& sstable : *sstables_) {
+    const SstableRecord& record = sstable->record;
+    const auto left = garbage_left_.find(record.number);
+    candidates.push_back({.number = record.number,
+                          .bytes = record.bytes,
+                          .cells = std::max(sstable->metadata.cells, record.keys),
+                          .collectable = collectable(sstable->metadata, knowledge),
+                          .left = left == garbage_left_.end() ? Collectable() : left->second,
+                          .busy = busy_.contains(record.number)});
   }
   return candidates;
 }

@@ -19,6 +19,7 @@
 
 #include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 #include "storage/compaction_picker.h"
@@ -35,6 +36,9 @@ using Clocks = absl::btree_map<TabletId, causality::Clock>;
 
 // The manifest remembers these clocks, too; those of tablets that were dropped since, not.
 void join_clocks(ManifestState& state, const Clocks& clocks);
+
+// What of a file may be dropped by this knowledge.
+Collectable collectable(const SstableMetadata& metadata, const Knowledge& knowledge);
 
 // What was so when a memtable was frozen.
 struct FreezeState {
@@ -89,6 +93,17 @@ class TableStore {
   void clear_busy(FileNumber file) { busy_.erase(file); }
   bool busy(FileNumber file) const { return busy_.contains(file); }
   std::vector<CompactionCandidate> compaction_candidates() const;
+  // The files, with what may be dropped of them by this knowledge.
+  std::vector<CollectionCandidate> collection_candidates(const Knowledge& knowledge) const;
+  // The file was written for the sake of garbage, and so much of it is left.
+  void set_garbage_left(FileNumber file, Collectable left) { garbage_left_[file] = left; }
+  // When it was last merged for its garbage.
+  runtime::MonotonicTime collected_at() const { return collected_at_; }
+  void set_collected_at(runtime::MonotonicTime now) {
+    collected_at_ = now;
+    flushed_since_collection_ = false;
+  }
+  bool flushed_since_collection() const { return flushed_since_collection_; }
 
   // Why files of it are no longer merged, if some are not.
   const std::optional<base::Error>& damage() const { return damage_; }
@@ -105,6 +120,9 @@ class TableStore {
   std::deque<FrozenMemtable> frozen_;
   std::shared_ptr<const SstableList> sstables_;  // ascending by number; replaced, never changed
   absl::flat_hash_set<FileNumber> busy_;
+  absl::flat_hash_map<FileNumber, Collectable> garbage_left_;
+  runtime::MonotonicTime collected_at_;
+  bool flushed_since_collection_ = true;
   std::optional<base::Error> damage_;
   bool dropped_ = false;
 };
