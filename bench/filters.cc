@@ -20,6 +20,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,7 +38,9 @@
 #include "filters/adaptive_cuckoo.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
+#include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
+#include "filters/dynamic_cuckoo.h"
 
 namespace helenus::bench {
 namespace {
@@ -379,6 +382,74 @@ void adaptive_beside_cuckoo(Report& report, const Scale& scale) {
            false_positive_percent(scale.strangers, hits(cuckoo)));
 }
 
+// A filter that grows as keys come and shrinks as they go, beside one that was made for all of
+// them.
+template <class Peer, class F>
+void elastic_beside_plain(Report& report, const Scale& scale, const std::string& name,
+                          const std::string& peer_name, const std::function<F()>& make) {
+  Duel duel(report, name, peer_name, scale);
+  std::optional<F> ours;
+  std::optional<Peer> plain;
+  const auto timed_fill = [&](auto& filter) {
+    const CpuStopwatch stopwatch;
+    insert_all(filter, scale.keys);
+    return static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6;
+  };
+  duel.rate(
+      "insert all", scale.builds,
+      [&] {
+        ours = make();
+        return timed_fill(*ours);
+      },
+      [&] {
+        plain.emplace(scale.keys);
+        return timed_fill(*plain);
+      });
+  duel.rate(
+      "negative", scale.rounds, [&] { return lookups(*ours, kStrangers, scale.lookups); },
+      [&] { return lookups(*plain, kStrangers, scale.lookups); });
+  duel.rate(
+      "positive", scale.rounds, [&] { return lookups(*ours, 0, scale.lookups); },
+      [&] { return lookups(*plain, 0, scale.lookups); });
+  duel.rate(
+      "batch negative", scale.rounds,
+      [&] { return batched_lookups(*ours, kStrangers, scale.lookups); },
+      [&] { return lookups(*plain, kStrangers, scale.lookups); });
+  const auto hits = [](const auto& filter) {
+    return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
+  };
+  duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(*plain, scale.keys));
+  duel.row("false positives", "%", false_positive_percent(scale.strangers, hits(*ours)),
+           false_positive_percent(scale.strangers, hits(*plain)));
+  const std::uint64_t gone = scale.keys / 10 * 9;
+  duel.row("erase nine tenths", "Mops", erase_all(*ours, gone), erase_all(*plain, gone));
+  duel.row("bits a key of the tenth that is left", "bits", bits_per_key(*ours, scale.keys - gone),
+           bits_per_key(*plain, scale.keys - gone));
+}
+
+void consistent_beside_plain(Report& report, const Scale& scale) {
+  using filters::ConsistentCuckoo;
+  const auto duel = [&](const char* name, const ConsistentCuckoo::Options& options) {
+    elastic_beside_plain<PlainCuckoo<32>, ConsistentCuckoo>(
+        report, scale, name, "plain cuckoo 32",
+        [&] { return *ConsistentCuckoo::with_options(options); });
+  };
+  duel("consistent, even ring", {.capacity = scale.keys});
+  // Ten places a bucket, as the paper has it, are too many for larger ones.
+  if (scale.keys > 10'000'000) return;
+  duel("consistent, hashed ring",
+       {.capacity = scale.keys,
+        .shape = {.slots = 4, .ring = filters::IndexIndependentCuckoo::Ring::hashed, .places = 10},
+        .grow_above_percent = 90,
+        .shrink_below_percent = 80});
+}
+
+void dynamic_beside_plain(Report& report, const Scale& scale) {
+  elastic_beside_plain<PlainCuckoo<16>, filters::DynamicCuckoo>(
+      report, scale, "dynamic", "plain cuckoo 16",
+      [&] { return *filters::DynamicCuckoo::for_capacity(scale.keys); });
+}
+
 // What to measure.
 struct Choice {
   std::vector<std::uint64_t> sizes;
@@ -414,7 +485,8 @@ void compare_filters(const Options& options, Report& report) {
   constexpr std::array kParts = {
       Part{"cuckoo 8", cuckoo_beside_plain<8>},   Part{"cuckoo 12", cuckoo_beside_plain<12>},
       Part{"cuckoo 16", cuckoo_beside_plain<16>}, Part{"cuckoo 32", cuckoo_beside_plain<32>},
-      Part{"adaptive", adaptive_beside_cuckoo},   Part{"RocksDB", all_beside_rocksdb}};
+      Part{"adaptive", adaptive_beside_cuckoo},   Part{"consistent", consistent_beside_plain},
+      Part{"dynamic", dynamic_beside_plain},      Part{"RocksDB", all_beside_rocksdb}};
   const Choice choice = choice_of(options);
   for (const std::uint64_t keys : choice.sizes) {
     for (const Part& part : kParts) {

@@ -43,7 +43,9 @@ void flow_trace_section(Notebook& notebook) {
 namespace {
 
 constexpr std::array kExperiments = {
-    Experiment{"flow trace", flow_trace_section},
+    Experiment{"flow trace", flow_trace_section}, Experiment{"ccf table 2", ccf_table_2},
+    Experiment{"ccf figure 3", ccf_figure_3},     Experiment{"ccf figure 4", ccf_figure_4},
+    Experiment{"ccf figure 5", ccf_figure_5},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ double normal(base::Prng& prng) {
 }
 
 std::vector<Flow> draw(std::uint64_t seed) {
-  constexpr double kSwell = 1.0 / 3;
+  constexpr double kSwell = 0.75;
   constexpr double kSpread = 1.2;  // of the logarithm of a duration
   auto moments = base::Prng::for_purpose(seed, "flow moments");
   auto durations = base::Prng::for_purpose(seed, "flow durations");
@@ -42,7 +42,7 @@ std::vector<FlowEvent> events_of(const std::vector<Flow>& flows, double seconds_
   for (std::uint64_t i = 0; i < flows.size(); ++i) {
     const double ends = flows[i].began_seconds + flows[i].duration * seconds_per_unit;
     events.push_back({flows[i].began_seconds, i, FlowEventKind::begins});
-    if (ends < kFlowTraceSeconds) events.push_back({ends, i, FlowEventKind::ends});
+    events.push_back({ends, i, FlowEventKind::ends});
   }
   std::ranges::sort(events, [](const FlowEvent& a, const FlowEvent& b) {
     return std::tie(a.seconds, a.kind, a.flow) < std::tie(b.seconds, b.kind, b.flow);

@@ -28,17 +28,17 @@ constexpr std::size_t kMemberBytesMin = 24;
 
 base::Result<void> ConsistentCuckoo::check(const Options& options) {
   TRY_VOID(IndexIndependentCuckoo::check(options.shape));
-  const bool sound =
-      options.capacity > 0 && options.capacity <= kCapacityMax &&
-      options.fingerprint_bits >= kFingerprintBitsMin &&
-      options.fingerprint_bits <= kFingerprintBitsMax && options.member_buckets > 0 &&
-      std::uint64_t{options.member_buckets} * options.shape.places <=
-          IndexIndependentCuckoo::kRingPlacesMax &&
-      options.members_max > 0 && options.members_max <= kMembersMax &&
-      (options.growth == Growth::by_buckets || options.growth == Growth::by_members) &&
-      options.grow_above_percent > 0 && options.grow_above_percent <= 100 &&
-      options.shrink_below_percent <= options.grow_above_percent &&
-      options.merged_fingerprints_max <= IndexIndependentCuckoo::kSlotsMax;
+  const bool sound = options.capacity > 0 && options.capacity <= kCapacityMax &&
+                     options.fingerprint_bits >= kFingerprintBitsMin &&
+                     options.fingerprint_bits <= kFingerprintBitsMax &&
+                     options.member_buckets > 0 &&
+                     std::uint64_t{options.member_buckets} * options.shape.places <=
+                         IndexIndependentCuckoo::kRingPlacesMax &&
+                     options.members_max > 0 && options.members_max <= kMembersMax &&
+                     options.growth <= Growth::by_members_as_printed &&
+                     options.grow_above_percent > 0 && options.grow_above_percent <= 100 &&
+                     options.shrink_below_percent <= options.grow_above_percent &&
+                     options.merged_fingerprints_max <= IndexIndependentCuckoo::kSlotsMax;
   if (sound) return {};
   return Error(Errc::invalid_argument,
                "a consistent cuckoo filter for {} keys of {} bits in {} members of {} buckets, "
@@ -79,7 +79,10 @@ std::size_t ConsistentCuckoo::member_with_fewest_buckets() const {
 bool ConsistentCuckoo::insert(KeyHash key) {
   if (size_ >= options_.capacity) return false;
   const Fingerprint fingerprint = fingerprint_of(key);
-  if (!insert_anywhere(fingerprint) && !insert_by_growing(fingerprint)) return false;
+  const bool inserted = options_.growth == Growth::by_members_as_printed
+                            ? members_[member_with_fewest_keys()].insert(fingerprint)
+                            : insert_anywhere(fingerprint);
+  if (!inserted && !insert_by_growing(fingerprint)) return false;
   ++size_;
   // After the insertion, since one that is refused must leave no trace.
   if (options_.grow_above_percent < 100 && options_.growth == Growth::by_buckets &&
@@ -99,7 +102,7 @@ bool ConsistentCuckoo::insert_anywhere(Fingerprint fingerprint) {
 }
 
 bool ConsistentCuckoo::insert_by_growing(Fingerprint fingerprint) {
-  if (options_.growth == Growth::by_members && members_.size() < options_.members_max) {
+  if (options_.growth != Growth::by_buckets && members_.size() < options_.members_max) {
     add_member(options_.shape, options_.member_buckets);
     const bool inserted = members_.back().insert(fingerprint);
     ASSERT(inserted);  // It is empty.

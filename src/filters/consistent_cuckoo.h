@@ -47,7 +47,7 @@ class ConsistentCuckoo {
   using Shape = IndexIndependentCuckoo::Shape;
   using Fingerprint = IndexIndependentCuckoo::Fingerprint;
 
-  enum class Growth : std::uint8_t { by_buckets = 0, by_members = 1 };
+  enum class Growth : std::uint8_t { by_buckets = 0, by_members = 1, by_members_as_printed = 2 };
 
   struct Options {
     std::uint64_t capacity = 0;      // keys at most

@@ -110,10 +110,7 @@ bool DynamicCuckoo::insert_by_walking(Member& member, const Home& home) {
 bool DynamicCuckoo::insert(KeyHash key) {
   if (size_ >= options_.capacity) return false;
   const Home home = home_of(key);
-  for (std::uint32_t tried = 0; tried < members_.size(); ++tried) {
-    const auto member = static_cast<std::uint32_t>((active_ + tried) % members_.size());
-    if (!insert_into(members_[member], home)) continue;
-    active_ = member;
+  if (insert_into(members_[active_], home)) {
     ++size_;
     return true;
   }

@@ -152,9 +152,12 @@ bool IndexIndependentCuckoo::insert(Fingerprint fingerprint) {
 }
 
 bool IndexIndependentCuckoo::insert_by_moving(Fingerprint fingerprint, const Positions& positions) {
+  if (size_ == slots_.size()) return false;
   visits_.clear();
+  seen_.forget(shape_.searched_max);
   for (unsigned i = 0; i < shape_.candidates && visits_.size() < shape_.searched_max; ++i) {
-    visits_.push_back({.bucket = candidate(positions, i), .parent = kNoParent, .parent_slot = 0});
+    const std::uint32_t root = candidate(positions, i);
+    if (seen_.add(root)) visits_.push_back({.bucket = root, .parent = kNoParent, .parent_slot = 0});
   }
   for (std::uint32_t visit = 0; visit < visits_.size(); ++visit) {
     const std::uint32_t bucket = visits_[visit].bucket;
@@ -168,11 +171,36 @@ bool IndexIndependentCuckoo::insert_by_moving(Fingerprint fingerprint, const Pos
           move_along(visit, slot, next, fingerprint);
           return true;
         }
-        if (visits_.size() < shape_.searched_max) visits_.push_back({next, visit, slot});
+        if (visits_.size() < shape_.searched_max && seen_.add(next)) {
+          visits_.push_back({next, visit, slot});
+        }
       }
     }
   }
   return false;
+}
+
+void IndexIndependentCuckoo::Seen::forget(std::size_t count_max) {
+  const std::size_t wanted = std::bit_ceil(2 * count_max);
+  if (entries_.size() != wanted) {
+    entries_.assign(wanted, {});
+    round_ = 0;
+  }
+  if (++round_ == 0) {
+    entries_.assign(wanted, {});
+    round_ = 1;
+  }
+}
+
+bool IndexIndependentCuckoo::Seen::add(std::uint32_t bucket) {
+  const std::size_t mask = entries_.size() - 1;
+  for (std::size_t at = base::mix64(bucket) & mask;; at = (at + 1) & mask) {
+    if (entries_[at].round != round_) {
+      entries_[at] = {.bucket = bucket, .round = round_};
+      return true;
+    }
+    if (entries_[at].bucket == bucket) return false;
+  }
 }
 
 // From the free slot back to the newcomer's: each slot takes what the one before it held. Buckets

@@ -238,6 +238,22 @@ class IndexIndependentCuckoo {
     std::uint32_t parent_slot;  // the slot there whose fingerprint would move here
   };
 
+  // The buckets that a search has come to: at most half as many as there are entries.
+  class Seen {
+   public:
+    void forget(std::size_t count_max);
+    // False: it is there already.
+    bool add(std::uint32_t bucket);
+
+   private:
+    struct Entry {
+      std::uint32_t bucket = 0;
+      std::uint32_t round = 0;  // of another search: the entry is free
+    };
+    std::vector<Entry> entries_;
+    std::uint32_t round_ = 0;
+  };
+
   Shape shape_;
   std::uint32_t salt_;
   std::uint32_t next_label_ = 0;
@@ -253,7 +269,9 @@ class IndexIndependentCuckoo {
   std::uint64_t buckets_before_ = 0;
   std::uint32_t next_label_before_ = 0;
   std::uint64_t size_before_ = 0;
-  std::vector<Visit> visits_;  // of a search, kept for its memory
+  // Of a search, kept for their memory.
+  std::vector<Visit> visits_;
+  Seen seen_;
 };
 
 }  // namespace helenus::filters
