@@ -3,9 +3,9 @@
 // against; nothing here uses it.
 //
 // Members are alike: a power of two of buckets of b slots, two candidates by exclusive or. A key
-// goes into the active member; when a walk of `kicks_max` moves finds no room there, into a new one,
-// which is then active. A lookup asks all members, so the rate of false positives grows with their
-// number: 1 - (1 - 2 b load 2^-f)^s.
+// goes into the active member; when a walk of `kicks_max` moves finds no room there, into a new
+// one, which is then active. A lookup asks all members, so the rate of false positives grows with
+// their number: 1 - (1 - 2 b load 2^-f)^s.
 //
 // compact() is as printed: the members with the fewest keys first, each fingerprint moves to the
 // bucket of the same number in another member if that has a free slot; a member that is empty then
