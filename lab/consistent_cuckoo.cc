@@ -40,8 +40,8 @@ constexpr unsigned kSlots = 3;
 constexpr unsigned kMemberBuckets = 64;
 constexpr unsigned kFingerprintBits = 30;
 constexpr std::uint64_t kKeysMax = 10'000;
-// Of the dynamic cuckoo filter; twice the slots of a member.
-constexpr std::uint64_t kEndsPerCompaction = 2 * kMemberBuckets * kSlots;
+// Of the dynamic cuckoo filter; the slots of a member.
+constexpr std::uint64_t kEndsPerCompaction = kMemberBuckets * kSlots;
 
 ConsistentCuckoo::Options by_buckets() {
   return {.capacity = kKeysMax,
@@ -261,6 +261,7 @@ void ccf_figure_5(Notebook& notebook) {
   more_candidates.shape.candidates = 16;
   ConsistentCuckoo::Options more_slots = by_buckets();
   more_slots.shape.slots = 6;
+  more_slots.merged_fingerprints_max = 4;
   ConsistentCuckoo::Options shorter_search = by_buckets();
   shorter_search.shape.searched_max = 700;
   ConsistentCuckoo::Options one_place = by_buckets();
