@@ -1,6 +1,7 @@
 // Stories about requests: prepared statements, batches, values by name, pages, contexts, restarts.
 #include "cql/query_processor.h"
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,6 +87,76 @@ Task<void> prepares_and_executes(QueryStory& story) {
 }
 TEST(Prepared, StatementsBindTheirKeysByMarkers) {
   tell(prepares_and_executes);
+}
+
+// A statement about one row by its key goes the short way, unless the request has a payload.
+Task<void> is_answered_alike(QueryStory& story, std::string statement, std::vector<Value> values,
+                             How how) {
+  const PreparedResult prepared = prepared_of(co_await story.prepare(statement));
+  const Told shortly = co_await story.execute(prepared.id, values, how);
+  how.context = Bytes();
+  const Told at_length = co_await story.execute(prepared.id, values, how);
+  EXPECT_EQ(shortly.text(), at_length.text()) << statement;
+  EXPECT_EQ(shortly.message, at_length.message) << statement;
+}
+
+std::vector<How> ways_to_ask() {
+  std::vector<How> ways(5);
+  ways[1].page_size = 1;
+  ways[1].skip_metadata = true;
+  ways[2].timestamp_us = std::numeric_limits<std::int64_t>::min();
+  ways[3].consistency = protocol::Consistency::any;
+  ways[4].consistency = protocol::Consistency::serial;
+  return ways;
+}
+
+Task<void> answers_alike_both_ways(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must(
+      "CREATE TABLE t (k text, c int, s int STATIC, v text, w int, PRIMARY KEY (k, c))");
+  const std::vector<std::string> of_values = {
+      "INSERT INTO t (v, w, k, c) VALUES (?, ?, ?, ?)",
+      "INSERT INTO t (v, s, k, c) VALUES (?, ?, ?, ?)",
+      "UPDATE t USING TTL 100 SET v = ?, w = ? WHERE k = ? AND c = ?",
+  };
+  const std::string point = "SELECT w, c, v, k FROM t WHERE k = ? AND c = ?";
+  const std::vector<std::string> of_keys = {
+      "SELECT * FROM t WHERE k = ? AND c = ?", point,
+      "DELETE v FROM t WHERE k = ? AND c = ?", point,
+      "DELETE FROM t WHERE k = ? AND c = ?",   point,
+  };
+  const Bytes text = model::text_value("a");
+  const Bytes number = model::int_value(1);
+  const Bytes bad = Bytes::copy_of("\xff\xfe");
+  const Bytes long_key = Bytes::copy_of(std::string(65'530, 'x'));
+  const std::vector<Value> texts = {Value::of(text.view()),
+                                    Value::null(),
+                                    Value::unset(),
+                                    Value::of(bad.view()),
+                                    Value::of(long_key.view()),
+                                    Value::of(base::ByteView())};
+  const std::vector<Value> numbers = {Value::of(number.view()), Value::null(), Value::unset(),
+                                      Value::of(bad.view())};
+  const std::vector<How> ways = ways_to_ask();
+  for (const How& how : ways) {
+    for (const Value& key : texts) {
+      for (const Value& row : numbers) {
+        for (const std::string& statement : of_values) {
+          for (const Value& value : numbers) {
+            co_await is_answered_alike(story, statement, {texts[0], value, key, row}, how);
+          }
+        }
+        for (const std::string& statement : of_keys) {
+          co_await is_answered_alike(story, statement, {key, row}, how);
+        }
+      }
+    }
+    co_await is_answered_alike(story, point, {texts[0]}, how);
+    co_await is_answered_alike(story, point, {texts[0], numbers[0], numbers[0]}, how);
+  }
+}
+TEST(Prepared, AStatementAboutOneRowIsAnsweredAlikeByBothWays) {
+  tell(answers_alike_both_ways);
 }
 
 Task<void> tells_unprepared(QueryStory& story) {
