@@ -235,7 +235,9 @@ Task<Result<KeyRange>> Engine::take_away(TabletId tablet) {
     if (pending.tablet == replica) pending.tablet = nullptr;
   }
   mutation_bytes_ -= replica->mutations.memory_bytes();
+  floor_bytes_ -= replica->floors.memory_bytes();
   shard.remove_tablet(tablet);
+  count_dots();
   wake_everybody();
   co_return range;
 }
@@ -558,6 +560,8 @@ EngineStatistics Engine::statistics() const {
   now.memtable_bytes = memtable_bytes_;
   now.memtables_waiting = flush_queue_.size();
   now.mutation_memory_bytes = mutation_bytes_;
+  now.mutation_dots_bytes = dots_bytes_;
+  now.timestamp_floor_bytes = floor_bytes_;
   for (const auto& shard : shards_) {
     for (const auto& [id, tablet] : shard->tablets()) {
       now.mutations_in_memory += tablet->mutations.count_in_memory();

@@ -320,8 +320,12 @@ class Engine {
   // Adds a fragment to the active memtable, and its bytes to the account.
   void apply(TableStore& table, base::ByteView partition, const causality::Delta& delta,
              base::ByteView encoded, std::uint64_t sequence);
-  // What memtables and mutation logs take together.
-  std::size_t memory_bytes() const { return memtable_bytes_ + mutation_bytes_; }
+  // What memtables, mutation logs, timestamp floors and the dots of mutation files take together.
+  std::size_t memory_bytes() const {
+    return memtable_bytes_ + mutation_bytes_ + floor_bytes_ + dots_bytes_;
+  }
+  // What floors, and dots, may take of it: a flush frees neither, so that writes never wait for it.
+  std::size_t aside_bytes_max() const { return options_.memtable_bytes_max / 8; }
   bool must_wait(const TableStore& table) const;
   runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
                                                   runtime::Until until);
@@ -345,6 +349,9 @@ class Engine {
   // Mutation logs (engine_mutations.cc).
   void keep(Tablet& tablet, const TableStore& table, base::ByteView partition,
             const causality::Delta& delta, base::Bytes record, std::uint64_t sequence);
+  // Folds floors until they take no more than they may.
+  void bound_floors();
+  void count_dots();
   // Those of the table in memory, up to that write.
   static std::vector<TabletBatch> mutations_of(const Shard& shard, TableId table,
                                                std::uint64_t sequence_last);
@@ -403,6 +410,8 @@ class Engine {
   std::optional<base::Error> trouble_;
   std::size_t memtable_bytes_ = 0;
   std::size_t mutation_bytes_ = 0;
+  std::size_t floor_bytes_ = 0;
+  std::size_t dots_bytes_ = 0;
 
   // Writes are numbered; those up to durable_sequence_ are durable. Replayed ones are number 1.
   std::uint64_t last_sequence_ = 1;

@@ -21,7 +21,12 @@ using runtime::Until;
 void Engine::keep(Tablet& tablet, const TableStore& table, ByteView partition,
                   const causality::Delta& delta, base::Bytes record, std::uint64_t sequence) {
   const bool ordered = table.options().policy == causality::Policy::lww;
-  if (ordered) tablet.floors.add(table.id(), partition, delta);
+  if (ordered) {
+    const std::size_t floors_before = tablet.floors.memory_bytes();
+    tablet.floors.add(table.id(), partition, delta);
+    floor_bytes_ = floor_bytes_ + tablet.floors.memory_bytes() - floors_before;
+    bound_floors();
+  }
   const std::size_t bytes_before = tablet.mutations.memory_bytes();
   tablet.mutations.add({.dot = delta.dot,
                         .table = table.id(),
@@ -29,6 +34,29 @@ void Engine::keep(Tablet& tablet, const TableStore& table, ByteView partition,
                         .record = std::move(record)},
                        sequence);
   mutation_bytes_ += tablet.mutations.memory_bytes() - bytes_before;
+}
+
+void Engine::bound_floors() {
+  while (floor_bytes_ > aside_bytes_max()) {
+    Tablet* largest = nullptr;
+    for (const auto& shard : shards_) {
+      for (const auto& [id, tablet] : shard->tablets()) {
+        if (largest != nullptr && tablet->floors.memory_bytes() <= largest->floors.memory_bytes()) {
+          continue;
+        }
+        largest = tablet.get();
+      }
+    }
+    ASSERT(largest != nullptr && largest->floors.memory_bytes() > 0, "the account is wrong");
+    floor_bytes_ -= largest->floors.memory_bytes();
+    largest->floors.shrink();
+    floor_bytes_ += largest->floors.memory_bytes();
+  }
+}
+
+void Engine::count_dots() {
+  dots_bytes_ = 0;
+  for (const auto& shard : shards_) dots_bytes_ += shard->mutation_dots_bytes();
 }
 
 std::vector<TabletBatch> Engine::mutations_of(const Shard& shard, TableId table,
@@ -97,6 +125,7 @@ void Engine::moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches
   }
   statistics_.mutation_bytes_written += file->record.bytes;
   shard.add_mutation_file(std::move(file));
+  count_dots();
   mutation_work_.wake_all();
 }
 
@@ -112,8 +141,15 @@ void Engine::set_watermarks(TabletId tablet,
   const std::size_t bytes_before = replica->mutations.memory_bytes();
   replica->mutations.collect(stable);
   mutation_bytes_ -= bytes_before - replica->mutations.memory_bytes();
-  replica->floors.collect(stable);
+  floor_bytes_ -= replica->floors.memory_bytes();
+  if (replica->alone()) {
+    replica->floors.clear();
+  } else {
+    replica->floors.collect(stable);
+  }
+  floor_bytes_ += replica->floors.memory_bytes();
   shard_of(tablet)->collect_mutations(*replica);
+  count_dots();
   mutation_work_.wake_all();
 }
 
@@ -214,40 +250,86 @@ std::optional<Timestamp> timestamp_at(const causality::Delta& delta, const base:
 
 }  // namespace
 
+namespace {
+
+// The largest timestamp at which mutations say something of one cell.
+class CellFloor {
+ public:
+  CellFloor(TableId table, base::Bytes partition, base::Bytes row, causality::ColumnId column)
+      : table_(table), partition_(std::move(partition)), row_(std::move(row)), column_(column) {}
+
+  Timestamp floor() const { return floor_; }
+  const Clock& seen() const { return seen_; }
+  void set_seen(const Clock& dots) { seen_ = causality::join(seen_, dots); }
+
+  Result<void> take(const KeptMutation& kept) {
+    if (kept.table != table_) return {};
+    TRY(const auto record, decode_mutation(kept.record));
+    if (!base::equal(record.partition, partition_)) return {};
+    TRY(const auto delta, causality::decode_delta(record.delta));
+    floor_ = std::max(floor_, timestamp_at(delta, row_, column_).value_or(floor_));
+    return {};
+  }
+  // What is in memory and was not seen before.
+  Result<void> take(const MutationLog& mutations) {
+    bool all = false;
+    const Clock unseen = causality::subtract(mutations.kept(), seen_);
+    for (const KeptMutation& kept : mutations.in_memory(unseen, SIZE_MAX, all)) {
+      seen_.add(kept.dot);
+      if (kept.timestamp > floor_) TRY_VOID(take(kept));
+    }
+    return {};
+  }
+
+ private:
+  const TableId table_;
+  const base::Bytes partition_;
+  const base::Bytes row_;
+  const causality::ColumnId column_;
+  Timestamp floor_ = causality::kTimestampMin;
+  Clock seen_;
+};
+
+// A file of the tablet's mutations that may raise the floor.
+const LiveMutationFile* file_above(const Shard& shard, TabletId tablet, const CellFloor& cell) {
+  for (const LiveMutationFile& each : shard.mutation_files()) {
+    const auto live = each.live.find(tablet);
+    if (live == each.live.end() || cell.seen().covers(live->second)) continue;
+    if (each.file->metadata.at(tablet).largest > cell.floor()) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// Exact at the moment it returns: reading files takes a while, in which mutations come and go to
+// files, so it ends with a step in which memory has nothing unseen and no file that matters is
+// left.
 Task<Result<Timestamp>> Engine::covered_floor(TableId table, TabletId tablet, base::Bytes partition,
                                               base::Bytes row, causality::ColumnId column,
                                               Until until) {
   CO_TRY(const auto pass, gate_.enter());
-  CO_TRY(const auto place, find(table, tablet));
-  // Most of the time there is nothing of the row.
-  Timestamp floor = causality::kTimestampMin;
-  if (place.tablet->floors.of_row(table, partition, row) == floor) co_return floor;
-  if (!place.tablet->mutations.shed().empty()) {
-    co_return Error(Errc::unavailable, "the mutation log of tablet {} was cut off", tablet);
-  }
-  const auto take = [&](const LoggedMutation& mutation) -> Result<void> {
-    if (mutation.table != table || mutation.partition != partition) return {};
-    TRY(const auto delta, causality::decode_delta(mutation.delta));
-    floor = std::max(floor, timestamp_at(delta, row, column).value_or(floor));
-    return {};
-  };
-  // Those in memory, the ones that are not durable yet, too: what is minted next covers them.
-  Clock seen;
-  bool all = false;
-  const MutationLog& mutations = place.tablet->mutations;
-  for (const KeptMutation& kept : mutations.in_memory(mutations.kept(), SIZE_MAX, all)) {
-    CO_TRY(const auto mutation, logged(kept));
-    CO_TRY_VOID(take(mutation));
-    seen.add(kept.dot);
-  }
-  constexpr std::size_t kBytesAtOnce = std::size_t{1} << 20;
+  CellFloor cell(table, partition, row, column);
   while (true) {
-    CO_TRY(const auto page, co_await missing_mutations(tablet, seen, kBytesAtOnce, until));
-    for (const LoggedMutation& mutation : page.mutations) {
-      CO_TRY_VOID(take(mutation));
-      seen.add(mutation.dot);
+    CO_TRY(const auto place, find(table, tablet));
+    // Most of the time there is nothing of the row.
+    const Timestamp at_most = place.tablet->floors.of_row(table, partition, row);
+    if (at_most == causality::kTimestampMin) co_return at_most;
+    if (!place.tablet->mutations.shed().empty()) {
+      co_return Error(Errc::unavailable, "the mutation log of tablet {} was cut off", tablet);
     }
-    if (page.complete) co_return floor;
+    CO_TRY_VOID(cell.take(place.tablet->mutations));
+    if (cell.floor() >= at_most) co_return cell.floor();
+    const LiveMutationFile* file = file_above(*place.shard, tablet, cell);
+    if (file == nullptr) co_return cell.floor();
+    const Clock dots = causality::subtract(file->live.at(tablet), cell.seen());
+    MutationFileWalk walk(file->file, tablet, dots, until);
+    CO_TRY_VOID(co_await walk.next());
+    while (walk.current()) {
+      CO_TRY_VOID(cell.take(*walk.current()));
+      CO_TRY_VOID(co_await walk.next());
+    }
+    cell.set_seen(dots);
   }
 }
 
@@ -293,15 +375,20 @@ Task<Result<bool>> Engine::tend_mutation_files() {
 }
 
 Shard* Engine::shard_over_the_cap() const {
+  const auto largest_by = [&](const auto& bytes_of) {
+    const auto at =
+        std::ranges::max_element(shards_, {}, [&](const auto& shard) { return bytes_of(*shard); });
+    return at == shards_.end() ? nullptr : at->get();
+  };
   std::uint64_t bytes = 0;
-  Shard* largest = nullptr;
-  for (const auto& shard : shards_) {
-    bytes += shard->mutation_file_bytes();
-    if (largest == nullptr || shard->mutation_file_bytes() > largest->mutation_file_bytes()) {
-      largest = shard.get();
-    }
+  for (const auto& shard : shards_) bytes += shard->mutation_file_bytes();
+  if (bytes > options_.mutation_log_bytes_max) {
+    return largest_by([](const Shard& shard) { return shard.mutation_file_bytes(); });
   }
-  return bytes > options_.mutation_log_bytes_max ? largest : nullptr;
+  if (dots_bytes_ > aside_bytes_max()) {
+    return largest_by([](const Shard& shard) { return shard.mutation_dots_bytes(); });
+  }
+  return nullptr;
 }
 
 // What of it is not stable is shed. The manifest says so first: after a crash the replica must not
@@ -324,6 +411,7 @@ Task<Result<void>> Engine::give_up_mutation_file(Shard& shard, LiveMutationFile 
     if (Tablet* owner = shard.tablet(id); owner != nullptr) owner->mutations.shed(dots);
   }
   shard.drop_mutation_file(number);
+  count_dots();
   co_await shard.remove_mutation_file(file.file);
   co_return {};
 }
@@ -358,6 +446,7 @@ Task<Result<bool>> Engine::merge_mutation_files(Shard& shard) {
     statistics_.mutation_bytes_written += (*merged)->record.bytes;
     shard.add_mutation_file(*std::move(merged));
   }
+  count_dots();
   for (const auto& input : inputs) co_await shard.remove_mutation_file(input);
   co_return true;
 }

@@ -1,4 +1,5 @@
 // Stories about the engine's mutation logs: what peers may rely on, and what writes owe to them.
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "causality/codec.h"
 #include "runtime/contract/world.h"
 #include "runtime/sleep.h"
+#include "runtime/task_group.h"
 #include "storage/engine_test_support.h"
 #include "storage/manifest.h"
 
@@ -511,6 +513,82 @@ TEST(MutationLogOfEngine, AnExplicitTimestampIsJudgedByTheCellAlone) {
   LogWorld world;
   live(world, write_explicitly);
   live(world, expect_floors_again);
+}
+
+Task<void> ask_floor(EngineStory& story, Timestamp& found) {
+  const auto floor = co_await floor_of(story, "a", 0);
+  CO_ASSERT_OK(floor);
+  found = *floor;
+}
+
+Task<void> take_a_delta_while_reading(EngineStory& story) {
+  Engine& engine = story.engine();
+  CO_ASSERT_OK(co_await write_at(story, "p", "a", 500));
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await write_at(story, "p", "b", 9999));
+  Timestamp found = kTimestampMin;
+  runtime::TaskGroup tasks(story.runtime());
+  tasks.spawn(ask_floor(story, found));
+  Clock clock;
+  const auto delta = causality::mint(clock, kPeer, kEpoch, causality::Policy::lww,
+                                     put_of("a", "v", 700), kTimestampMin);
+  CO_ASSERT_OK(delta);
+  CO_ASSERT_OK(engine.stage(kTable, kTablet, base::as_bytes("p"), *delta));
+  EXPECT_EQ(found, kTimestampMin) << "the file is being read";
+  co_await tasks.join();
+  EXPECT_EQ(found, Timestamp{700}) << "what is minted now covers it";
+}
+
+TEST(MutationLogOfEngine, AFloorIsOfTheMomentItIsGiven) {
+  LogWorld world;
+  live(world, take_a_delta_while_reading);
+}
+
+// ---- Memory ----
+
+Task<void> write_much_that_is_unstable(EngineStory& story) {
+  Engine& engine = story.engine();
+  const std::size_t eighth = small_engine().memtable_bytes_max / 8;
+  std::size_t floors = 0;
+  for (int row = 0; row < 3000; ++row) {
+    CO_ASSERT_OK(co_await story.put("p", std::to_string(row), "v"));
+    floors = std::max(floors, engine.statistics().timestamp_floor_bytes);
+  }
+  EXPECT_GT(floors, eighth / 4) << "they are counted";
+  EXPECT_LE(floors, eighth) << "and bounded";
+  const auto late = co_await write_at(story, "p", "0", 1);
+  CO_ASSERT_OK(late);
+  EXPECT_GT(*late, Timestamp{1001}) << "a coarse floor still counts for every row";
+  engine.set_watermarks(kTablet, {});
+  EXPECT_EQ(engine.statistics().timestamp_floor_bytes, 0);
+  EXPECT_EQ(co_await write_at(story, "p", "0", 1), Timestamp{1});
+}
+
+TEST(MutationLogOfEngine, FloorsTakeABoundedPartOfTheMemory) {
+  LogWorld world;
+  live(world, write_much_that_is_unstable);
+}
+
+// Every other dot is of another table, so that each file's dots are full of gaps.
+Task<void> write_two_tables_in_turn(EngineStory& story) {
+  constexpr TableId kOther{8};
+  Engine& engine = story.engine();
+  CO_ASSERT_OK(co_await engine.create_table(kOther, {}));
+  const std::size_t eighth = small_engine().memtable_bytes_max / 8;
+  std::size_t dots = 0;
+  for (int row = 0; row < 3000; ++row) {
+    CO_ASSERT_OK(co_await story.put("p", std::to_string(row), "v"));
+    CO_ASSERT_OK(co_await engine.write(kOther, kTablet, Bytes::copy_of("p"),
+                                       put_of("r", "v", 100'000 + row), kEpoch, Until::forever()));
+    dots = std::max(dots, engine.statistics().mutation_dots_bytes);
+  }
+  EXPECT_GT(dots, eighth / 4) << "they are counted";
+  EXPECT_LE(dots, eighth + eighth / 4) << "and bounded, but for what the last flush added";
+}
+
+TEST(MutationLogOfEngine, TheDotsOfFilesTakeABoundedPartOfTheMemory) {
+  LogWorld world;
+  live(world, write_two_tables_in_turn);
 }
 
 }  // namespace

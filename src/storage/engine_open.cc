@@ -114,6 +114,7 @@ Task<Result<void>> Engine::load_shards() {
     CO_TRY(auto shard, co_await Shard::load(environment, ShardNumber{number}));
     shards_.push_back(std::move(shard));
   }
+  count_dots();
   co_return {};
 }
 

@@ -29,7 +29,10 @@ struct EngineOptions {
   // the folder is made; a later open goes by what the folder says.
   std::uint32_t shards = 8;
 
-  // All memtables together, those being flushed too. When it is reached, writes wait.
+  // All memtables together, those being flushed too, and the mutations that peers may need. When it
+  // is reached, writes wait. Timestamp floors and the dots of mutation files are part of it, each
+  // no more than an eighth: beyond that floors become coarser, and the oldest mutation file is
+  // given up as it is over mutation_log_bytes_max.
   std::size_t memtable_bytes_max = std::size_t{256} << 20;
   // One memtable is flushed when it has this many bytes or keys.
   std::size_t memtable_bytes_flush = std::size_t{64} << 20;

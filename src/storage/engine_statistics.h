@@ -51,6 +51,8 @@ struct EngineStatistics {
   std::size_t compactions_running = 0;
   std::size_t mutations_in_memory = 0;
   std::size_t mutation_memory_bytes = 0;
+  std::size_t mutation_dots_bytes = 0;  // of the sets of dots of mutation files
+  std::size_t timestamp_floor_bytes = 0;
   std::size_t mutation_files = 0;
   std::uint64_t mutation_file_bytes = 0;
 

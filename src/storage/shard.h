@@ -116,6 +116,8 @@ class Shard {
   // Ascending by number.
   const std::vector<LiveMutationFile>& mutation_files() const { return mutation_files_; }
   std::uint64_t mutation_file_bytes() const;
+  // What the sets of their dots take of memory, about. Gaps cost: a set is kept as ranges.
+  std::size_t mutation_dots_bytes() const;
   // Writes a file that nobody knows of yet; null if the batches are empty. Batches ascend by
   // tablet.
   runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> write_mutations(

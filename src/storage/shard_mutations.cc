@@ -25,6 +25,22 @@ std::uint64_t Shard::mutation_file_bytes() const {
   return bytes;
 }
 
+std::size_t Shard::mutation_dots_bytes() const {
+  const auto bytes_of = [](const causality::Clock& dots) {
+    std::size_t bytes = 0;
+    for (const causality::Clock::Entry& entry : dots.entries()) {
+      bytes += sizeof entry + entry.counters.ranges().size() * sizeof(causality::CounterRange);
+    }
+    return bytes;
+  };
+  std::size_t bytes = 0;
+  for (const LiveMutationFile& each : mutation_files_) {
+    for (const auto& [id, dots] : each.live) bytes += bytes_of(dots);
+    for (const auto& [id, mutations] : each.file->metadata) bytes += bytes_of(mutations.dots);
+  }
+  return bytes;
+}
+
 Task<MutationFileResult> Shard::open_mutation_file(SstableRecord record) {
   auto file = std::make_shared<MutationFile>();
   CO_TRY(file->reader, co_await open_reader(record));

@@ -153,10 +153,6 @@ bool SstableReader::may_hold_partition(ByteView partition, std::uint64_t hash) c
   return may;
 }
 
-void SstableReader::count_cursor_in_vain() const {
-  blocks_->shared().counters.filter_false_positives += filters_.empty() ? 0 : 1;
-}
-
 bool SstableReader::filters_allow_row(ByteView key, std::uint64_t hash) const {
   if (filters_.size() <= 1) return filters_.empty() || filters_.front().may_contain(hash);
   const std::size_t stretch = filter_index_.lower_bound(key);

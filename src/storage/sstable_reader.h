@@ -90,12 +90,10 @@ class SstableReader : public std::enable_shared_from_this<SstableReader> {
                                       const runtime::Until& until);
 
   // Whether this row, or any row of this partition, may be in the file: "no" is certain. Never
-  // waits, never allocates. get() asks by itself; whoever would open a cursor asks first, and says
-  // afterwards if the cursor then found nothing of what was asked for.
+  // waits, never allocates. get() asks by itself; whoever would open a cursor may ask first.
   // Requires: hash == key_hash of the first argument.
   bool may_hold_row(base::ByteView key, std::uint64_t hash) const;
   bool may_hold_partition(base::ByteView partition, std::uint64_t hash) const;
-  void count_cursor_in_vain() const;
 
   // A cursor that stands nowhere yet. It keeps the reader alive.
   std::unique_ptr<Cursor> cursor(SstableCursorOptions options);

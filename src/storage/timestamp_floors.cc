@@ -32,6 +32,16 @@ void raise(Timestamp& floor, Timestamp to) {
   floor = std::max(floor, to);
 }
 
+// The same dots and all below them.
+Clock without_gaps(const Clock& dots) {
+  Clock clock;
+  for (const Clock::Entry& entry : dots.entries()) {
+    clock.add(causality::DotRange{entry.actor, 1, entry.counters.max()});
+  }
+  for (const causality::ClosedActors& closed : dots.closed()) clock.close(closed);
+  return clock;
+}
+
 }  // namespace
 
 Timestamp TimestampFloors::Generation::row(std::uint64_t partition_hash,
@@ -53,7 +63,7 @@ void TimestampFloors::add(TableId table, ByteView partition, const causality::De
     fold(old_.dots);
     old_ = std::exchange(young_, {});
   }
-  young_.dots.clock.add(delta.dot);
+  young_.dots.up_to.add(causality::DotRange{delta.dot.actor, 1, delta.dot.counter});
   raise(young_.dots.largest, delta.timestamp);
   const std::uint64_t partition_hash = hash_of(table, partition);
   PartitionFloor& floor =
@@ -79,19 +89,47 @@ void TimestampFloors::add(TableId table, ByteView partition, const causality::De
 }
 
 void TimestampFloors::add(const Clock& dots, Timestamp largest) {
-  fold({.clock = dots, .largest = largest});
+  fold({.up_to = without_gaps(dots), .largest = largest});
 }
 
 void TimestampFloors::fold(const Dots& dots) {
   if (dots.empty()) return;
-  folded_.clock = causality::join(folded_.clock, dots.clock);
-  raise(folded_.largest, dots.largest);
+  folded_.push_back({.dots = dots});
+  raise(folded_floor_, dots.largest);
+  // A third one alike joins the two oldest of them, which may make a third one among those before.
+  for (std::size_t last = folded_.size(); last >= 3; --last) {
+    Folded& older = folded_[last - 3];
+    const Folded& newer = folded_[last - 2];
+    if (older.folds != newer.folds || newer.folds != folded_[last - 1].folds) break;
+    older.dots.up_to = causality::join(older.dots.up_to, newer.dots.up_to);
+    raise(older.dots.largest, newer.dots.largest);
+    older.folds += newer.folds;
+    folded_.erase(folded_.begin() + static_cast<std::ptrdiff_t>(last) - 2);
+  }
+}
+
+void TimestampFloors::find_folded_floor() {
+  folded_floor_ = causality::kTimestampMin;
+  for (const Folded& each : folded_) raise(folded_floor_, each.dots.largest);
+}
+
+void TimestampFloors::clear() {
+  young_ = {};
+  old_ = {};
+  folded_.clear();
+  find_folded_floor();
+}
+
+void TimestampFloors::shrink() {
+  Generation& generation = old_.dots.empty() ? young_ : old_;
+  fold(generation.dots);
+  generation = {};
 }
 
 Timestamp TimestampFloors::of(TableId table, ByteView partition,
                               std::span<const causality::CellChange> cells,
                               std::span<const causality::Scope> scopes) const {
-  Timestamp floor = folded_.largest;
+  Timestamp floor = folded_floor_;
   if (young_.dots.empty() && old_.dots.empty()) return floor;
   const std::uint64_t partition_hash = hash_of(table, partition);
   const auto take_row = [&](ByteView row) {
@@ -117,7 +155,7 @@ Timestamp TimestampFloors::of(TableId table, ByteView partition,
 }
 
 Timestamp TimestampFloors::of_row(TableId table, ByteView partition, ByteView row) const {
-  Timestamp floor = folded_.largest;
+  Timestamp floor = folded_floor_;
   if (young_.dots.empty() && old_.dots.empty()) return floor;
   const std::uint64_t partition_hash = hash_of(table, partition);
   const std::uint64_t row_hash = hash_of(partition_hash, row);
@@ -127,8 +165,10 @@ Timestamp TimestampFloors::of_row(TableId table, ByteView partition, ByteView ro
 }
 
 void TimestampFloors::collect(const Clock& stable) {
-  const auto over = [&](const Dots& dots) { return stable.covers(dots.clock); };
-  if (over(folded_)) folded_ = {};
+  const auto over = [&](const Dots& dots) { return stable.covers(dots.up_to); };
+  if (std::erase_if(folded_, [&](const Folded& each) { return over(each.dots); }) > 0) {
+    find_folded_floor();
+  }
   if (!over(old_.dots)) return;
   old_ = over(young_.dots) ? Generation() : std::move(young_);
   young_ = {};

@@ -14,10 +14,16 @@
 //     delete of one row is of that row.
 //   - Two generations instead of a count for each row: a generation goes at once, when every dot in
 //     it is stable. In a healthy cluster that is a second or so of writes.
-//   - A bound. When a generation is full, the older one is folded into one floor for the whole
-//     tablet, and so is what a start finds in files without reading them. One client whose clock
-//     is far ahead then drags all rows of the tablet along until those dots are stable; before,
-//     only the rows that it wrote. That is why rows are kept apart as long as they fit.
+//   - A bound. When a generation is full, or all tablets together take too much, the older one is
+//     folded into one floor for the whole tablet, and so is what a start finds in files without
+//     reading them. One client whose clock is far ahead then drags all rows of the tablet along
+//     until those dots are stable; before, only the rows that it wrote. That is why rows are kept
+//     apart as long as they fit.
+//   - Folded floors by age: as many of one fold as of two, four, eight together. Each goes when its
+//     own dots are stable, so that a tablet under steady load, of which something is unstable at
+//     any time, forgets floors no later than after twice the time they had to stay; one floor for
+//     all would only ever grow.
+//   - Of each actor only the largest counter: what is stable has no gaps.
 //
 // Explicit timestamps (rule (d)) need the exact floor of one cell: Engine::covered_floor reads the
 // mutation log for it, and only where the floor here does not settle the matter.
@@ -28,6 +34,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <absl/container/flat_hash_map.h>
 
@@ -61,15 +68,26 @@ class TimestampFloors {
   // These dots are stable.
   void collect(const causality::Clock& stable);
 
+  // Everything is stable.
+  void clear();
+  // Takes less memory by folding rows into the tablet's floor: the older generation, or all.
+  void shrink();
+
   std::size_t row_count() const { return young_.rows.size() + old_.rows.size(); }
+  // What rows take.
+  std::size_t memory_bytes() const { return young_.memory_bytes() + old_.memory_bytes(); }
   // Of the whole tablet; kTimestampMin when rows are told apart.
-  causality::Timestamp folded() const { return folded_.largest; }
+  causality::Timestamp folded() const { return folded_floor_; }
 
  private:
   struct Dots {
-    causality::Clock clock;
+    causality::Clock up_to;  // of each actor all counters up to the largest
     causality::Timestamp largest = causality::kTimestampMin;
-    bool empty() const { return clock.empty(); }
+    bool empty() const { return up_to.empty(); }
+  };
+  struct Folded {
+    Dots dots;
+    std::uint64_t folds = 1;
   };
   struct PartitionFloor {
     causality::Timestamp any = causality::kTimestampMin;
@@ -85,14 +103,22 @@ class TimestampFloors {
     }
     causality::Timestamp row(std::uint64_t partition_hash, std::uint64_t row_hash) const;
     causality::Timestamp partition(std::uint64_t partition_hash) const;
+    std::size_t memory_bytes() const {
+      return rows.capacity() * sizeof(std::pair<std::uint64_t, causality::Timestamp>) +
+             partitions.capacity() * sizeof(std::pair<std::uint64_t, PartitionFloor>);
+    }
   };
 
   void fold(const Dots& dots);
+  void find_folded_floor();
 
   const std::size_t rows_max_;
   Generation young_;
   Generation old_;
-  Dots folded_;
+  // From the oldest to the newest; the numbers of folds only fall, at most two alike, so that there
+  // are few.
+  std::vector<Folded> folded_;
+  causality::Timestamp folded_floor_ = causality::kTimestampMin;
 };
 
 }  // namespace helenus::storage

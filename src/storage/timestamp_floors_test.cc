@@ -124,6 +124,37 @@ TEST(TimestampFloors, AFullOneKeepsTheNewestRowsApartAndFoldsTheOldest) {
   EXPECT_EQ(floor_of(floors, "p", "7"), Timestamp{107});
 }
 
+// Under steady load something is unstable at any time, and floors are forgotten all the same.
+TEST(TimestampFloors, AFoldedFloorGoesThoughNewOnesAreFoldedAllTheTime) {
+  TimestampFloors floors(4);
+  constexpr std::uint64_t kLag = 100;
+  for (std::uint64_t counter = 1; counter <= 2000; ++counter) {
+    // One client is far ahead, once.
+    const std::int64_t timestamp = counter == 50 ? 1'000'000 : std::int64_t(counter);
+    floors.add(kTable, base::as_bytes("p"), write_of(counter, timestamp, std::to_string(counter)));
+    if (counter > kLag) floors.collect(up_to(counter - kLag));
+  }
+  EXPECT_LT(floors.folded(), Timestamp{2000}) << "the one far ahead has long been stable";
+  EXPECT_GE(floors.folded(), Timestamp{1901}) << "what is unstable and folded still counts";
+}
+
+TEST(TimestampFloors, RowsAreFoldedWhereMemoryIsShort) {
+  TimestampFloors floors;
+  for (std::uint64_t counter = 1; counter <= 1000; ++counter) {
+    floors.add(kTable, base::as_bytes("p"), write_of(counter, 5, std::to_string(counter)));
+  }
+  EXPECT_GE(floors.memory_bytes(), 16 * 1000);
+  floors.shrink();
+  EXPECT_EQ(floors.memory_bytes(), 0);
+  EXPECT_EQ(floor_of(floors, "q", "z"), Timestamp{5});
+  floors.shrink();
+  floors.collect(up_to(1000));
+  EXPECT_EQ(floor_of(floors, "q", "z"), kTimestampMin);
+  floors.add(kTable, base::as_bytes("p"), write_of(1001, 5, "a"));
+  floors.clear();
+  EXPECT_EQ(floor_of(floors, "p", "a"), kTimestampMin);
+}
+
 // The law: never below the largest timestamp of what is unstable and touches the same cells, and
 // nothing at all once everything is stable.
 RC_GTEST_PROP(TimestampFloors, AreNeverTooLow, ()) {
@@ -142,7 +173,9 @@ RC_GTEST_PROP(TimestampFloors, AreNeverTooLow, ()) {
                                       : write_of(++minted, timestamp, text("abcde"));
       floors.add(kTable, base::as_bytes(partition), delta);
       unstable.emplace_back(partition, delta);
-    } else if (choice < 8) {
+    } else if (choice == 6) {
+      floors.shrink();
+    } else if (choice < 9) {
       const std::uint64_t stable = *rc::gen::inRange<std::uint64_t>(0, minted + 1);
       floors.collect(stable == 0 ? Clock() : up_to(stable));
       std::erase_if(unstable, [&](const auto& each) { return each.second.dot.counter <= stable; });
