@@ -4,12 +4,16 @@
 #include <chrono>
 #include <utility>
 
+#include "base/assert.h"
 #include "causality/resolve.h"
 #include "cql/catalog_document.h"
+#include "cql/catalog_view.h"
 #include "model/partition_key.h"
 #include "model/schema_codec.h"
 #include "runtime/clock.h"
 #include "runtime/random.h"
+#include "runtime/run_on.h"
+#include "runtime/sleep.h"
 
 namespace helenus::cql {
 
@@ -25,6 +29,7 @@ using storage::TableId;
 namespace {
 
 constexpr causality::ColumnId kColumn{1};
+constexpr runtime::Duration kTellAgainAfter = std::chrono::milliseconds(1);
 
 base::Bytes document_partition() {
   return model::make_partition(model::Token{0}, base::as_bytes("catalog"));
@@ -170,6 +175,7 @@ Task<Result<void>> Catalog::replace(Schema users, CatalogSnapshot::StorageIds st
   // From here on a start would find the new document: whatever else goes wrong, it is in force.
   doomed_ = std::move(doomed);
   publish(users, std::move(storage));
+  co_await spread_snapshot();
   const auto moved = co_await move_to_file();
   if (moved) {
     co_await drop_doomed();
@@ -197,6 +203,51 @@ void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage) 
   snapshot_ =
       std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage), number);
 }
+
+// ---- Views ----
+
+void Catalog::attach(CatalogView& view) {
+  ASSERT(view.snapshot() == snapshot_);
+  views_.push_back(&view);
+}
+
+namespace {
+
+Task<Result<void>> do_there(const std::function<void()>& what) {
+  what();
+  co_return {};
+}
+
+}  // namespace
+
+// A change that is in force must be told: a core that has too much to do is told later.
+Task<void> Catalog::tell(CatalogView& view, std::function<void()> what) {
+  if (view.core() == home()) {
+    what();
+    co_return;
+  }
+  const auto there = [&what](runtime::Runtime&, const Until&) { return do_there(what); };
+  for (;;) {
+    const auto told =
+        co_await runtime::run_on<void>(runtime_, view.core(), there, Until::forever());
+    if (!told.failed_with(Errc::overloaded)) co_return;
+    std::ignore = co_await runtime::sleep_for(runtime_, kTellAgainAfter, {});
+  }
+}
+
+Task<void> Catalog::spread_snapshot() {
+  for (CatalogView* view : views_) {
+    co_await tell(*view, [view, snapshot = snapshot_] { view->take(snapshot); });
+  }
+}
+
+Task<void> Catalog::spread(const Change& change) {
+  for (CatalogView* view : views_) {
+    co_await tell(*view, [view, &change] { view->announce(change); });
+  }
+}
+
+// ---- Changes ----
 
 Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change(parser::Statement statement,
                                                                   std::string session_keyspace,
@@ -233,6 +284,7 @@ Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change(parser::Statem
       co_await replace(std::move(transition.next), std::move(storage), std::move(until));
   if (!replaced) co_return replaced.error();
   for (const Listener& listener : listeners_) listener(*transition.change);
+  co_await spread(*transition.change);
   co_return std::move(transition.change);
 }
 

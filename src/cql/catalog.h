@@ -14,6 +14,9 @@
 // about to be created, or to be dropped. Whatever a crash leaves between the document and the
 // engine is a doomed table, and start drops it.
 //
+// Cores. Every core that plans statements has a view (catalog_view.h). A change is in all views
+// before change() returns, and before the storage it no longer needs is dropped.
+//
 // Core affinity: the core whose Runtime opened it; snapshots go anywhere.
 #pragma once
 
@@ -38,6 +41,7 @@
 #include "cql/schema_change.h"
 #include "model/schema.h"
 #include "replication/coordinator.h"
+#include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/semaphore.h"
 #include "runtime/task.h"
@@ -76,6 +80,21 @@ class CatalogSnapshot {
 
 using CatalogPtr = std::shared_ptr<const CatalogSnapshot>;
 
+// Whoever knows the snapshot of this moment: the catalog, and its views on other cores.
+class CatalogReader {
+ public:
+  // Never null. Keep it as long as a request or a plan takes.
+  const CatalogPtr& snapshot() const { return snapshot_; }
+
+ protected:
+  CatalogReader() = default;
+  ~CatalogReader() = default;
+
+  CatalogPtr snapshot_;
+};
+
+class CatalogView;
+
 struct CatalogOptions {
   // Keyspaces that are always there and that no statement changes; not persisted.
   model::Schema system;
@@ -87,7 +106,7 @@ struct CatalogOptions {
   runtime::Duration file_wait = std::chrono::seconds(10);
 };
 
-class Catalog {
+class Catalog final : public CatalogReader {
   struct Private {
     explicit Private() = default;
   };
@@ -110,9 +129,6 @@ class Catalog {
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  // Never null. Keep it as long as a request or a plan takes.
-  const CatalogPtr& snapshot() const { return snapshot_; }
-
   // Executes a statement that changes the schema; see schema_change.h for which ones there are and
   // for their errors. None: there was nothing to do (IF EXISTS, IF NOT EXISTS), which is answered
   // with a Void. `session_keyspace` is empty before a USE. Errors besides: overloaded, timeouts and
@@ -127,6 +143,11 @@ class Catalog {
 
   // For ever: what a listener refers to outlives the catalog.
   void add_listener(Listener listener) { listeners_.push_back(std::move(listener)); }
+
+  // Keeps the view up to date, and tells its listeners of changes. Requires: it has the snapshot of
+  // this moment; it outlives the last change.
+  void attach(CatalogView& view);
+  runtime::CoreId home() const { return runtime_.cores.here(); }
 
  private:
   runtime::Task<base::Result<void>> load();
@@ -144,16 +165,20 @@ class Catalog {
                                             runtime::Until until);
   runtime::Task<void> drop_doomed();
   void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage);
+  // To all views.
+  runtime::Task<void> spread_snapshot();
+  runtime::Task<void> spread(const Change& change);
+  runtime::Task<void> tell(CatalogView& view, std::function<void()> what);
 
   runtime::Runtime& runtime_;
   replication::Coordinator& coordinator_;
   const CatalogOptions options_;
   base::Logger log_;
   runtime::Semaphore turn_;  // of whoever changes
-  CatalogPtr snapshot_;
   std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
   std::set<storage::TableId> doomed_;  // see CatalogDocument
   std::vector<Listener> listeners_;
+  std::vector<CatalogView*> views_;
 };
 
 }  // namespace helenus::cql

@@ -250,8 +250,6 @@ Task<void> run_steps(QueryStory& story, const std::vector<Step>& steps) {
   }
 }
 
-class CqlTest : public ::testing::TestWithParam<std::string> {};
-
 std::vector<Step> steps_of(const std::string& file) {
   const std::string path = std::string(HELENUS_CQL_TESTS) + "/" + file + ".cqltest";
   std::ifstream in(path);
@@ -261,22 +259,36 @@ std::vector<Step> steps_of(const std::string& file) {
   return steps;
 }
 
-TEST_P(CqlTest, BehavesAsWritten) {
-  const std::vector<Step> steps = steps_of(GetParam());
-  LogWorld world;
+std::vector<Step> prepared(std::vector<Step> steps) {
+  for (Step& step : steps) {
+    // Markers without values are told in other words there.
+    if (!step.binds && !step.text.contains('?')) step.binds = "";
+  }
+  return steps;
+}
+
+void run_on_cores(std::uint16_t cores, const std::vector<Step>& steps) {
+  LogWorld world(1, cores);
   QueryStory::tell(world, [&](QueryStory& story) { return run_steps(story, steps); });
+}
+
+class CqlTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CqlTest, BehavesAsWritten) {
+  run_on_cores(1, steps_of(GetParam()));
 }
 
 // Every statement is prepared and executed: those of one row by its key are answered by a way of
 // their own then.
 TEST_P(CqlTest, BehavesAsWrittenWhenPrepared) {
-  std::vector<Step> steps = steps_of(GetParam());
-  for (Step& step : steps) {
-    // Markers without values are told in other words there.
-    if (!step.binds && !step.text.contains('?')) step.binds = "";
-  }
-  LogWorld world;
-  QueryStory::tell(world, [&](QueryStory& story) { return run_steps(story, steps); });
+  run_on_cores(1, prepared(steps_of(GetParam())));
+}
+
+// Each statement is asked of the next core, and finds its rows on any; each is prepared on one core
+// and executed on the next.
+TEST_P(CqlTest, BehavesTheSameOnThreeCores) {
+  run_on_cores(3, steps_of(GetParam()));
+  run_on_cores(3, prepared(steps_of(GetParam())));
 }
 
 std::vector<std::string> all_files() {

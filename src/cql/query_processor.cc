@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -13,6 +14,7 @@
 #include "causality/codec.h"
 #include "cql/protocol/rows.h"
 #include "runtime/random.h"
+#include "runtime/run_on.h"
 
 namespace helenus::cql {
 
@@ -91,7 +93,7 @@ QueryError wrong_count_of_prepared(const StatementPlan& plan,
 }  // namespace
 
 QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinator& coordinator,
-                               Catalog& catalog, const VirtualTables& virtual_tables,
+                               CatalogView& catalog, const VirtualTables& virtual_tables,
                                ClusterFacts cluster, QueryProcessorOptions options)
     : runtime_(runtime),
       coordinator_(coordinator),
@@ -166,9 +168,36 @@ QueryResult<PlanPtr> QueryProcessor::prepared_plan(ByteView id) {
   return statement->plan;
 }
 
+namespace {
+
+using Lent = std::optional<PreparedStatements::Statement>;
+
+// On the core that may have it.
+Task<base::Result<Lent>> lend(PreparedStatements& prepared, ByteView id) {
+  const PreparedStatements::Statement* statement = prepared.find(id);
+  if (statement == nullptr) co_return std::nullopt;
+  co_return *statement;
+}
+
+}  // namespace
+
+Task<void> QueryProcessor::borrow_prepared(ByteView id, StopToken stop) {
+  const Until until = Until::after(runtime_, options_.read_timeout, std::move(stop));
+  for (const Peer& peer : peers_) {
+    const auto ask = [&](runtime::Runtime&, const Until&) {
+      return lend(peer.processor->prepared_, id);
+    };
+    auto lent = co_await runtime::run_on<Lent>(runtime_, peer.core, ask, until);
+    if (!lent || !lent->has_value()) continue;
+    prepared_.put(**std::move(lent));
+    co_return;
+  }
+}
+
 QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, Session& session,
                                                         StopToken stop) {
   const auto& message = std::get<protocol::ExecuteRequest>(request.message);
+  if (must_borrow(message.id)) co_await borrow_prepared(message.id, stop);
   CO_TRY(PlanPtr plan, prepared_plan(message.id));
   CO_TRY(ExecutionParameters parameters,
          parameters_of(request, message.parameters, *plan, wrong_count_of_prepared));
@@ -229,12 +258,15 @@ QueryProcessor::Answer QueryProcessor::batch(const Request& request, Session& se
   ExecutionParameters parameters;
   parameters.consistency = message.consistency;
   parameters.timestamp_us = message.default_timestamp_us.value_or(next_timestamp_us());
-  parameters.until = Until::after(runtime_, options_.write_timeout, std::move(stop));
+  parameters.until = Until::after(runtime_, options_.write_timeout, stop);
   CO_TRY_VOID(take_context(request, parameters));
   Moment moment = now();
   WriteCollector collector;
   std::size_t counters = 0;
   for (const protocol::BatchStatement& statement : message.statements) {
+    if (statement.prepared && must_borrow(statement.id)) {
+      co_await borrow_prepared(statement.id, stop);
+    }
     QueryResult<PlanPtr> found =
         statement.prepared ? prepared_plan(statement.id)
                            : plan_statement(statement.text, catalog_.snapshot(), session.keyspace);

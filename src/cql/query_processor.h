@@ -12,7 +12,10 @@
 // may be empty) or the table keeps siblings. A write under a context answers with the context that
 // includes it.
 //
-// Core affinity: the core of runtime, coordinator and catalog, which outlive it.
+// Cores. A node has one a core. A statement is kept where it was prepared, and other cores ask for
+// it when a client of theirs executes it: a client is told UNPREPARED only if no core has it.
+//
+// Core affinity: the core of runtime, coordinator and the catalog's view, which outlive it.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +27,7 @@
 
 #include "base/bytes.h"
 #include "cql/catalog.h"
+#include "cql/catalog_view.h"
 #include "cql/describe.h"
 #include "cql/execution.h"
 #include "cql/protocol/request.h"
@@ -33,6 +37,7 @@
 #include "cql/statement_plan.h"
 #include "cql/virtual_table.h"
 #include "replication/coordinator.h"
+#include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 
@@ -50,12 +55,19 @@ struct QueryProcessorOptions {
 
 class QueryProcessor final : public RequestHandler {
  public:
-  QueryProcessor(runtime::Runtime& runtime, replication::Coordinator& coordinator, Catalog& catalog,
-                 const VirtualTables& virtual_tables, ClusterFacts cluster,
+  QueryProcessor(runtime::Runtime& runtime, replication::Coordinator& coordinator,
+                 CatalogView& catalog, const VirtualTables& virtual_tables, ClusterFacts cluster,
                  QueryProcessorOptions options);
 
   runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
                                            runtime::StopToken stop) override;
+
+  // The processors of the node's other cores, which outlive its last request. None unless told.
+  struct Peer {
+    runtime::CoreId core;
+    QueryProcessor* processor = nullptr;
+  };
+  void set_peers(std::vector<Peer> peers) { peers_ = std::move(peers); }
 
   std::size_t prepared_count() const { return prepared_.size(); }
   std::uint64_t prepared_evicted() const { return prepared_.evicted(); }
@@ -123,6 +135,10 @@ class QueryProcessor final : public RequestHandler {
   QueryResult<protocol::Response> describe_schema(const parser::Describe& statement,
                                                   const Session& session) const;
 
+  bool must_borrow(base::ByteView id) { return !peers_.empty() && prepared_.find(id) == nullptr; }
+  // Asks the other cores for a prepared statement; whichever has it first lends it. `id` outlives
+  // the task.
+  [[gnu::noinline]] runtime::Task<void> borrow_prepared(base::ByteView id, runtime::StopToken stop);
   // The plan of a prepared statement, made anew if the catalog has changed. Errors: unprepared.
   QueryResult<PlanPtr> prepared_plan(base::ByteView id);
   QueryResult<ExecutionParameters> parameters_of(const protocol::Request& request,
@@ -135,11 +151,12 @@ class QueryProcessor final : public RequestHandler {
 
   runtime::Runtime& runtime_;
   replication::Coordinator& coordinator_;
-  Catalog& catalog_;
+  CatalogView& catalog_;
   const ClusterFacts cluster_;
   const QueryProcessorOptions options_;
   const ExecutionServices services_;
   PreparedStatements prepared_;
+  std::vector<Peer> peers_;
   std::int64_t last_timestamp_us_ = 0;
   Row row_;  // of a point read, while it is encoded: its memory is used again
 };

@@ -1,5 +1,6 @@
-// For tests: a node without sockets: engine, coordinator, catalog, system tables and a query
-// processor, on one simulated machine; and a client that talks to it.
+// For tests: a node without sockets: engines, coordinators, catalog, system tables and query
+// processors, on all cores of one simulated machine; and a client that talks to it, to one core
+// after the other.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "cql/catalog.h"
+#include "cql/catalog_view.h"
 #include "cql/parser/parser.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
@@ -24,6 +26,8 @@
 #include "cql/terms.h"
 #include "cql/virtual_table.h"
 #include "replication/coordinator.h"
+#include "runtime/cores.h"
+#include "runtime/run_on.h"
 #include "runtime/runtime.h"
 #include "runtime/sleep.h"
 #include "storage/commit_log_test_support.h"
@@ -102,30 +106,48 @@ inline Told told_of(const protocol::Response& response) {
   return told;
 }
 
-// One life of the node. All verbs run on the machine's core.
+// One life of the node. All verbs run on the machine's first core.
 class QueryStory {
  public:
   using Body = std::function<runtime::Task<void>(QueryStory&)>;
 
   explicit QueryStory(runtime::Runtime& runtime) : runtime_(runtime) {}
 
-  // Starts, tells the body, stops.
+  // Starts, tells the body, stops. On all cores of the machine, unless it says on how many.
   static void tell(storage::testing::LogWorld& world, const Body& body,
-                   QueryProcessorOptions options = {}) {
-    world.run([&](runtime::Runtime& runtime) { return live(runtime, body, options); });
+                   QueryProcessorOptions options = {}, std::uint32_t cores = 0) {
+    world.run([&](runtime::Runtime& runtime) { return live(runtime, body, options, cores); });
   }
 
   runtime::Runtime& runtime() { return runtime_; }
   Session& session() { return session_; }
-  QueryProcessor& processor() { return *processor_; }
+  QueryProcessor& processor(std::size_t core = 0) { return *seats_[core]->processor; }
+  std::size_t cores() const { return seats_.size(); }
   Catalog& catalog() { return *catalog_; }
   replication::Coordinator& coordinator() { return *coordinator_; }
 
+  // On the core whose turn it is.
   runtime::Task<Told> send(protocol::Request request) {
-    const protocol::Response response =
-        co_await processor_->handle(std::move(request), session_, {});
-    co_return told_of(response);
+    co_return co_await send_to(next_core_++ % seats_.size(), std::move(request), session_);
   }
+  // On that core, for a client of its own. What the request refers to outlives the task.
+  runtime::Task<Told> send_to(std::size_t core, protocol::Request request, Session& session) {
+    QueryProcessor& processor = *seats_[core]->processor;
+    if (core == 0) {
+      const protocol::Response response =
+          co_await processor.handle(std::move(request), session, {});
+      co_return told_of(response);
+    }
+    const auto there = [&](runtime::Runtime&, const runtime::Until&) {
+      return told_there(processor, std::move(request), session);
+    };
+    const runtime::CoreId to{static_cast<std::uint32_t>(core)};
+    auto told = co_await runtime::run_on<Told>(runtime_, to, there, runtime::Until::forever());
+    EXPECT_TRUE(told.has_value());
+    co_return *std::move(told);
+  }
+  // The next requests go to that core, and on from there.
+  void turn_to(std::size_t core) { next_core_ = core; }
 
   // QUERY, without values.
   runtime::Task<Told> run(std::string text, How how = {}) {
@@ -173,9 +195,24 @@ class QueryStory {
     if (how.context) request.payload.push_back({.key = kContextKey, .value = how.context->view()});
   }
 
+  // What a core has.
+  struct Seat {
+    std::unique_ptr<replication::Coordinator> coordinator;
+    std::optional<CatalogView> view;
+    VirtualTables virtual_tables;
+    std::unique_ptr<QueryProcessor> processor;
+  };
+
+  static runtime::Task<base::Result<Told>> told_there(QueryProcessor& processor,
+                                                      protocol::Request request, Session& session) {
+    const protocol::Response response = co_await processor.handle(std::move(request), session, {});
+    co_return told_of(response);
+  }
+
   static runtime::Task<void> live(runtime::Runtime& runtime, const Body& body,
-                                  QueryProcessorOptions options) {
+                                  QueryProcessorOptions options, std::uint32_t cores) {
     QueryStory story(runtime);
+    story.cores_ = cores == 0 ? runtime.cores.count() : cores;
     const auto started = co_await story.start(options);
     EXPECT_TRUE(started.has_value()) << started.error().to_string();
     if (started) co_await body(story);
@@ -196,6 +233,7 @@ class QueryStory {
     engine.shards = 2;
     engine.block_cache_bytes = std::size_t{1} << 20;
     coordinator.tablets = 4;
+    coordinator.cores = cores_;
     CO_TRY(coordinator_, co_await replication::Coordinator::open(runtime_, coordinator));
     CatalogOptions catalog;
     catalog.system = make_system_schema();
@@ -204,21 +242,49 @@ class QueryStory {
     facts.cluster_name = "test";
     facts.data_center = "datacenter1";
     facts.rack = "rack1";
-    virtual_tables_ = make_system_tables(*catalog_, *coordinator_, facts, {});
+    for (std::uint32_t core = 0; core < cores_; ++core) {
+      const auto sit = [&](runtime::Runtime& there, const runtime::Until&) {
+        return take_seat(there, facts, options);
+      };
+      CO_TRY_VOID(co_await runtime::run_on<void>(runtime_, runtime::CoreId{core}, sit,
+                                                 runtime::Until::forever()));
+      catalog_->attach(*seats_.back()->view);
+    }
+    for (std::uint32_t core = 0; core < cores_; ++core) {
+      std::vector<QueryProcessor::Peer> peers;
+      for (std::uint32_t other = 0; other < cores_; ++other) {
+        if (other == core) continue;
+        peers.push_back(
+            {.core = runtime::CoreId{other}, .processor = seats_[other]->processor.get()});
+      }
+      seats_[core]->processor->set_peers(std::move(peers));
+    }
+    co_return {};
+  }
+
+  runtime::Task<base::Result<void>> take_seat(runtime::Runtime& there, NodeFacts facts,
+                                              QueryProcessorOptions options) {
+    auto seat = std::make_unique<Seat>();
+    seat->coordinator = coordinator_->beside(there);
+    seat->view.emplace(there, *catalog_, catalog_->snapshot());
+    seat->virtual_tables =
+        make_system_tables(*seat->view, *seat->coordinator, std::move(facts), {});
     ClusterFacts cluster;
     cluster.cluster_name = "test";
     cluster.partitioner = kPartitioner;
     cluster.snitch = kSnitch;
-    processor_ = std::make_unique<QueryProcessor>(runtime_, *coordinator_, *catalog_,
-                                                  virtual_tables_, cluster, options);
+    seat->processor = std::make_unique<QueryProcessor>(there, *seat->coordinator, *seat->view,
+                                                       seat->virtual_tables, cluster, options);
+    seats_.push_back(std::move(seat));
     co_return {};
   }
 
   runtime::Runtime& runtime_;
+  std::uint32_t cores_ = 1;
   std::unique_ptr<replication::Coordinator> coordinator_;
   std::unique_ptr<Catalog> catalog_;
-  VirtualTables virtual_tables_;
-  std::unique_ptr<QueryProcessor> processor_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  std::size_t next_core_ = 0;
   Session session_;
 };
 

@@ -292,13 +292,20 @@ Task<void> compare(QueryStory& story, std::uint64_t seed, bool descending, int s
   }
 }
 
+void compare_on(std::uint16_t cores, std::uint64_t seed, int statements) {
+  LogWorld world(seed, cores);
+  QueryStory::tell(
+      world, [&](QueryStory& story) { return compare(story, seed, seed % 2 == 1, statements); });
+}
+
 class ReferenceTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(ReferenceTest, StatementsGiveWhatMapsGive) {
-  const auto seed = static_cast<std::uint64_t>(GetParam());
-  LogWorld world(seed);
-  QueryStory::tell(
-      world, [&](QueryStory& story) { return compare(story, seed, GetParam() % 2 == 1, 2000); });
+  compare_on(1, static_cast<std::uint64_t>(GetParam()), 2000);
+}
+
+TEST_P(ReferenceTest, StatementsGiveWhatMapsGiveOnThreeCores) {
+  compare_on(3, static_cast<std::uint64_t>(GetParam()) + 100, 700);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ReferenceTest, ::testing::Range(1, 11));

@@ -114,14 +114,20 @@ class StoredRows final : public RowStream {
 
 class VirtualTableRows final : public RowStream {
  public:
-  VirtualTableRows(const VirtualTable& table, RowRequest request);
+  // Requires: the table outlives it.
+  VirtualTableRows(const VirtualTable& table, RowRequest request)
+      : table_(table), request_(std::move(request)) {}
 
   runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, std::size_t rows_max) override;
 
  private:
   bool matches(const VirtualRow& row) const;
+  // Of all rows those that were asked for.
+  void choose(std::vector<VirtualRow> made);
 
+  const VirtualTable& table_;
   const RowRequest request_;
+  bool made_ = false;
   std::vector<Row> rows_;
   std::size_t next_ = 0;
 };

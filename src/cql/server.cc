@@ -40,6 +40,9 @@ ConnectionLimits brief(ConnectionLimits limits) {
 Server::Server(runtime::Runtime& runtime, RequestHandler& handler, ServerOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
+      connection_limit_(options_.connections != nullptr
+                            ? options_.connections
+                            : std::make_shared<ConnectionLimit>(options_.connections_max)),
       refused_limits_(brief(options_.connection)),
       log_(runtime.logger("cql.server")),
       request_bytes_(options_.request_bytes_max),
@@ -101,7 +104,7 @@ Task<void> Server::accept_connections() {
 
 void Server::admit(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_accepted;
-  if (statistics_.connections_current < options_.connections_max) {
+  if (connection_limit_->try_enter()) {
     ++statistics_.connections_current;
     tasks_.spawn(serve(std::move(stream)));
     return;
@@ -122,6 +125,7 @@ Task<void> Server::serve(std::unique_ptr<runtime::Stream> stream) {
     connections_.erase(id);
   }
   --statistics_.connections_current;
+  connection_limit_->leave();
 }
 
 Task<void> Server::turn_away(std::unique_ptr<runtime::Stream> stream) {

@@ -1,8 +1,8 @@
 // Server: listens for clients of the CQL protocol on one core and serves each by a Connection.
 //
 // Bounded: so many connections, and one more is told OVERLOADED and closed; so many bytes of
-// requests in memory over all connections. A node runs one Server a core on the same address, so
-// the limits are a core's.
+// requests in memory over all connections. A node runs one Server a core on the same address: the
+// bytes are a core's, the number of connections is the node's if its servers share a limit.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "cql/byte_budget.h"
 #include "cql/connection.h"
+#include "cql/connection_limit.h"
 #include "cql/protocol/response.h"
 #include "cql/request_handler.h"
 #include "cql/server_statistics.h"
@@ -30,6 +31,8 @@ namespace helenus::cql {
 
 struct ServerOptions {
   std::size_t connections_max = 8192;
+  // What the servers of all cores share, instead of a number of their own.
+  std::shared_ptr<ConnectionLimit> connections = nullptr;
   // How many more may be told so at a time; beyond them connections are closed without a word.
   std::size_t connections_refused_max = 64;
   // No less than a request of the largest size needs, compressed and plain.
@@ -87,6 +90,7 @@ class Server {
 
   runtime::Runtime& runtime_;
   const ServerOptions options_;
+  const std::shared_ptr<ConnectionLimit> connection_limit_;
   const ConnectionLimits refused_limits_;
   base::Logger log_;
   ByteBudget request_bytes_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -22,6 +23,21 @@ struct ServerStatistics {
   std::uint64_t bytes_outgoing_current = 0;             // of answers that are not written
   std::map<protocol::ErrorCode, std::uint64_t> errors;  // answers that were errors
   std::uint64_t events = 0;                             // sent, each client counted
+
+  // Adds what another core's server counted.
+  void add(const ServerStatistics& other) {
+    connections_current += other.connections_current;
+    connections_accepted += other.connections_accepted;
+    connections_refused += other.connections_refused;
+    connections_timed_out += other.connections_timed_out;
+    requests_current += other.requests_current;
+    for (std::size_t i = 0; i < requests.size(); ++i) requests[i] += other.requests[i];
+    bytes_read += other.bytes_read;
+    bytes_written += other.bytes_written;
+    bytes_outgoing_current += other.bytes_outgoing_current;
+    for (const auto& [code, count] : other.errors) errors[code] += count;
+    events += other.events;
+  }
 
   std::uint64_t errors_total() const {
     std::uint64_t total = 0;

@@ -51,7 +51,7 @@ Bytes tokens_value(const std::vector<model::Token>& tokens) {
   return model::compose_set(DataType::text(), std::move(texts));
 }
 
-void add_local(const Catalog& catalog, const replication::Coordinator& coordinator,
+void add_local(const CatalogReader& catalog, const replication::Coordinator& coordinator,
                const NodeFacts& facts, VirtualRows& rows) {
   const Bytes address = inet_value(facts.cql_address);
   rows.add();
@@ -118,6 +118,28 @@ void add_tablets(const replication::Coordinator& coordinator, VirtualRows& rows)
   }
 }
 
+template <class Row>
+using Source = std::function<SystemSources::Gathered<Row>(runtime::Until)>;
+template <class Row>
+using Adder = void (*)(const std::vector<Row>&, VirtualRows&);
+
+template <class Row>
+runtime::Task<base::Result<void>> gather(const Source<Row>& source, Adder<Row> add,
+                                         VirtualRows& rows, runtime::Until until) {
+  if (!source) co_return {};
+  CO_TRY(const std::vector<Row> gathered, co_await source(std::move(until)));
+  add(gathered, rows);
+  co_return {};
+}
+
+template <class Row>
+VirtualTable::WaitingMaker gathered(Source<Row> source,
+                                    void (*add)(const std::vector<Row>&, VirtualRows&)) {
+  return [source = std::move(source), add](VirtualRows& rows, runtime::Until until) {
+    return gather<Row>(source, add, rows, std::move(until));
+  };
+}
+
 }  // namespace
 
 std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator) {
@@ -128,13 +150,12 @@ std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator)
   return tokens;
 }
 
-VirtualTables make_system_tables(const Catalog& catalog,
+VirtualTables make_system_tables(const CatalogReader& catalog,
                                  const replication::Coordinator& coordinator, NodeFacts facts,
                                  SystemSources sources) {
   VirtualTables tables;
   const model::Schema& all = catalog.snapshot()->schema();
-  const auto add = [&](std::string_view keyspace, std::string_view name,
-                       VirtualTable::Maker maker) {
+  const auto add = [&](std::string_view keyspace, std::string_view name, auto maker) {
     model::TablePtr table = all.find_table(keyspace, name);
     ASSERT(table != nullptr, "no table {}.{}", keyspace, name);
     tables.add(VirtualTable(std::move(table), std::move(maker)));
@@ -147,15 +168,11 @@ VirtualTables make_system_tables(const Catalog& catalog,
   add("system", "peers", [](VirtualRows&) {});
   add("system", "peers_v2", [](VirtualRows&) {});
   add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
-  add("helenus", "clients", [source = std::move(sources.clients)](VirtualRows& rows) {
-    if (source) add_clients(source(), rows);
-  });
+  add("helenus", "clients", gathered(std::move(sources.clients), add_clients));
   add("helenus", "settings", [source = std::move(sources.settings)](VirtualRows& rows) {
     if (source) add_settings(source(), rows);
   });
-  add("helenus", "metrics", [source = std::move(sources.metrics)](VirtualRows& rows) {
-    if (source) add_metrics(source(), rows);
-  });
+  add("helenus", "metrics", gathered(std::move(sources.metrics), add_metrics));
   return tables;
 }
 

@@ -1,7 +1,7 @@
 // The rows of the tables of system_schema.h: who this node is, what the schema is, and how the node
 // fares. Drivers believe them: a wrong type or a missing row breaks a connect.
 //
-// Core affinity: that of the catalog.
+// Core affinity: that of the catalog, or of its view.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/uuid.h"
 #include "cql/catalog.h"
 #include "cql/virtual_table.h"
 #include "model/token.h"
 #include "replication/coordinator.h"
 #include "runtime/address.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
 #include "runtime/time.h"
 
 namespace helenus::cql {
@@ -62,16 +65,20 @@ struct MetricRow {
 // Where the rows of the keyspace helenus come from. Each is asked anew for each read; no two rows
 // may have the same key. An absent one has no rows.
 struct SystemSources {
-  std::function<std::vector<ClientRow>()> clients;
+  template <class Row>
+  using Gathered = runtime::Task<base::Result<std::vector<Row>>>;
+
+  // Of all cores.
+  std::function<Gathered<ClientRow>(runtime::Until)> clients;
+  std::function<Gathered<MetricRow>(runtime::Until)> metrics;
   std::function<std::vector<SettingRow>()> settings;
-  std::function<std::vector<MetricRow>()> metrics;
 };
 
 // The tokens of this node: a tablet ends with each of them.
 std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator);
 
 // All tables of make_system_schema(). What is passed outlives them.
-VirtualTables make_system_tables(const Catalog& catalog,
+VirtualTables make_system_tables(const CatalogReader& catalog,
                                  const replication::Coordinator& coordinator, NodeFacts facts,
                                  SystemSources sources);
 

@@ -32,16 +32,18 @@ using testing::tell;
 // A row as texts by column; nulls are left out.
 using Shown = std::map<std::string, std::string>;
 
-std::vector<Shown> rows_of(const VirtualTables& tables, const model::Schema& schema,
-                           std::string_view keyspace, std::string_view name) {
+Task<std::vector<Shown>> rows_of(const VirtualTables& tables, const model::Schema& schema,
+                                 std::string_view keyspace, std::string_view name) {
   const model::TablePtr definition = schema.find_table(keyspace, name);
   EXPECT_NE(definition, nullptr) << keyspace << "." << name;
-  if (definition == nullptr) return {};
+  if (definition == nullptr) co_return {};
   const VirtualTable* table = tables.find(definition->id);
   EXPECT_NE(table, nullptr) << keyspace << "." << name;
-  if (table == nullptr) return {};
+  if (table == nullptr) co_return {};
   std::vector<Shown> shown;
-  for (const VirtualRow& row : table->rows()) {
+  const auto rows = co_await table->rows(runtime::Until::forever());
+  EXPECT_TRUE(rows.has_value());
+  for (const VirtualRow& row : *rows) {
     Shown& texts = shown.emplace_back();
     for (std::size_t i = 0; i < row.values.size(); ++i) {
       const model::Column& column = definition->columns[i];
@@ -51,7 +53,7 @@ std::vector<Shown> rows_of(const VirtualTables& tables, const model::Schema& sch
       texts[column.name] = model::to_text(column.type, *row.values[i]);
     }
   }
-  return shown;
+  co_return shown;
 }
 
 NodeFacts facts() {
@@ -63,23 +65,25 @@ NodeFacts facts() {
           .generation = 7};
 }
 
+SystemSources::Gathered<ClientRow> clients(runtime::Until) {
+  co_return std::vector<ClientRow>{{.address = runtime::Address::v4({10, 0, 0, 1}, 4711),
+                                    .connected_at = runtime::WallTime(),
+                                    .driver_name = "a driver",
+                                    .driver_version = "",
+                                    .keyspace = "",
+                                    .request_count = 3}};
+}
+
+SystemSources::Gathered<MetricRow> metrics(runtime::Until) {
+  co_return std::vector<MetricRow>{{.name = "a", .labels = "", .value = 1},
+                                   {.name = "a", .labels = "x=\"1\"", .value = 2.5}};
+}
+
 SystemSources sources() {
   return {
-      .clients =
-          [] {
-            return std::vector<ClientRow>{{.address = runtime::Address::v4({10, 0, 0, 1}, 4711),
-                                           .connected_at = runtime::WallTime(),
-                                           .driver_name = "a driver",
-                                           .driver_version = "",
-                                           .keyspace = "",
-                                           .request_count = 3}};
-          },
+      .clients = clients,
+      .metrics = metrics,
       .settings = [] { return std::vector<SettingRow>{{.name = "rack", .value = "r1"}}; },
-      .metrics =
-          [] {
-            return std::vector<MetricRow>{{.name = "a", .labels = "", .value = 1},
-                                          {.name = "a", .labels = "x=\"1\"", .value = 2.5}};
-          },
   };
 }
 
@@ -98,7 +102,7 @@ TEST(SystemTables, EveryTableOfTheSystemHasRowsToGive) {
     const model::Schema& schema = catalog.snapshot()->schema();
     for (const auto& [name, keyspace] : schema.keyspaces()) {
       for (const auto& [table, definition] : keyspace->tables) {
-        rows_of(tables, schema, name, table);
+        std::ignore = co_await rows_of(tables, schema, name, table);
       }
     }
     co_return;
@@ -107,7 +111,7 @@ TEST(SystemTables, EveryTableOfTheSystemHasRowsToGive) {
 
 TEST(SystemTables, LocalTellsWhoTheNodeIs) {
   tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
-    const auto rows = rows_of(tables, catalog.snapshot()->schema(), "system", "local");
+    const auto rows = co_await rows_of(tables, catalog.snapshot()->schema(), "system", "local");
     EXPECT_THAT(rows, SizeIs(1));
     const Shown& local = rows.front();
     EXPECT_EQ(local.at("key"), "'local'");
@@ -121,8 +125,10 @@ TEST(SystemTables, LocalTellsWhoTheNodeIs) {
     EXPECT_EQ(local.at("schema_version"), catalog.snapshot()->schema_version().to_string());
     EXPECT_EQ(local.at("tokens"),
               "{'-1', '-4611686018427387905', '4611686018427387903', '9223372036854775807'}");
-    EXPECT_THAT(rows_of(tables, catalog.snapshot()->schema(), "system", "peers"), IsEmpty());
-    EXPECT_THAT(rows_of(tables, catalog.snapshot()->schema(), "system", "peers_v2"), IsEmpty());
+    EXPECT_THAT(co_await rows_of(tables, catalog.snapshot()->schema(), "system", "peers"),
+                IsEmpty());
+    EXPECT_THAT(co_await rows_of(tables, catalog.snapshot()->schema(), "system", "peers_v2"),
+                IsEmpty());
     co_return;
   });
 }
@@ -154,19 +160,19 @@ TEST(SystemTables, TheSchemaDescribesItselfAndFollowsChanges) {
     EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE n (k int PRIMARY KEY, n counter)"),
               "done");
     const model::Schema& schema = catalog.snapshot()->schema();
-    const Shown keyspace = row_with(rows_of(tables, schema, "system_schema", "keyspaces"),
+    const Shown keyspace = row_with(co_await rows_of(tables, schema, "system_schema", "keyspaces"),
                                     {{"keyspace_name", "'ks'"}});
     EXPECT_EQ(keyspace.at("replication"),
               "{'class': 'org.apache.cassandra.locator.SimpleStrategy', 'replication_factor': "
               "'1'}");
-    const auto told = rows_of(tables, schema, "system_schema", "tables");
+    const auto told = co_await rows_of(tables, schema, "system_schema", "tables");
     const Shown table = row_with(told, {{"keyspace_name", "'ks'"}, {"table_name", "'T'"}});
     EXPECT_EQ(table.at("flags"), "{'compound'}");
     EXPECT_EQ(table.at("comment"), "'hello'");
     EXPECT_EQ(table.at("extensions"), "{'helenus.conflicts': 0x7369626c696e6773}");
     EXPECT_EQ(row_with(told, {{"table_name", "'n'"}}).at("flags"), "{'compound', 'counter'}");
 
-    const auto columns = rows_of(tables, schema, "system_schema", "columns");
+    const auto columns = co_await rows_of(tables, schema, "system_schema", "columns");
     const Shown clustering = row_with(columns, {{"table_name", "'T'"}, {"column_name", "'c'"}});
     EXPECT_EQ(clustering.at("clustering_order"), "'desc'");
     EXPECT_EQ(clustering.at("kind"), "'clustering'");
@@ -176,11 +182,12 @@ TEST(SystemTables, TheSchemaDescribesItselfAndFollowsChanges) {
     EXPECT_EQ(value.at("type"), "'frozen<u>'");
     EXPECT_EQ(value.at("position"), "-1");
     EXPECT_EQ(value.at("clustering_order"), "'none'");
-    const Shown dropped = row_with(rows_of(tables, schema, "system_schema", "dropped_columns"),
-                                   {{"column_name", "'old'"}});
+    const Shown dropped =
+        row_with(co_await rows_of(tables, schema, "system_schema", "dropped_columns"),
+                 {{"column_name", "'old'"}});
     EXPECT_EQ(dropped.at("type"), "'int'");
-    const Shown type =
-        row_with(rows_of(tables, schema, "system_schema", "types"), {{"type_name", "'u'"}});
+    const Shown type = row_with(co_await rows_of(tables, schema, "system_schema", "types"),
+                                {{"type_name", "'u'"}});
     EXPECT_EQ(type.at("field_names"), "['a', 'b']");
     EXPECT_EQ(type.at("field_types"), "['int', 'frozen<list<text>>']");
   });
@@ -190,16 +197,16 @@ TEST(SystemTables, RealAndVirtualKeyspacesAreToldApart) {
   tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
     const model::Schema& schema = catalog.snapshot()->schema();
     std::set<std::string> real;
-    for (const Shown& row : rows_of(tables, schema, "system_schema", "tables")) {
+    for (const Shown& row : co_await rows_of(tables, schema, "system_schema", "tables")) {
       real.insert(row.at("keyspace_name"));
     }
     EXPECT_THAT(real, ElementsAre("'system'", "'system_schema'"));
     std::set<std::string> virtual_ones;
-    for (const Shown& row : rows_of(tables, schema, "system_virtual_schema", "columns")) {
+    for (const Shown& row : co_await rows_of(tables, schema, "system_virtual_schema", "columns")) {
       virtual_ones.insert(row.at("keyspace_name"));
     }
     EXPECT_THAT(virtual_ones, ElementsAre("'helenus'", "'system_virtual_schema'"));
-    EXPECT_THAT(rows_of(tables, schema, "system_virtual_schema", "keyspaces"), SizeIs(2));
+    EXPECT_THAT(co_await rows_of(tables, schema, "system_virtual_schema", "keyspaces"), SizeIs(2));
     co_return;
   });
 }
@@ -207,17 +214,18 @@ TEST(SystemTables, RealAndVirtualKeyspacesAreToldApart) {
 TEST(SystemTables, OursTellHowTheNodeFares) {
   tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
     const model::Schema& schema = catalog.snapshot()->schema();
-    const auto tablets = rows_of(tables, schema, "helenus", "tablets");
+    const auto tablets = co_await rows_of(tables, schema, "helenus", "tablets");
     EXPECT_THAT(tablets, SizeIs(4));
     EXPECT_EQ(row_with(tablets, {{"tablet_id", "0"}}).at("first_token"), "-9223372036854775808");
     EXPECT_EQ(row_with(tablets, {{"tablet_id", "3"}}).at("last_token"), "9223372036854775807");
-    const auto clients = rows_of(tables, schema, "helenus", "clients");
+    const auto clients = co_await rows_of(tables, schema, "helenus", "clients");
     EXPECT_THAT(clients, SizeIs(1));
     EXPECT_EQ(clients.front().at("address"), "'10.0.0.1'");
     EXPECT_THAT(clients.front(), Contains(Key("driver_name")));
     EXPECT_THAT(clients.front(), Not(Contains(Key("driver_version"))));
-    EXPECT_EQ(rows_of(tables, schema, "helenus", "settings").front().at("value"), "'r1'");
-    EXPECT_THAT(rows_of(tables, schema, "helenus", "metrics"), SizeIs(2));
+    EXPECT_EQ((co_await rows_of(tables, schema, "helenus", "settings")).front().at("value"),
+              "'r1'");
+    EXPECT_THAT(co_await rows_of(tables, schema, "helenus", "metrics"), SizeIs(2));
     co_return;
   });
 }
@@ -235,7 +243,8 @@ TEST(VirtualTable, OfTwoRowsWithOneKeyTheLaterIsShown) {
       }
     });
     std::vector<std::string> values;
-    for (const VirtualRow& row : table.rows()) values.emplace_back(row.values[1]->text());
+    const auto rows = co_await table.rows(runtime::Until::forever());
+    for (const VirtualRow& row : *rows) values.emplace_back(row.values[1]->text());
     EXPECT_THAT(values, ::testing::UnorderedElementsAre("2", "4"));
     co_return;
   });
@@ -245,7 +254,8 @@ TEST(VirtualTable, RowsAreInTheOrderOfTheirKeys) {
   tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
     const model::Schema& schema = catalog.snapshot()->schema();
     const VirtualTable* table = tables.find(schema.find_table("system_schema", "columns")->id);
-    const auto rows = table->rows();
+    const auto made = co_await table->rows(runtime::Until::forever());
+    const auto& rows = *made;
     for (std::size_t i = 0; i + 1 < rows.size(); ++i) {
       EXPECT_LT(std::tie(rows[i].partition, rows[i].clustering),
                 std::tie(rows[i + 1].partition, rows[i + 1].clustering));

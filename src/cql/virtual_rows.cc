@@ -20,9 +20,7 @@ bool VirtualTableRows::matches(const VirtualRow& row) const {
   });
 }
 
-VirtualTableRows::VirtualTableRows(const VirtualTable& table, RowRequest request)
-    : request_(std::move(request)) {
-  std::vector<VirtualRow> made = table.rows();
+void VirtualTableRows::choose(std::vector<VirtualRow> made) {
   if (request_.reversed) {
     std::ranges::sort(made, [](const VirtualRow& a, const VirtualRow& b) {
       return a.partition != b.partition ? a.partition < b.partition : a.clustering > b.clustering;
@@ -63,6 +61,10 @@ VirtualTableRows::VirtualTableRows(const VirtualTable& table, RowRequest request
 }
 
 Task<Result<void>> VirtualTableRows::fill(std::vector<Row>& rows, std::size_t rows_max) {
+  if (!std::exchange(made_, true)) {
+    CO_TRY(auto made, co_await table_.rows(request_.until));
+    choose(std::move(made));
+  }
   for (; rows_max > 0 && next_ < rows_.size(); --rows_max) {
     rows.push_back(std::move(rows_[next_++]));
   }

@@ -57,10 +57,15 @@ std::vector<VirtualRow> VirtualRows::take() {
   return rows;
 }
 
-std::vector<VirtualRow> VirtualTable::rows() const {
+runtime::Task<base::Result<std::vector<VirtualRow>>> VirtualTable::rows(
+    runtime::Until until) const {
   VirtualRows rows(*definition_);
-  maker_(rows);
-  return rows.take();
+  if (maker_) {
+    maker_(rows);
+  } else {
+    CO_TRY_VOID(co_await waiting_maker_(rows, std::move(until)));
+  }
+  co_return rows.take();
 }
 
 void VirtualTables::add(VirtualTable table) {

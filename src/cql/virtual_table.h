@@ -3,9 +3,9 @@
 // read by the same plans; nothing of them is stored, and nothing can be written to them.
 //
 //   const VirtualTable* table = tables.find(definition->id);
-//   for (const VirtualRow& row : table->rows()) ...
+//   CO_TRY(const auto rows, co_await table->rows(until));
 //
-// Core affinity: the core of what the rows tell about.
+// Core affinity: that of whoever made them. A table that tells about all cores asks them.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,12 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "base/uuid.h"
 #include "model/schema.h"
 #include "model/value.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
 
 namespace helenus::cql {
 
@@ -51,18 +54,25 @@ class VirtualRows {
 class VirtualTable {
  public:
   using Maker = std::function<void(VirtualRows&)>;
+  // One that waits for others. What it is given outlives its task.
+  using WaitingMaker =
+      std::function<runtime::Task<base::Result<void>>(VirtualRows&, runtime::Until)>;
 
   // Requires: no static columns, no counters.
   VirtualTable(model::TablePtr definition, Maker maker)
       : definition_(std::move(definition)), maker_(std::move(maker)) {}
+  VirtualTable(model::TablePtr definition, WaitingMaker maker)
+      : definition_(std::move(definition)), waiting_maker_(std::move(maker)) {}
 
   const model::TablePtr& definition() const { return definition_; }
   // All rows as they are now, ascending by (partition, clustering). Costs as much as there is.
-  std::vector<VirtualRow> rows() const;
+  // Errors: those of the maker.
+  runtime::Task<base::Result<std::vector<VirtualRow>>> rows(runtime::Until until) const;
 
  private:
   model::TablePtr definition_;
-  Maker maker_;
+  Maker maker_;  // or
+  WaitingMaker waiting_maker_;
 };
 
 // The virtual tables of a node, by the ids of their definitions.

@@ -72,7 +72,7 @@ runtime::Task<void> AdminServer::serve(std::unique_ptr<runtime::Stream> stream,
     const bool keep_alive = known && (*request)->keep_alive;
     HttpResponse response = !request ? refusal(request.error())
                             : !known ? method_not_allowed()
-                                     : handler_(**request);
+                                     : co_await handler_(**request);
     const std::string answer = encode(response, keep_alive, !known || (*request)->method == "GET");
     const auto sent = co_await stream->write(base::as_bytes(answer), until);
     if (!sent) co_return;

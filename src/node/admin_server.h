@@ -27,8 +27,8 @@ class AdminServer {
   static constexpr runtime::Duration kLingerTimeout = std::chrono::seconds(5);
   static constexpr std::size_t kLingerSizeMax = std::size_t{1} << 20;
 
-  // What to answer; plain, quick and never waiting.
-  using Handler = std::function<HttpResponse(const HttpRequest&)>;
+  // What to answer, in bounded time. The request outlives the task.
+  using Handler = std::function<runtime::Task<HttpResponse>(const HttpRequest&)>;
 
   AdminServer(runtime::Runtime& runtime, Handler handler)
       : runtime_(runtime),

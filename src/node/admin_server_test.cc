@@ -33,10 +33,10 @@ constexpr std::uint16_t kPort = 7070;
 // More than the buffers between the two machines hold.
 constexpr std::size_t kLargeBodySize = std::size_t{4} << 20;
 
-HttpResponse answer(const HttpRequest& request) {
-  if (request.path == "/large") return {.body = std::string(kLargeBodySize, 'x')};
-  if (request.path == "/hello") return {.body = "hello " + request.query + "\n"};
-  return {.status = 404, .body = "nothing\n"};
+Task<HttpResponse> answer(const HttpRequest& request) {
+  if (request.path == "/large") co_return {.body = std::string(kLargeBodySize, 'x')};
+  if (request.path == "/hello") co_return {.body = "hello " + request.query + "\n"};
+  co_return {.status = 404, .body = "nothing\n"};
 }
 
 Task<void> serve(Runtime& rt, Address address, StopToken stop) {

@@ -73,29 +73,34 @@ runtime::Task<void> Node::stop() {
   if (std::exchange(started_, false)) log_.info("stopped");
 }
 
-HttpResponse Node::answer(const HttpRequest& request) const {
-  if (request.path == "/healthz") return answer_health();
+runtime::Task<HttpResponse> Node::answer(const HttpRequest& request) {
+  if (request.path == "/healthz") co_return co_await answer_health();
   if (request.path == "/metrics" && database_ && started_) {
-    return {.content_type = std::string(kPrometheusContentType),
-            .body = to_prometheus(database_->metrics())};
+    const auto metrics = co_await database_->metrics();
+    if (!metrics) co_return HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
+    co_return HttpResponse{.content_type = std::string(kPrometheusContentType),
+                           .body = to_prometheus(*metrics)};
   }
-  return {.status = 404,
-          .body = fmt::format("nothing at {}; try /healthz or /metrics\n", request.path)};
+  co_return HttpResponse{
+      .status = 404,
+      .body = fmt::format("nothing at {}; try /healthz or /metrics\n", request.path)};
 }
 
-HttpResponse Node::answer_health() const {
+runtime::Task<HttpResponse> Node::answer_health() {
   std::string status = "ok";
   std::string detail;
-  if (database_ && database_->failure()) {
+  std::optional<base::Error> failure;
+  if (database_) failure = co_await database_->failure();
+  if (failure) {
     status = "failed";
-    detail = fmt::format(",\"error\":\"{}\"", name_of(database_->failure()->code()));
+    detail = fmt::format(",\"error\":\"{}\"", name_of(failure->code()));
   } else if (database_ && !started_) {
     status = "starting";
   }
-  return {.status = status == "ok" ? 200 : 503,
-          .content_type = "application/json",
-          .body = fmt::format("{{\"status\":\"{}\",\"node\":\"{}\"{}}}\n", status, identity_->node,
-                              detail)};
+  co_return HttpResponse{.status = status == "ok" ? 200 : 503,
+                         .content_type = "application/json",
+                         .body = fmt::format("{{\"status\":\"{}\",\"node\":\"{}\"{}}}\n", status,
+                                             identity_->node, detail)};
 }
 
 }  // namespace helenus::node

@@ -46,8 +46,8 @@ class Node {
   // Tells now and then what a start that takes long waits for.
   runtime::Task<void> report_progress(runtime::StopToken started);
 
-  HttpResponse answer(const HttpRequest& request) const;
-  HttpResponse answer_health() const;
+  runtime::Task<HttpResponse> answer(const HttpRequest& request);
+  runtime::Task<HttpResponse> answer_health();
 
   runtime::Runtime& runtime_;
   const Config config_;

@@ -6,8 +6,9 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "causality/resolve.h"
 #include "replication/ring_cut.h"
+#include "runtime/run_on.h"
+#include "runtime/when_all.h"
 
 namespace helenus::replication {
 
@@ -17,53 +18,17 @@ using base::Errc;
 using base::Error;
 using base::Result;
 using causality::Delta;
-using causality::Mutation;
+using runtime::CoreId;
+using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
 using storage::TableId;
 using storage::TabletId;
 
-namespace {
+Coordinator::Coordinator(Private, Runtime& runtime, CoordinatorOptions options)
+    : runtime_(runtime), options_(std::move(options)), log_(runtime.logger("replication")) {}
 
-// Membership does not change yet.
-constexpr causality::Epoch kEpoch{1};
-// How often a write with an explicit timestamp looks again when others wrote meanwhile.
-constexpr int kJudgementsMax = 64;
-// How many cells a delete of a scope with an explicit timestamp may leave out.
-constexpr std::size_t kCellsJudgedMax = 100'000;
-
-std::size_t size_of(const PartitionWrite& write) {
-  std::size_t size = write.partition.size();
-  for (const causality::CellChange& cell : write.mutation.cells) {
-    size += cell.row.size() + cell.value.size();
-  }
-  return size;
-}
-
-// A client's context may come from anywhere: nobody saw what it claims in an epoch that has not
-// begun. mint() takes that for granted.
-Result<void> check_epoch(const PartitionWrite& write) {
-  const auto& context = write.mutation.context;
-  if (!context || context->epoch <= kEpoch) return {};
-  return Error(Errc::invalid_argument, "the context is of epoch {}, and this is {}", context->epoch,
-               kEpoch);
-}
-
-causality::Version version_of(const Mutation& mutation, const causality::CellChange& cell) {
-  causality::Version version;
-  version.timestamp = mutation.timestamp;
-  version.kind = cell.kind;
-  version.expires = cell.expires;
-  version.value = cell.value;
-  return version;
-}
-
-}  // namespace
-
-Coordinator::Coordinator(Private, runtime::Runtime& runtime, CoordinatorOptions options)
-    : options_(std::move(options)), log_(runtime.logger("replication")) {}
-
-Task<Result<std::unique_ptr<Coordinator>>> Coordinator::open(runtime::Runtime& runtime,
+Task<Result<std::unique_ptr<Coordinator>>> Coordinator::open(Runtime& runtime,
                                                              CoordinatorOptions options) {
   const std::uint32_t tablets = options.tablets;
   if (tablets == 0 || tablets > CoordinatorOptions::kTabletsMax) {
@@ -71,50 +36,94 @@ Task<Result<std::unique_ptr<Coordinator>>> Coordinator::open(runtime::Runtime& r
                     CoordinatorOptions::kTabletsMax);
   }
   auto coordinator = std::make_unique<Coordinator>(Private{}, runtime, std::move(options));
-  CO_TRY(coordinator->engine_,
-         co_await storage::Engine::open(runtime, coordinator->options_.engine));
+  coordinator->node_ = std::make_shared<Node>();
+  Node& node = *coordinator->node_;
+  CO_TRY(node.engines, co_await storage::Engines::open(runtime, coordinator->options_.engine,
+                                                       coordinator->options_.cores));
+  node.report = node.engines->report();
   Result<void> ready = co_await coordinator->make_tablets();
   if (ready) ready = co_await coordinator->rename_doubtful();
   if (!ready) {
-    std::ignore = co_await coordinator->engine_->stop();
+    std::ignore = co_await node.engines->stop();
     co_return std::move(ready).error();
   }
+  for (std::uint32_t core = 0; core < node.engines->cores(); ++core) {
+    node.replicas.push_back(
+        std::make_unique<Replica>(node.engines->on(CoreId{core}), node.tablets));
+  }
+  coordinator->find_places();
   co_return coordinator;
 }
 
-Task<Result<void>> Coordinator::stop() {
-  return engine_->stop();
+std::unique_ptr<Coordinator> Coordinator::beside(Runtime& there) const {
+  auto coordinator = std::make_unique<Coordinator>(Private{}, there, options_);
+  coordinator->node_ = node_;
+  coordinator->find_places();
+  return coordinator;
 }
 
+void Coordinator::find_places() {
+  for (const storage::TabletInfo& tablet : node_->tablets) {
+    const CoreId core = node_->engines->core_of(tablet.id);
+    places_.push_back({.core = core,
+                       .replica = node_->replicas[core.value()].get(),
+                       .here = core == runtime_.cores.here()});
+  }
+}
+
+Task<Result<void>> Coordinator::stop() {
+  return node_->engines->stop();
+}
+
+namespace {
+
+// On a tablet's core.
+Task<Result<std::vector<storage::TabletInfo>>> settle_tablets(storage::Engine& engine) {
+  std::vector<storage::TabletInfo> tablets = engine.tablets();
+  // Nobody else holds a replica.
+  for (const storage::TabletInfo& tablet : tablets) engine.set_watermarks(tablet.id, {});
+  co_return tablets;
+}
+
+}  // namespace
+
 Task<Result<void>> Coordinator::make_tablets() {
+  storage::Engines& engines = *node_->engines;
   // A crash among the first creations leaves some of them: the rest follows.
   for (std::uint32_t i = 0; i < options_.tablets; ++i) {
-    const Result<void> made = co_await engine_->create_tablet(
+    const Result<void> made = co_await engines.create_tablet(
         TabletId{i}, cut(i, options_.tablets), causality::actor_of(options_.node_number, 1));
     if (!made && !made.failed_with(Errc::already_exists)) {
       co_return Error(made.error()).within("cutting the ring");
     }
   }
-  tablets_ = engine_->tablets();
-  std::ranges::sort(tablets_, {}, [](const storage::TabletInfo& tablet) { return tablet.id; });
-  for (std::uint32_t i = 0; i < tablets_.size(); ++i) {
-    if (tablets_.size() != options_.tablets || tablets_[i].range != cut(i, options_.tablets)) {
+  std::vector<storage::TabletInfo>& tablets = node_->tablets;
+  for (std::uint32_t core = 0; core < engines.cores(); ++core) {
+    const auto settle = [&engines, core](Runtime&, const Until&) {
+      return settle_tablets(engines.on(CoreId{core}));
+    };
+    CO_TRY(auto some, co_await runtime::run_on<std::vector<storage::TabletInfo>>(
+                          runtime_, CoreId{core}, settle, Until::forever()));
+    std::ranges::move(some, std::back_inserter(tablets));
+  }
+  std::ranges::sort(tablets, {}, [](const storage::TabletInfo& tablet) { return tablet.id; });
+  for (std::uint32_t i = 0; i < tablets.size(); ++i) {
+    if (tablets.size() != options_.tablets || tablets[i].range != cut(i, options_.tablets)) {
       co_return Error(Errc::invalid_argument, "the ring of this folder is cut into {} tablets",
-                      tablets_.size());
+                      tablets.size());
     }
-    // Nobody else holds a replica.
-    engine_->set_watermarks(tablets_[i].id, {});
   }
   co_return {};
 }
 
 Task<Result<void>> Coordinator::rename_doubtful() {
-  for (const TabletId doubtful : engine_->tablets_in_doubt()) {
-    storage::TabletInfo& tablet = tablets_[doubtful.value()];
+  CO_TRY(const std::vector<TabletId> doubts, co_await node_->engines->tablets_in_doubt());
+  for (const TabletId doubtful : doubts) {
+    storage::TabletInfo& tablet = node_->tablets[doubtful.value()];
     const std::uint32_t last = tablet.actor.incarnation.value();
     ASSERT(last < std::numeric_limits<std::uint32_t>::max());
     const causality::ActorId name = causality::actor_of(options_.node_number, last + 1);
-    CO_TRY_VOID(co_await engine_->reincarnate(doubtful, name));
+    CO_TRY_VOID(co_await node_->engines->reincarnate(doubtful, name));
     tablet.actor = name;
     log_.info("tablet mints under a new name", base::kv("tablet", doubtful),
               base::kv("actor", name));
@@ -122,213 +131,236 @@ Task<Result<void>> Coordinator::rename_doubtful() {
   co_return {};
 }
 
-TabletId Coordinator::tablet_of(ByteView partition) const {
-  return tablets_[index_of(tablets_, partition)].id;
+std::size_t Coordinator::index_of_tablet(ByteView partition) const {
+  return index_of(node_->tablets, partition);
 }
 
 Task<Result<void>> Coordinator::create_table(TableId table, storage::TableOptions options) {
-  return engine_->create_table(table, options);
+  return node_->engines->create_table(table, options);
 }
 
 Task<Result<void>> Coordinator::drop_table(TableId table) {
-  return engine_->drop_table(table);
+  return node_->engines->drop_table(table);
 }
 
+// ---- Writing ----
+
 Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Until until) {
-  if (write.explicit_timestamp) {
-    std::vector<PartitionWrite> writes;
-    writes.push_back(std::move(write));
-    CO_TRY(auto deltas, co_await this->write(std::move(writes), std::move(until)));
-    if (deltas.empty()) co_return std::nullopt;
-    co_return std::move(deltas.front());
-  }
-  CO_TRY_VOID(check_epoch(write));
-  const TabletId tablet = tablet_of(write.partition.view());
-  CO_TRY_VOID(co_await engine_->admit(write.table, tablet, size_of(write), until));
-  CO_TRY(auto staged, engine_->stage(write.table, tablet, write.partition.view(),
-                                     std::move(write.mutation), kEpoch));
-  CO_TRY_VOID(co_await engine_->durable(staged.position, std::move(until)));
-  co_return std::move(staged.delta);
+  const std::size_t index = index_of_tablet(write.partition.view());
+  const TabletPlace& place = places_[index];
+  if (!place.here) return write_there(index, std::move(write), std::move(until));
+  return place.replica->write(node_->tablets[index].id, std::move(write), std::move(until));
+}
+
+Task<Result<std::optional<Delta>>> Coordinator::write_there(std::size_t index, PartitionWrite write,
+                                                            Until until) {
+  const TabletPlace& place = places_[index];
+  const auto there = [&](Runtime&, Until remaining) {
+    return place.replica->write(node_->tablets[index].id, std::move(write), std::move(remaining));
+  };
+  co_return co_await runtime::run_on<std::optional<Delta>>(runtime_, place.core, there,
+                                                           std::move(until));
 }
 
 Task<Result<void>> Coordinator::write_to_the_end(PartitionWrite write, Until admitted) {
-  ASSERT(!write.explicit_timestamp);
-  const TabletId tablet = tablet_of(write.partition.view());
-  CO_TRY_VOID(co_await engine_->admit(write.table, tablet, size_of(write), admitted));
-  CO_TRY(const auto staged, engine_->stage(write.table, tablet, write.partition.view(),
-                                           std::move(write.mutation), kEpoch));
-  co_return co_await engine_->durable(staged.position, Until::forever());
+  const std::size_t index = index_of_tablet(write.partition.view());
+  const TabletPlace& place = places_[index];
+  if (!place.here) return write_to_the_end_there(index, std::move(write), std::move(admitted));
+  return place.replica->write_to_the_end(node_->tablets[index].id, std::move(write),
+                                         std::move(admitted));
+}
+
+Task<Result<void>> Coordinator::write_to_the_end_there(std::size_t index, PartitionWrite write,
+                                                       Until admitted) {
+  const TabletPlace& place = places_[index];
+  const auto there = [&](Runtime&, Until remaining) {
+    return place.replica->write_to_the_end(node_->tablets[index].id, std::move(write),
+                                           std::move(remaining));
+  };
+  co_return co_await runtime::run_on<void>(runtime_, place.core, there, std::move(admitted));
 }
 
 Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes,
                                                     Until until) {
-  for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write));
-  for (const PartitionWrite& write : writes) {
-    CO_TRY_VOID(co_await engine_->admit(write.table, tablet_of(write.partition.view()),
-                                        size_of(write), until));
+  const auto is_here = [&](const PartitionWrite& write) {
+    return places_[index_of_tablet(write.partition.view())].here;
+  };
+  if (!writes.empty() && std::ranges::all_of(writes, is_here)) {
+    return node_->replicas[runtime_.cores.here().value()]->write(std::move(writes),
+                                                                 std::move(until));
   }
-  // From the judgement to the log nothing suspends.
-  CO_TRY_VOID(co_await judge_explicit(writes, until));
-  std::erase_if(writes, [](const PartitionWrite& write) {
-    return write.mutation.cells.empty() && write.mutation.scopes.empty();
-  });
-  if (writes.size() > 1) {
-    for (const PartitionWrite& write : writes) {
-      CO_TRY_VOID(engine_->check(write.table, tablet_of(write.partition.view()),
-                                 write.partition.view(), write.mutation, kEpoch));
+  return write_to_cores(std::move(writes), std::move(until));
+}
+
+// What would be refused for what it is, is refused before the first core writes.
+Task<Result<std::vector<Delta>>> Coordinator::write_to_cores(std::vector<PartitionWrite> writes,
+                                                             Until until) {
+  std::map<CoreId, std::vector<PartitionWrite>> by_core;
+  for (PartitionWrite& write : writes) {
+    const CoreId core = places_[index_of_tablet(write.partition.view())].core;
+    by_core[core].push_back(std::move(write));
+  }
+  if (by_core.size() > 1) {
+    std::vector<Task<Result<void>>> checks;
+    for (const auto& [core, some] : by_core) checks.push_back(check_on(core, some, until));
+    for (Result<void>& checked : co_await runtime::when_all(std::move(checks))) {
+      CO_TRY_VOID(std::move(checked));
     }
   }
+  std::vector<Task<Result<std::vector<Delta>>>> parts;
+  for (auto& [core, some] : by_core) parts.push_back(write_on(core, std::move(some), until));
   std::vector<Delta> deltas;
-  deltas.reserve(writes.size());
-  std::optional<storage::LogPosition> last;
-  for (PartitionWrite& write : writes) {
-    CO_TRY(auto staged, engine_->stage(write.table, tablet_of(write.partition.view()),
-                                       write.partition.view(), std::move(write.mutation), kEpoch));
-    last = staged.position;
-    deltas.push_back(std::move(staged.delta));
+  for (Result<std::vector<Delta>>& part : co_await runtime::when_all(std::move(parts))) {
+    CO_TRY(auto some, std::move(part));
+    std::ranges::move(some, std::back_inserter(deltas));
   }
-  CO_TRY_VOID(co_await engine_->durable(last, std::move(until)));
   co_return deltas;
 }
 
-// ---- Explicit timestamps ----
-// Rule (d) asks that a mutation leave out what it would not defeat, judged by everything its
-// context will cover. The context is fixed when it is minted, and the reading may suspend before
-// that; so what was read is taken only if the tablet has seen nothing since. The one replica has no
-// unstable mutation, so there is no covered floor beyond what is alive.
+namespace {
 
-bool Coordinator::unchanged_since(TabletId tablet, const causality::Clock& clock) {
-  const auto now = engine_->staged_clock(tablet);
-  return now && *now == clock;
+Task<Result<void>> check_there(const Replica& replica, const std::vector<PartitionWrite>& writes) {
+  co_return replica.check(writes);
 }
 
-Task<Result<void>> Coordinator::judge_explicit(std::span<PartitionWrite> writes, Until until) {
-  std::map<std::size_t, Judged> judged;
-  for (int round = 0; round < kJudgementsMax; ++round) {
-    bool sound = true;
-    for (std::size_t i = 0; i < writes.size(); ++i) {
-      if (!writes[i].explicit_timestamp) continue;
-      const TabletId tablet = tablet_of(writes[i].partition.view());
-      const auto before = judged.find(i);
-      if (before != judged.end() && unchanged_since(tablet, before->second.clock)) continue;
-      CO_TRY(judged[i], co_await judge(writes[i], until));
-      sound = false;
-    }
-    if (!sound) continue;  // They were read with suspensions between: look whether all still hold.
-    for (auto& [i, judgement] : judged) writes[i].mutation = std::move(judgement.mutation);
-    co_return {};
-  }
-  co_return Error(Errc::overloaded,
-                  "a write with a timestamp of its own came between too many "
-                  "others of its tablet");
+}  // namespace
+
+Task<Result<void>> Coordinator::check_on(CoreId core, const std::vector<PartitionWrite>& writes,
+                                         Until until) {
+  const Replica& replica = *node_->replicas[core.value()];
+  if (core == runtime_.cores.here()) co_return replica.check(writes);
+  const auto check = [&](Runtime&, const Until&) { return check_there(replica, writes); };
+  co_return co_await runtime::run_on<void>(runtime_, core, check, std::move(until));
 }
 
-Task<Result<Coordinator::Judged>> Coordinator::judge(const PartitionWrite& write, Until until) {
-  Judged judged;
-  CO_TRY(judged.clock, engine_->staged_clock(tablet_of(write.partition.view())));
-  judged.mutation = write.mutation;
-  judged.mutation.timestamp_is_explicit = true;
-  judged.mutation.cells.clear();
-  judged.mutation.scopes.clear();
-  CO_TRY_VOID(co_await judge_cells(write, judged, until));
-  for (const causality::Scope& scope : write.mutation.scopes) {
-    CO_TRY_VOID(co_await judge_scope(write, scope, judged, until));
+Task<Result<std::vector<Delta>>> Coordinator::write_on(CoreId core,
+                                                       std::vector<PartitionWrite> writes,
+                                                       Until until) {
+  Replica& replica = *node_->replicas[core.value()];
+  if (core == runtime_.cores.here()) {
+    co_return co_await replica.write(std::move(writes), std::move(until));
   }
-  std::ranges::sort(judged.mutation.cells, {}, [](const causality::CellChange& cell) {
-    return std::pair(cell.row, cell.column);
-  });
-  // A cell that is written need not be deleted before.
-  const auto repeated = std::ranges::unique(
-      judged.mutation.cells, {},
-      [](const causality::CellChange& cell) { return std::pair(cell.row, cell.column); });
-  judged.mutation.cells.erase(repeated.begin(), repeated.end());
-  co_return judged;
+  const auto write = [&](Runtime&, Until remaining) {
+    return replica.write(std::move(writes), std::move(remaining));
+  };
+  co_return co_await runtime::run_on<std::vector<Delta>>(runtime_, core, write, std::move(until));
 }
 
-Task<Result<void>> Coordinator::judge_cells(const PartitionWrite& write, Judged& judged,
-                                            Until until) {
-  const TabletId tablet = tablet_of(write.partition.view());
-  std::optional<storage::RowRead> read;
-  const Bytes* row = nullptr;
-  for (const causality::CellChange& cell : write.mutation.cells) {
-    if (row == nullptr || *row != cell.row) {
-      row = &cell.row;
-      CO_TRY(read, co_await engine_->read_row(write.table, tablet, write.partition, *row, until));
-    }
-    const causality::CellStore there = read->partition.cell(cell.row, cell.column);
-    if (causality::explicit_write_applies(there, causality::kTimestampMin,
-                                          version_of(write.mutation, cell))) {
-      judged.mutation.cells.push_back(cell);
-    }
-  }
-  co_return {};
-}
-
-// A scope in which nothing is newer is deleted as one. Otherwise the cells that are older are
-// deleted one by one.
-Task<Result<void>> Coordinator::judge_scope(const PartitionWrite& write,
-                                            const causality::Scope& scope, Judged& judged,
-                                            Until until) {
-  CO_TRY(const auto cursor,
-         engine_->cursor(write.table, tablet_of(write.partition.view()), {.until = until}));
-  CO_TRY_VOID(co_await cursor->seek(write.partition, scope.from.value_or(Bytes())));
-  std::vector<causality::CellChange> older;
-  bool newer_exist = false;
-  std::size_t cells = 0;
-  while (cursor->valid() && base::compare(cursor->partition(), write.partition.view()) == 0) {
-    const Bytes row = Bytes::copy_of(cursor->row_key());
-    if (!scope.contains(row)) break;
-    CO_TRY(const auto read, cursor->read());
-    const auto stored = read.rows().find(row);
-    if (stored != read.rows().end()) {
-      for (const auto& column : stored->second.cells()) {
-        causality::CellChange change;
-        change.row = row;
-        change.column = column.first;
-        change.kind = causality::VersionKind::empty;
-        const causality::CellStore there = read.cell(row, column.first);
-        if (there.versions().empty()) continue;
-        const bool applies = causality::explicit_write_applies(there, causality::kTimestampMin,
-                                                               version_of(write.mutation, change));
-        newer_exist = newer_exist || !applies;
-        if (applies) older.push_back(std::move(change));
-        if (++cells > kCellsJudgedMax) {
-          co_return Error(Errc::invalid_argument,
-                          "a delete with a timestamp of its own covers more than {} cells",
-                          kCellsJudgedMax);
-        }
-      }
-    }
-    CO_TRY_VOID(co_await cursor->next());
-  }
-  if (newer_exist) {
-    std::ranges::move(older, std::back_inserter(judged.mutation.cells));
-  } else {
-    judged.mutation.scopes.push_back(scope);
-  }
-  co_return co_await engine_->settle(cursor->trace(), until);
-}
-
-// ---- Reading and upkeep ----
+// ---- Reading ----
 
 Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partition, Bytes row,
                                                      Until until) {
-  const TabletId tablet = tablet_of(partition.view());
-  return engine_->read_row(table, tablet, std::move(partition), std::move(row), std::move(until));
+  const std::size_t index = index_of_tablet(partition.view());
+  const TabletPlace& place = places_[index];
+  if (!place.here) {
+    return read_row_there(index, table, std::move(partition), std::move(row), std::move(until));
+  }
+  return place.replica->engine().read_row(table, node_->tablets[index].id, std::move(partition),
+                                          std::move(row), std::move(until));
+}
+
+Task<Result<storage::RowRead>> Coordinator::read_row_there(std::size_t index, TableId table,
+                                                           Bytes partition, Bytes row,
+                                                           Until until) {
+  const TabletPlace& place = places_[index];
+  const auto read = [&](Runtime&, Until remaining) {
+    return place.replica->engine().read_row(table, node_->tablets[index].id, std::move(partition),
+                                            std::move(row), std::move(remaining));
+  };
+  co_return co_await runtime::run_on<storage::RowRead>(runtime_, place.core, read,
+                                                       std::move(until));
 }
 
 std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange partitions,
                                                storage::SstableCursorOptions options) {
-  return std::make_unique<RangeCursor>(*engine_, tablets_, table, std::move(partitions),
-                                       std::move(options));
+  return std::make_unique<RangeCursor>(runtime_, node_->tablets, places_, table,
+                                       std::move(partitions), std::move(options));
 }
 
+// ---- Of all cores ----
+
+// `work` makes a task of an engine and an Until; it is asked on each core in turn.
+template <class T, class Work>
+Task<Result<std::vector<T>>> Coordinator::ask_all(Work work, Until until) {
+  std::vector<T> answers;
+  for (std::uint32_t core = 0; core < node_->replicas.size(); ++core) {
+    storage::Engine& engine = node_->replicas[core]->engine();
+    if (CoreId{core} == runtime_.cores.here()) {
+      CO_TRY(auto answer, co_await work(engine, until));
+      answers.push_back(std::move(answer));
+      continue;
+    }
+    const auto there = [&](Runtime&, Until remaining) {
+      return work(engine, std::move(remaining));
+    };
+    CO_TRY(auto answer, co_await runtime::run_on<T>(runtime_, CoreId{core}, there, until));
+    answers.push_back(std::move(answer));
+  }
+  co_return answers;
+}
+
+namespace {
+
+// Whether the core has the table: one without tablets never does.
+Result<bool> found(Result<void> done) {
+  if (done.failed_with(Errc::not_found)) return false;
+  TRY_VOID(std::move(done));
+  return true;
+}
+
+Task<Result<bool>> flush_there(storage::Engine& engine, TableId table, Until until) {
+  co_return found(co_await engine.flush(table, std::move(until)));
+}
+
+Task<Result<bool>> compact_there(storage::Engine& engine, TableId table, Until until) {
+  co_return found(co_await engine.compact(table, std::move(until)));
+}
+
+Result<void> found_somewhere(const std::vector<bool>& found, TableId table) {
+  if (std::ranges::find(found, true) != found.end()) return {};
+  return Error(Errc::not_found, "table {}", table);
+}
+
+Task<Result<storage::EngineStatistics>> statistics_there(storage::Engine& engine) {
+  co_return engine.statistics();
+}
+
+Task<Result<std::optional<Error>>> failure_there(storage::Engine& engine) {
+  co_return engine.failure();
+}
+
+}  // namespace
+
 Task<Result<void>> Coordinator::flush(TableId table, Until until) {
-  return engine_->flush(table, std::move(until));
+  const auto flush = [table](storage::Engine& engine, Until remaining) {
+    return flush_there(engine, table, std::move(remaining));
+  };
+  CO_TRY(const auto found, co_await ask_all<bool>(flush, std::move(until)));
+  co_return found_somewhere(found, table);
 }
 
 Task<Result<void>> Coordinator::compact(TableId table, Until until) {
-  return engine_->compact(table, std::move(until));
+  const auto compact = [table](storage::Engine& engine, Until remaining) {
+    return compact_there(engine, table, std::move(remaining));
+  };
+  CO_TRY(const auto found, co_await ask_all<bool>(compact, std::move(until)));
+  co_return found_somewhere(found, table);
+}
+
+Task<Result<storage::EngineStatistics>> Coordinator::statistics() {
+  const auto ask = [](storage::Engine& engine, const Until&) { return statistics_there(engine); };
+  CO_TRY(auto parts, co_await ask_all<storage::EngineStatistics>(ask, Until::forever()));
+  for (std::size_t core = 1; core < parts.size(); ++core) parts.front().add(parts[core]);
+  co_return std::move(parts.front());
+}
+
+Task<Result<std::optional<Error>>> Coordinator::failure() {
+  const auto ask = [](storage::Engine& engine, const Until&) { return failure_there(engine); };
+  CO_TRY(const auto parts, co_await ask_all<std::optional<Error>>(ask, Until::forever()));
+  for (const std::optional<Error>& part : parts) {
+    if (part) co_return part;
+  }
+  co_return std::nullopt;
 }
 
 }  // namespace helenus::replication

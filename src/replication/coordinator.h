@@ -9,6 +9,11 @@
 // Today every tablet has one replica, here: the level of a request is always met by this node. What
 // callers see stays when there are more.
 //
+// Cores. A tablet belongs to one core (storage/engines.h), and every core has a coordinator: what
+// is about a tablet of its own is a plain call, what is about another core's is run over there
+// (runtime/run_on.h), with the deadline and the stop of the request. The first one opens the node's
+// storage and stops it; beside() makes those of the other cores.
+//
 // The ring. Partitions are byte strings that begin with their token (model/partition_key.h), and a
 // tablet is a range of them: the ring is cut into `tablets` equal ranges of tokens when the folder
 // is made, and stays cut so.
@@ -16,45 +21,37 @@
 // Names. A tablet mints under (node, incarnation). After a stop that may have lost a tail of the
 // log it gets the next incarnation before it takes a write (S14): names are never used twice.
 //
-// Core affinity: the core whose Runtime opened it.
+// Core affinity: the core of its Runtime.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/log.h"
 #include "base/result.h"
-#include "causality/context.h"
 #include "causality/delta.h"
 #include "replication/range_cursor.h"
+#include "replication/replica.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
-#include "storage/engine.h"
+#include "storage/engines.h"
 
 namespace helenus::replication {
 
 struct CoordinatorOptions {
   static constexpr std::uint32_t kTabletsMax = 65536;
 
+  // What they limit, they limit for each core.
   storage::EngineOptions engine;
+  // The cores that have tablets: the first so many.
+  std::uint32_t cores = 1;
   // Into how many ranges the ring is cut; fixed when the folder is made.
   std::uint32_t tablets = 16;
   // Who mints here.
   std::uint32_t node_number = 1;
-};
-
-// The mutation of one partition: atomic, one dot.
-struct PartitionWrite {
-  storage::TableId table;
-  base::Bytes partition;
-  causality::Mutation mutation;
-  // The client named the timestamp itself (USING TIMESTAMP): it keeps Cassandra's meaning, so a
-  // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads.
-  bool explicit_timestamp = false;
 };
 
 class Coordinator {
@@ -63,21 +60,30 @@ class Coordinator {
   };
 
  public:
-  // Errors: those of Engine::open; invalid_argument when the folder was made with another number
+  // Errors: those of Engines::open; invalid_argument when the folder was made with another number
   // of tablets.
   static runtime::Task<base::Result<std::unique_ptr<Coordinator>>> open(runtime::Runtime& runtime,
                                                                         CoordinatorOptions options);
-  // For open().
-  Coordinator(Private, runtime::Runtime& runtime, CoordinatorOptions options);
+  // The coordinator of another core, to be made and used there. The first one outlives it.
+  std::unique_ptr<Coordinator> beside(runtime::Runtime& there) const;
 
-  // Waits for those inside; see Engine::stop. Called once.
+  // For open() and beside().
+  Coordinator(Private, runtime::Runtime& runtime, CoordinatorOptions options);
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+
+  // ---- Of the first one alone ----
+  // Waits for those inside; see Engines::stop. Called once, when no other coordinator is used any
+  // more.
   runtime::Task<base::Result<void>> stop();
 
   // Durable when they return. Errors: already_exists; not_found; see Engine.
   runtime::Task<base::Result<void>> create_table(storage::TableId table,
                                                  storage::TableOptions options);
   runtime::Task<base::Result<void>> drop_table(storage::TableId table);
+  const storage::EngineOpenReport& report() const { return node_->report; }
 
+  // ---- Of all ----
   // Durable when it returns, as the log's sync mode promises. Returns what was minted; nothing when
   // an explicit timestamp wins in no cell.
   // Errors: invalid_argument; overloaded, no_space, io_error (nothing was written); timeout,
@@ -88,9 +94,10 @@ class Coordinator {
   // how long it may wait for its place in the log; once it has one, only a failure of the log,
   // which ends writing for good, keeps it from being durable.
   runtime::Task<base::Result<void>> write_to_the_end(PartitionWrite write, runtime::Until admitted);
-  // As write() for several, in the log one after the other with nothing between them. After
-  // invalid_argument and not_found nothing was written; an error of the log at one of them may
-  // leave those before it written.
+  // As write() for several. Those of one core are in its log one after the other with nothing
+  // between them. After invalid_argument nothing was written, and after not_found neither, unless
+  // the table went just then; an error of the log at one of them may leave others written, and so
+  // may a crash.
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
 
@@ -107,36 +114,51 @@ class Coordinator {
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
 
   // Ascending by range; together they are the ring.
-  const std::vector<storage::TabletInfo>& tablets() const { return tablets_; }
-  storage::EngineStatistics statistics() const { return engine_->statistics(); }
-  const storage::EngineOpenReport& report() const { return engine_->report(); }
-  const std::optional<base::Error>& failure() const { return engine_->failure(); }
+  const std::vector<storage::TabletInfo>& tablets() const { return node_->tablets; }
+  // Of all cores together. Errors: overloaded.
+  runtime::Task<base::Result<storage::EngineStatistics>> statistics();
+  // Why some core can write nothing any more, if that is so. Errors: overloaded.
+  runtime::Task<base::Result<std::optional<base::Error>>> failure();
 
  private:
-  // A mutation with an explicit timestamp without the cells in which it does not win, and what the
-  // tablet had seen when that was found out.
-  struct Judged {
-    causality::Mutation mutation;
-    causality::Clock clock;
+  // What the coordinators of all cores share. It does not change between the start and the stop.
+  struct Node {
+    std::unique_ptr<storage::Engines> engines;
+    storage::EngineOpenReport report;
+    std::vector<storage::TabletInfo> tablets;
+    std::vector<std::unique_ptr<Replica>> replicas;  // by core
   };
 
   runtime::Task<base::Result<void>> make_tablets();
   runtime::Task<base::Result<void>> rename_doubtful();
-  runtime::Task<base::Result<void>> judge_explicit(std::span<PartitionWrite> writes,
-                                                   runtime::Until until);
-  runtime::Task<base::Result<Judged>> judge(const PartitionWrite& write, runtime::Until until);
-  runtime::Task<base::Result<void>> judge_cells(const PartitionWrite& write, Judged& judged,
-                                                runtime::Until until);
-  runtime::Task<base::Result<void>> judge_scope(const PartitionWrite& write,
-                                                const causality::Scope& scope, Judged& judged,
-                                                runtime::Until until);
-  bool unchanged_since(storage::TabletId tablet, const causality::Clock& clock);
-  storage::TabletId tablet_of(base::ByteView partition) const;
+  void find_places();
 
+  std::size_t index_of_tablet(base::ByteView partition) const;
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write_there(std::size_t index,
+                                                                           PartitionWrite write,
+                                                                           runtime::Until until);
+  runtime::Task<base::Result<void>> write_to_the_end_there(std::size_t index, PartitionWrite write,
+                                                           runtime::Until admitted);
+  runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
+      std::vector<PartitionWrite> writes, runtime::Until until);
+  runtime::Task<base::Result<void>> check_on(runtime::CoreId core,
+                                             const std::vector<PartitionWrite>& writes,
+                                             runtime::Until until);
+  runtime::Task<base::Result<std::vector<causality::Delta>>> write_on(
+      runtime::CoreId core, std::vector<PartitionWrite> writes, runtime::Until until);
+  runtime::Task<base::Result<storage::RowRead>> read_row_there(std::size_t index,
+                                                               storage::TableId table,
+                                                               base::Bytes partition,
+                                                               base::Bytes row,
+                                                               runtime::Until until);
+  template <class T, class Work>
+  runtime::Task<base::Result<std::vector<T>>> ask_all(Work work, runtime::Until until);
+
+  runtime::Runtime& runtime_;
   const CoordinatorOptions options_;
   base::Logger log_;
-  std::unique_ptr<storage::Engine> engine_;
-  std::vector<storage::TabletInfo> tablets_;
+  std::shared_ptr<Node> node_;
+  std::vector<TabletPlace> places_;  // of the tablets, as seen from here
 };
 
 }  // namespace helenus::replication

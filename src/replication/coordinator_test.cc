@@ -1,4 +1,4 @@
-// Stories about the coordinator of one node.
+// Stories about the coordinators of one node, on one core and on several.
 #include "replication/coordinator.h"
 
 #include <functional>
@@ -12,6 +12,8 @@
 #include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/ring_cut.h"
+#include "runtime/contract/world.h"
+#include "runtime/run_on.h"
 #include "storage/commit_log_test_support.h"
 
 namespace helenus::replication {
@@ -94,21 +96,56 @@ Task<std::string> get(Coordinator& coordinator, Bytes where, std::string row) {
   co_return read ? shown(read->partition, key) : "error";
 }
 
-Task<void> life(Runtime& runtime, CoordinatorOptions options,
-                std::function<Task<void>(Coordinator&)> tell) {
+using Story = std::function<Task<void>(Coordinator&)>;
+
+// On how many cores the node runs, and which of them has the coordinator that the story asks.
+struct Seat {
+  std::uint16_t cores = 1;
+  std::uint32_t asked = 0;
+};
+
+Task<base::Result<void>> tell_beside(Runtime& there, Coordinator& first, const Story& tell) {
+  const auto beside = first.beside(there);
+  co_await tell(*beside);
+  co_return {};
+}
+
+Task<void> life(Runtime& runtime, CoordinatorOptions options, Seat seat, Story tell) {
+  options.cores = seat.cores;
   auto coordinator = co_await Coordinator::open(runtime, std::move(options));
   EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
   if (!coordinator) co_return;
-  const auto made = co_await (*coordinator)->create_table(kTable, {});
+  Coordinator& first = **coordinator;
+  const auto made = co_await first.create_table(kTable, {});
   EXPECT_TRUE(made.has_value() || made.failed_with(Errc::already_exists));
-  co_await tell(**coordinator);
-  EXPECT_TRUE((co_await (*coordinator)->stop()).has_value());
+  if (seat.asked == 0) {
+    co_await tell(first);
+  } else {
+    const auto beside = [&](Runtime& there, const Until&) {
+      return tell_beside(there, first, tell);
+    };
+    EXPECT_TRUE((co_await runtime::run_on<void>(runtime, runtime::CoreId{seat.asked}, beside,
+                                                Until::forever()))
+                    .has_value());
+  }
+  EXPECT_TRUE((co_await first.stop()).has_value());
 }
 
-void live(LogWorld& world, const std::function<Task<void>(Coordinator&)>& tell,
-          const CoordinatorOptions& options = small()) {
-  world.run([&](Runtime& runtime) { return life(runtime, options, tell); });
-}
+class CoordinatorTest : public ::testing::TestWithParam<Seat> {
+ protected:
+  void live(const Story& tell) { live(GetParam(), tell); }
+  void live(Seat seat, const Story& tell) {
+    world_.run([&](Runtime& runtime) { return life(runtime, small(), seat, tell); });
+  }
+
+  LogWorld world_{1, 3};
+};
+
+INSTANTIATE_TEST_SUITE_P(Cores, CoordinatorTest,
+                         ::testing::Values(Seat{1, 0}, Seat{2, 0}, Seat{2, 1}, Seat{3, 2}),
+                         [](const ::testing::TestParamInfo<Seat>& info) {
+                           return fmt::format("core_{}_of_{}", info.param.asked, info.param.cores);
+                         });
 
 TEST(RingCut, CoversTheRingWithoutGaps) {
   for (const std::uint32_t count : {1U, 2U, 3U, 16U, 257U}) {
@@ -122,9 +159,8 @@ TEST(RingCut, CoversTheRingWithoutGaps) {
   EXPECT_EQ(cut(1, 2).from, Bytes::copy_of(std::string("\x80\0\0\0\0\0\0\0", 8)));
 }
 
-TEST(Coordinator, WhatIsWrittenIsReadAgainAfterARestart) {
-  LogWorld world;
-  live(world, [](Coordinator& coordinator) -> Task<void> {
+TEST_P(CoordinatorTest, WhatIsWrittenIsReadAgainAfterARestart) {
+  live([](Coordinator& coordinator) -> Task<void> {
     for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
       const auto written = co_await coordinator.write(
           put(partition(token), "r", std::to_string(token), 5), Until::forever());
@@ -132,7 +168,7 @@ TEST(Coordinator, WhatIsWrittenIsReadAgainAfterARestart) {
       EXPECT_TRUE(written && written->has_value());
     }
   });
-  live(world, [](Coordinator& coordinator) -> Task<void> {
+  live([](Coordinator& coordinator) -> Task<void> {
     for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
       EXPECT_EQ(co_await get(coordinator, partition(token), "r"), std::to_string(token));
     }
@@ -155,9 +191,8 @@ Task<std::vector<std::string>> walk(Coordinator& coordinator, storage::KeyRange 
   co_return seen;
 }
 
-TEST(Coordinator, AScanCrossesTabletsBothWays) {
-  LogWorld world;
-  live(world, [](Coordinator& coordinator) -> Task<void> {
+TEST_P(CoordinatorTest, AScanCrossesTabletsBothWays) {
+  live([](Coordinator& coordinator) -> Task<void> {
     std::vector<PartitionWrite> writes;
     int number = 0;
     // Nothing in the second of four tablets.
@@ -182,9 +217,8 @@ TEST(Coordinator, AScanCrossesTabletsBothWays) {
   });
 }
 
-TEST(Coordinator, AnExplicitTimestampWinsOrLeavesTheCellAlone) {
-  LogWorld world;
-  live(world, [](Coordinator& coordinator) -> Task<void> {
+TEST_P(CoordinatorTest, AnExplicitTimestampWinsOrLeavesTheCellAlone) {
+  live([](Coordinator& coordinator) -> Task<void> {
     const Bytes where = partition(0x10);
     const auto write = [&](std::string value, std::int64_t timestamp) {
       return coordinator.write(put(where, "r", value, timestamp, true), Until::forever());
@@ -201,9 +235,8 @@ TEST(Coordinator, AnExplicitTimestampWinsOrLeavesTheCellAlone) {
   });
 }
 
-TEST(Coordinator, AnExplicitDeleteOfAScopeSparesWhatIsNewer) {
-  LogWorld world;
-  live(world, [](Coordinator& coordinator) -> Task<void> {
+TEST_P(CoordinatorTest, AnExplicitDeleteOfAScopeSparesWhatIsNewer) {
+  live([](Coordinator& coordinator) -> Task<void> {
     const Bytes where = partition(0x10);
     std::vector<PartitionWrite> writes;
     writes.push_back(put(where, "a", "1", 10));
@@ -224,9 +257,8 @@ Task<void> refuse(Runtime& runtime, CoordinatorOptions options, std::string word
 }
 
 // What no replica would take is found before the first partition is written.
-TEST(Coordinator, ABatchWithAnInvalidPartitionWritesNothing) {
-  LogWorld world;
-  live(world, [](Coordinator& coordinator) -> Task<void> {
+TEST_P(CoordinatorTest, ABatchWithAnInvalidPartitionWritesNothing) {
+  live([](Coordinator& coordinator) -> Task<void> {
     const PartitionWrite good = put(partition(0x00), "r", "good", 5);
     std::vector<PartitionWrite> bad;
     bad.push_back(put(partition(0x55), "r", "claims", 5));
@@ -255,14 +287,105 @@ TEST(Coordinator, ABatchWithAnInvalidPartitionWritesNothing) {
   });
 }
 
-TEST(Coordinator, ARingStaysCutAsItWasMade) {
-  LogWorld world;
-  live(world, [](Coordinator&) -> Task<void> { co_return; });
+TEST_P(CoordinatorTest, ARingStaysCutAsItWasMade) {
+  live([](Coordinator&) -> Task<void> { co_return; });
   CoordinatorOptions other = small();
   other.tablets = 2;
-  world.run([&](Runtime& runtime) { return refuse(runtime, other, "cut into 4 tablets"); });
+  world_.run([&](Runtime& runtime) { return refuse(runtime, other, "cut into 4 tablets"); });
   other.tablets = 0;
-  world.run([&](Runtime& runtime) { return refuse(runtime, other, "0 tablets"); });
+  world_.run([&](Runtime& runtime) { return refuse(runtime, other, "0 tablets"); });
+}
+
+Task<void> fill_partition(Coordinator& coordinator, int token, int rows) {
+  for (int row = 0; row < rows; ++row) {
+    const auto written = co_await coordinator.write(
+        put(partition(token), fmt::format("{:04}", row), std::to_string(row), 5), Until::forever());
+    EXPECT_TRUE(written.has_value());
+  }
+}
+
+// More rows than one trip to another core brings, and borders that lie within.
+TEST_P(CoordinatorTest, ALongPartitionIsReadBothWaysFromAnyRow) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    constexpr int kRows = 300;
+    for (const int token : {0x10, 0x50, 0x90}) co_await fill_partition(coordinator, token, kRows);
+    for (const int token : {0x10, 0x50, 0x90}) {
+      const auto cursor =
+          coordinator.scan(kTable, {.from = partition(token), .to = partition(token + 1)}, {});
+      CO_ASSERT_OK(co_await cursor->seek(partition(token), Bytes::copy_of("0100")));
+      for (int row = 100; row < kRows; ++row) {
+        CO_ASSERT_TRUE(cursor->valid());
+        EXPECT_EQ(base::as_text(cursor->row_key()), fmt::format("{:04}", row));
+        CO_ASSERT_OK(co_await cursor->next());
+      }
+      EXPECT_FALSE(cursor->valid());
+      CO_ASSERT_OK(co_await cursor->seek_before(partition(token), Bytes::copy_of("0200")));
+      for (int row = 199; row >= 0; --row) {
+        CO_ASSERT_TRUE(cursor->valid());
+        EXPECT_EQ(base::as_text(cursor->row_key()), fmt::format("{:04}", row));
+        CO_ASSERT_OK(co_await cursor->previous());
+      }
+      EXPECT_FALSE(cursor->valid());
+      CO_ASSERT_OK(co_await cursor->seek(partition(token), Bytes::copy_of("0007")));
+      CO_ASSERT_OK(co_await cursor->next());
+      CO_ASSERT_OK(co_await cursor->previous());
+      CO_ASSERT_OK(co_await cursor->previous());
+      CO_ASSERT_OK(co_await cursor->next());
+      CO_ASSERT_TRUE(cursor->valid());
+      EXPECT_EQ(base::as_text(cursor->row_key()), "0007");
+      EXPECT_TRUE((co_await cursor->settle(Until::forever())).has_value());
+    }
+  });
+}
+
+TEST_P(CoordinatorTest, AnotherNumberOfCoresFindsEverything) {
+  const std::vector<int> tokens = {0x00, 0x30, 0x55, 0x90, 0xaa, 0xff};
+  std::string last;
+  int life = 0;
+  for (const Seat seat : {GetParam(), Seat{3, 1}, Seat{1, 0}, Seat{2, 1}}) {
+    live(seat, [&](Coordinator& coordinator) -> Task<void> {
+      const std::string now = std::to_string(++life);
+      for (const int token : tokens) {
+        EXPECT_EQ(co_await get(coordinator, partition(token), "r"), last);
+        const auto written =
+            co_await coordinator.write(put(partition(token), "r", now, life), Until::forever());
+        EXPECT_TRUE(written.has_value());
+      }
+      last = now;
+      if (life == 2) EXPECT_TRUE((co_await coordinator.flush(kTable, Until::forever())));
+    });
+  }
+}
+
+TEST_P(CoordinatorTest, StatisticsAreOfAllCores) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
+      EXPECT_TRUE((co_await coordinator.write(put(partition(token), "r", "v", 5), Until::forever()))
+                      .has_value());
+    }
+    const auto statistics = co_await coordinator.statistics();
+    CO_ASSERT_OK(statistics);
+    EXPECT_EQ(statistics->writes, 4U);
+    const auto failure = co_await coordinator.failure();
+    CO_ASSERT_OK(failure);
+    EXPECT_FALSE(failure->has_value());
+  });
+}
+
+// A request that nobody waits for any more ends on the other core, too.
+TEST_P(CoordinatorTest, ARequestThatIsStoppedOrLateEndsEverywhere) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    runtime::StopSource stop;
+    stop.request_stop();
+    const Until stopped{.stop = stop.token()};
+    for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
+      const auto read = co_await coordinator.scan(kTable, {}, {.until = stopped})
+                            ->seek(partition(token), Bytes());
+      EXPECT_TRUE(read.has_value() || read.failed_with(Errc::cancelled));
+      const auto written = co_await coordinator.write(put(partition(token), "r", "v", 5), stopped);
+      EXPECT_TRUE(written.failed_with(Errc::cancelled));
+    }
+  });
 }
 
 }  // namespace

@@ -14,47 +14,72 @@ using base::Result;
 using runtime::Task;
 using runtime::Until;
 
-RangeCursor::RangeCursor(storage::Engine& engine, const std::vector<storage::TabletInfo>& tablets,
-                         storage::TableId table, storage::KeyRange partitions,
-                         storage::SstableCursorOptions options)
-    : engine_(engine),
+namespace {
+
+Task<Result<void>> nothing_to_settle() {
+  co_return {};
+}
+
+}  // namespace
+
+RangeCursor::RangeCursor(runtime::Runtime& here, const std::vector<storage::TabletInfo>& tablets,
+                         const std::vector<TabletPlace>& places, storage::TableId table,
+                         storage::KeyRange partitions, storage::SstableCursorOptions options)
+    : here_(here),
       tablets_(tablets),
+      places_(places),
       table_(table),
       partitions_(std::move(partitions)),
       options_(std::move(options)) {
-  ASSERT(!tablets_.empty());
+  ASSERT(!tablets_.empty() && tablets_.size() == places_.size());
+}
+
+void RangeCursor::take_trace() {
+  if (cursor_ != nullptr) seen_.sequence = std::max(seen_.sequence, cursor_->trace().sequence);
 }
 
 Result<void> RangeCursor::open_tablet(std::size_t index) {
-  if (cursor_ != nullptr && index == index_) return {};
+  if (opened() && index == index_) return {};
   valid_ = false;
-  if (cursor_ != nullptr) left_.sequence = std::max(left_.sequence, cursor_->trace().sequence);
+  take_trace();
   cursor_.reset();
-  TRY(cursor_, engine_.cursor(table_, tablets_[index].id, options_));
+  remote_.reset();
+  const TabletPlace& place = places_[index];
+  if (place.here) {
+    engine_ = &place.replica->engine();
+    TRY(cursor_, engine_->cursor(table_, tablets_[index].id, options_));
+  } else {
+    RowsRequest request;
+    request.table = table_;
+    request.tablet = tablets_[index].id;
+    request.partitions = partitions_;
+    remote_ = std::make_unique<RemoteRows>(here_, place.core, *place.replica, std::move(request),
+                                           options_.until);
+  }
   index_ = index;
   return {};
 }
 
 void RangeCursor::arrive() {
-  valid_ = cursor_->valid() && partitions_.contains(cursor_->partition());
+  valid_ = tablet_valid() && partitions_.contains(partition());
 }
 
 Task<Result<void>> RangeCursor::go_on() {
-  while (!cursor_->valid() && index_ + 1 < tablets_.size()) {
+  while (!tablet_valid() && index_ + 1 < tablets_.size()) {
     const ByteView from = tablets_[index_ + 1].range.from.view();
     if (partitions_.to && base::compare(from, partitions_.to->view()) >= 0) break;
     CO_TRY_VOID(open_tablet(index_ + 1));
-    CO_TRY_VOID(co_await cursor_->seek_first());
+    CO_TRY_VOID(co_await on_tablet([](auto& tablet) { return tablet.seek_first(); }));
   }
   arrive();
   co_return {};
 }
 
 Task<Result<void>> RangeCursor::go_back() {
-  while (!cursor_->valid() && index_ > 0) {
+  while (!tablet_valid() && index_ > 0) {
     if (base::compare(tablets_[index_].range.from.view(), partitions_.from.view()) <= 0) break;
     CO_TRY_VOID(open_tablet(index_ - 1));
-    CO_TRY_VOID(co_await cursor_->seek_last());
+    CO_TRY_VOID(co_await on_tablet([](auto& tablet) { return tablet.seek_last(); }));
   }
   arrive();
   co_return {};
@@ -63,7 +88,8 @@ Task<Result<void>> RangeCursor::go_back() {
 Task<Result<void>> RangeCursor::seek(Bytes partition, Bytes row) {
   if (partition < partitions_.from) co_return co_await seek_first();
   CO_TRY_VOID(open_tablet(index_of(tablets_, partition.view())));
-  CO_TRY_VOID(co_await cursor_->seek(std::move(partition), std::move(row)));
+  CO_TRY_VOID(co_await on_tablet(
+      [&](auto& tablet) { return tablet.seek(std::move(partition), std::move(row)); }));
   co_return co_await go_on();
 }
 
@@ -72,13 +98,15 @@ Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
     co_return co_await seek_last();
   }
   CO_TRY_VOID(open_tablet(index_of(tablets_, partition.view())));
-  CO_TRY_VOID(co_await cursor_->seek_before(std::move(partition), std::move(row)));
+  CO_TRY_VOID(co_await on_tablet(
+      [&](auto& tablet) { return tablet.seek_before(std::move(partition), std::move(row)); }));
   co_return co_await go_back();
 }
 
 Task<Result<void>> RangeCursor::seek_first() {
   CO_TRY_VOID(open_tablet(index_of(tablets_, partitions_.from.view())));
-  CO_TRY_VOID(co_await cursor_->seek_bound(partitions_.from));
+  CO_TRY_VOID(
+      co_await on_tablet([&](auto& tablet) { return tablet.seek_bound(partitions_.from); }));
   co_return co_await go_on();
 }
 
@@ -86,31 +114,32 @@ Task<Result<void>> RangeCursor::seek_last() {
   const std::size_t last =
       partitions_.to ? index_of(tablets_, partitions_.to->view()) : tablets_.size() - 1;
   CO_TRY_VOID(open_tablet(last));
-  CO_TRY_VOID(partitions_.to ? co_await cursor_->seek_before_bound(*partitions_.to)
-                             : co_await cursor_->seek_last());
+  CO_TRY_VOID(co_await on_tablet([&](auto& tablet) {
+    return partitions_.to ? tablet.seek_before_bound(*partitions_.to) : tablet.seek_last();
+  }));
   co_return co_await go_back();
 }
 
 RangeCursor::Motion RangeCursor::next() {
   ASSERT_SLOW(valid_);
-  Motion motion = cursor_->next();
+  Motion motion = remote_ == nullptr ? cursor_->next() : remote_->next();
   if (!motion.ready()) return finish_next(std::move(motion));
   Result<void> moved = std::move(motion).take();
   valid_ = false;
   if (!moved) return moved;
-  if (!cursor_->valid()) return go_on();
+  if (!tablet_valid()) return go_on();
   arrive();
   return moved;
 }
 
 RangeCursor::Motion RangeCursor::previous() {
   ASSERT_SLOW(valid_);
-  Motion motion = cursor_->previous();
+  Motion motion = remote_ == nullptr ? cursor_->previous() : remote_->previous();
   if (!motion.ready()) return finish_previous(std::move(motion));
   Result<void> moved = std::move(motion).take();
   valid_ = false;
   if (!moved) return moved;
-  if (!cursor_->valid()) return go_back();
+  if (!tablet_valid()) return go_back();
   arrive();
   return moved;
 }
@@ -127,9 +156,11 @@ Task<Result<void>> RangeCursor::finish_previous(Motion motion) {
   co_return co_await go_back();
 }
 
+// What other cores gave has been settled there.
 Task<Result<void>> RangeCursor::settle(Until until) {
-  if (cursor_ != nullptr) left_.sequence = std::max(left_.sequence, cursor_->trace().sequence);
-  return engine_.settle(left_, std::move(until));
+  take_trace();
+  if (engine_ == nullptr) return nothing_to_settle();
+  return engine_->settle(seen_, std::move(until));
 }
 
 }  // namespace helenus::replication

@@ -60,6 +60,9 @@ struct EngineStatistics {
   BlockCache::Counters cache_counters;
   CommitLogUsage log_usage;
 
+  // Adds what another core's engine tells.
+  void add(const EngineStatistics& other);
+
   // Bytes that went to files for each byte that was written: the log's, flushes and compactions.
   double write_amplification() const {
     if (write_bytes == 0) return 0;

@@ -11,6 +11,7 @@
 #include "runtime/event.h"
 #include "runtime/gate.h"
 #include "runtime/quorum.h"
+#include "runtime/run_on.h"
 #include "runtime/semaphore.h"
 #include "runtime/sleep.h"
 #include "runtime/task_group.h"
@@ -580,6 +581,78 @@ TEST_P(CoresContract, ManyCallsInBothDirectionsAllComeBack) {
     for (const auto& result : co_await when_all(std::move(calls))) {
       CO_ASSERT_OK(result);
       EXPECT_EQ(*result, 0);
+    }
+  });
+}
+
+namespace {
+
+Task<Result<int>> sleep_long(Runtime& there, Until until) {
+  CO_TRY_VOID(co_await sleep_until(there, MonotonicTime::never(), until.stop));
+  co_return 1;
+}
+
+Task<Result<int>> finish_late(Runtime& there, int* borrowed, Until until) {
+  std::ignore = co_await sleep_until(there, MonotonicTime::never(), until.stop);
+  std::ignore = co_await sleep_for(there, 5ms, {});
+  *borrowed = static_cast<int>(there.cores.here().value());
+  co_return 7;
+}
+
+}  // namespace
+
+TEST_P(CoresContract, WorkOnAnotherCoreIsWaitedForToItsEnd) {
+  world(2);
+  run([](Runtime& rt) -> Task<void> {
+    int borrowed = -1;
+    const auto late = [&borrowed](Runtime& there, Until until) {
+      return finish_late(there, &borrowed, std::move(until));
+    };
+    const auto done = co_await run_on<int>(rt, CoreId{1}, late, Until::after(rt, 1ms));
+    CO_ASSERT_OK(done);
+    EXPECT_EQ(*done, 7) << "what succeeded after all is a success";
+    EXPECT_EQ(borrowed, 1) << "the frame it borrowed from was there";
+  });
+}
+
+TEST_P(CoresContract, AStopTravelsToTheCoreThatWorks) {
+  world(2);
+  run([](Runtime& rt) -> Task<void> {
+    const auto late = co_await run_on<int>(rt, CoreId{1}, sleep_long, Until::after(rt, 1ms));
+    EXPECT_TRUE(late.failed_with(Errc::timeout));
+    StopSource stop;
+    struct Stopper {
+      static Task<void> later(Runtime& rt, StopSource& stop) {
+        std::ignore = co_await sleep_for(rt, 1ms, {});
+        stop.request_stop();
+      }
+      static Task<Result<int>> wait(Runtime& rt, StopToken stop) {
+        co_return co_await run_on<int>(rt, CoreId{1}, sleep_long, Until{.stop = std::move(stop)});
+      }
+    };
+    auto both = co_await when_all(Stopper::wait(rt, stop.token()), Stopper::later(rt, stop));
+    EXPECT_TRUE(std::get<0>(both).failed_with(Errc::cancelled));
+    const auto before = co_await run_on<int>(rt, CoreId{1}, sleep_long, {.stop = stop.token()});
+    EXPECT_TRUE(before.failed_with(Errc::cancelled));
+  });
+}
+
+TEST_P(CoresContract, WorkCutAtAnyMomentComesBackOnce) {
+  world(2);
+  run([](Runtime& rt) -> Task<void> {
+    struct Cut {
+      static Task<Result<int>> work(Runtime& there, Until until) {
+        CO_TRY_VOID(co_await sleep_for(there, 50us, until.stop));
+        co_return 1;
+      }
+      static Task<Result<int>> once(Runtime& rt, int number) {
+        co_return co_await run_on<int>(rt, CoreId{1}, work, Until::after(rt, number * 1us));
+      }
+    };
+    std::vector<Task<Result<int>>> calls;
+    for (int number = 0; number < 300; ++number) calls.push_back(Cut::once(rt, number));
+    for (const auto& result : co_await when_all(std::move(calls))) {
+      EXPECT_TRUE(result.has_value() || result.failed_with(Errc::timeout));
     }
   });
 }

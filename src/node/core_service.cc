@@ -1,0 +1,31 @@
+#include "node/core_service.h"
+
+#include <utility>
+
+namespace helenus::node {
+
+using base::Result;
+
+CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator& first,
+                         cql::Catalog& catalog, cql::CatalogPtr snapshot, Options options)
+    : here_(here),
+      coordinator_(first.beside(here)),
+      view_(here, catalog, std::move(snapshot)),
+      processor_(here, *coordinator_, view_, tables_, std::move(options.cluster),
+                 options.processor),
+      server_(here, processor_, std::move(options.server)) {
+  view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
+}
+
+Result<void> CoreService::start(const runtime::Address& address, cql::NodeFacts facts,
+                                cql::SystemSources sources,
+                                std::vector<cql::QueryProcessor::Peer> peers) {
+  processor_.set_peers(std::move(peers));
+  TRY_VOID(server_.start(address));
+  // The port in force is known only now; nobody has been answered yet.
+  facts.cql_address = facts.cql_address.with_port(server_.address().port());
+  tables_ = cql::make_system_tables(view_, *coordinator_, std::move(facts), std::move(sources));
+  return {};
+}
+
+}  // namespace helenus::node

@@ -1,0 +1,64 @@
+// CoreService: what one core of a node serves clients with: its coordinator, its view of the
+// catalog, the tables of the system, its query processor and its CQL server. Clients of one core
+// are served on that core; what they ask about tablets of others goes there
+// (replication/coordinator.h).
+//
+// Core affinity: the core of its Runtime, on which it is made and destroyed.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "cql/catalog.h"
+#include "cql/catalog_view.h"
+#include "cql/query_processor.h"
+#include "cql/server.h"
+#include "cql/system_tables.h"
+#include "cql/virtual_table.h"
+#include "replication/coordinator.h"
+#include "runtime/address.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+
+namespace helenus::node {
+
+class CoreService {
+ public:
+  struct Options {
+    cql::ClusterFacts cluster;
+    cql::QueryProcessorOptions processor;
+    cql::ServerOptions server;
+  };
+
+  // `first` is the coordinator of the core that opened the storage, `catalog` is on that core too.
+  // Both outlive it. The view must be attached before clients come.
+  CoreService(runtime::Runtime& here, const replication::Coordinator& first, cql::Catalog& catalog,
+              cql::CatalogPtr snapshot, Options options);
+  CoreService(const CoreService&) = delete;
+  CoreService& operator=(const CoreService&) = delete;
+
+  // Opens the port. `facts` lack the port, which may be chosen only now. Errors: those of
+  // listening.
+  base::Result<void> start(const runtime::Address& address, cql::NodeFacts facts,
+                           cql::SystemSources sources,
+                           std::vector<cql::QueryProcessor::Peer> peers);
+  // Answers what is under way and refuses the rest.
+  runtime::Task<void> stop() { return server_.stop(); }
+
+  runtime::Runtime& runtime() const { return here_; }
+  replication::Coordinator& coordinator() { return *coordinator_; }
+  cql::CatalogView& view() { return view_; }
+  cql::QueryProcessor& processor() { return processor_; }
+  const cql::Server& server() const { return server_; }
+
+ private:
+  runtime::Runtime& here_;
+  const std::unique_ptr<replication::Coordinator> coordinator_;
+  cql::CatalogView view_;
+  cql::VirtualTables tables_;
+  cql::QueryProcessor processor_;
+  cql::Server server_;
+};
+
+}  // namespace helenus::node

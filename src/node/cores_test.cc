@@ -1,0 +1,243 @@
+// A node that serves clients on several cores, over the network of the simulator and over that of
+// the operating system.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "cql/server_test_support.h"
+#include "model/value.h"
+#include "node/node.h"
+#include "runtime/native/native_host.h"
+#include "runtime/native/temporary_directory.h"
+#include "runtime/native/test_support.h"
+#include "runtime/when_all.h"
+#include "sim/function_process.h"
+#include "sim/world.h"
+
+namespace helenus::node {
+namespace {
+
+using base::Bytes;
+using cql::TestClient;
+using runtime::Address;
+using runtime::Runtime;
+using runtime::StopToken;
+using runtime::Task;
+namespace protocol = cql::protocol;
+
+constexpr int kClients = 24;
+constexpr int kRowsEach = 10;
+
+Config config(const std::string& folder, std::uint32_t cores) {
+  Config config;
+  config.data_directory = folder;
+  config.admin_address = Address::v4({127, 0, 0, 1}, 0);
+  config.cql_address = Address::v4({127, 0, 0, 1}, 0);
+  config.commitlog_segment_mib = 32;
+  config.commitlog_total_mib = 128;
+  config.tablets = 8;
+  config.memtable_mib = 8;
+  config.block_cache_mib = 1;
+  config.cores = cores;
+  return config;
+}
+
+using Clients = std::vector<std::unique_ptr<TestClient>>;
+
+Task<Clients> connect(Runtime& rt, Address address) {
+  Clients clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<TestClient>(rt));
+    EXPECT_TRUE(co_await clients.back()->open(address));
+  }
+  co_return clients;
+}
+
+std::string error_of(const base::Result<protocol::DecodedResponse>& answer) {
+  if (!answer) return answer.error().to_string();
+  if (const auto* error = std::get_if<protocol::ErrorMessage>(&answer->message)) {
+    return fmt::format("{:04x}: {}", static_cast<int>(error->code), error->message);
+  }
+  return "";
+}
+
+Task<void> must(TestClient& client, std::string text) {
+  const auto answer =
+      co_await client.ask(1, protocol::QueryRequest{.text = text, .parameters = {}});
+  EXPECT_EQ(error_of(answer), "") << text;
+}
+
+// How many rows a query gives; -1 for an error.
+Task<int> rows_of(TestClient& client, std::string text) {
+  const auto answer =
+      co_await client.ask(1, protocol::QueryRequest{.text = text, .parameters = {}});
+  EXPECT_EQ(error_of(answer), "") << text;
+  if (!answer) co_return -1;
+  const auto* rows = std::get_if<protocol::RowsResult>(&answer->message);
+  co_return rows == nullptr ? -1 : static_cast<int>(rows->row_count);
+}
+
+// Executes what another connection has prepared.
+Task<void> insert_some(TestClient& client, Bytes id, int first) {
+  for (int i = 0; i < kRowsEach; ++i) {
+    const Bytes key = model::int_value(first + i);
+    protocol::ExecuteRequest execute;
+    execute.id = id.view();
+    execute.parameters.values = {{.kind = protocol::Value::Kind::bytes, .bytes = key.view()},
+                                 {.kind = protocol::Value::Kind::bytes, .bytes = key.view()}};
+    EXPECT_EQ(error_of(co_await client.ask(2, std::move(execute))), "");
+  }
+}
+
+Task<void> write_all(Clients& clients) {
+  const auto prepared = co_await clients[3]->ask(
+      1, protocol::PrepareRequest{.text = "INSERT INTO ks.t (k, v) VALUES (?, ?)"});
+  CO_ASSERT_OK(prepared);
+  const auto* result = std::get_if<protocol::PreparedResult>(&prepared->message);
+  CO_ASSERT_TRUE(result != nullptr);
+  std::vector<Task<void>> writers;
+  for (int i = 0; i < kClients; ++i) {
+    writers.push_back(
+        insert_some(*clients[static_cast<std::size_t>(i)], result->id, i * kRowsEach));
+  }
+  co_await runtime::when_all(std::move(writers));
+}
+
+// A table is made, changed, emptied and dropped while others write to it.
+Task<void> change_tables(TestClient& client, bool& done) {
+  for (int round = 0; round < 3; ++round) {
+    co_await must(client, "CREATE TABLE ks.r (k int PRIMARY KEY, v int)");
+    co_await must(client, "ALTER TABLE ks.r ADD w int");
+    co_await must(client, "TRUNCATE ks.r");
+    co_await must(client, "INSERT INTO ks.r (k, w) VALUES (1, 2)");
+    co_await must(client, "DROP TABLE ks.r");
+  }
+  done = true;
+}
+
+Task<void> write_meanwhile(TestClient& client, int number, const bool* done) {
+  for (int i = 0; !*done; ++i) {
+    const std::string text =
+        fmt::format("INSERT INTO ks.r (k, v) VALUES ({}, {})", (i * kClients) + number, i);
+    const auto answer =
+        co_await client.ask(3, protocol::QueryRequest{.text = text, .parameters = {}});
+    CO_ASSERT_OK(answer);
+  }
+}
+
+Task<void> race(Clients& clients) {
+  bool done = false;
+  std::vector<Task<void>> tasks;
+  tasks.push_back(change_tables(*clients[0], done));
+  for (int i = 1; i < kClients; ++i) {
+    tasks.push_back(write_meanwhile(*clients[static_cast<std::size_t>(i)], i, &done));
+  }
+  co_await runtime::when_all(std::move(tasks));
+}
+
+Task<void> hear_a_change(Clients& clients) {
+  for (const auto& client : clients) {
+    const auto registered = co_await client->ask(
+        4, protocol::RegisterRequest{.events = {protocol::EventKind::schema_change}});
+    EXPECT_EQ(error_of(registered), "");
+  }
+  const std::string text = "CREATE TABLE ks.heard (k int PRIMARY KEY)";
+  EXPECT_TRUE(co_await clients[5]->send(TestClient::query(6, text)));
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    // Whoever asked is answered, too, before or behind the event.
+    for (int answers = i == 5 ? 2 : 1; answers > 0; --answers) {
+      const auto heard = co_await clients[i]->receive();
+      CO_ASSERT_OK(heard);
+      EXPECT_TRUE(std::holds_alternative<protocol::Event>(heard->message) ||
+                  std::holds_alternative<protocol::SchemaChangeResult>(heard->message));
+    }
+  }
+}
+
+Task<void> first_life(Runtime& rt, const std::string& folder, std::uint32_t cores) {
+  Node node(rt, config(folder, cores));
+  CO_ASSERT_OK(co_await node.start());
+  Clients clients = co_await connect(rt, node.cql_address());
+  co_await must(*clients[0],
+                "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
+                "'replication_factor': 1}");
+  co_await must(*clients[1], "CREATE TABLE ks.t (k int PRIMARY KEY, v int)");
+  co_await write_all(clients);
+  for (const auto& client : clients) {
+    EXPECT_EQ(co_await rows_of(*client, "SELECT k FROM ks.t"), kClients * kRowsEach);
+  }
+  EXPECT_EQ(co_await rows_of(*clients[7], "SELECT * FROM helenus.clients"), kClients);
+  EXPECT_GT(co_await rows_of(*clients[8], "SELECT * FROM helenus.metrics"), 10);
+  co_await race(clients);
+  co_await hear_a_change(clients);
+  // Some have gone, most are still there when it stops.
+  clients.resize(kClients - 4);
+  co_await node.stop();
+}
+
+Task<void> second_life(Runtime& rt, const std::string& folder, std::uint32_t cores) {
+  Node node(rt, config(folder, cores));
+  CO_ASSERT_OK(co_await node.start());
+  Clients clients = co_await connect(rt, node.cql_address());
+  for (const auto& client : clients) {
+    EXPECT_EQ(co_await rows_of(*client, "SELECT k FROM ks.t"), kClients * kRowsEach);
+  }
+  co_await node.stop();
+}
+
+TEST(NodeCores, ServesClientsOnAllCoresOfTheSimulator) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    sim::World world(seed);
+    sim::Machine& machine = world.add_machine({.name = "node", .cores = 3}, {});
+    const auto run = [&](const std::function<Task<void>(Runtime&)>& story) {
+      machine.set_process(
+          sim::FunctionProcess::factory([&story](Runtime& rt, StopToken) { return story(rt); }));
+      machine.start();
+      EXPECT_TRUE(world.run_until([&] { return !machine.is_up(); }, std::chrono::hours(1)));
+    };
+    run([](Runtime& rt) { return first_life(rt, "/data", 0); });
+    run([](Runtime& rt) { return second_life(rt, "/data", 2); });
+    run([](Runtime& rt) { return second_life(rt, "/data", 1); });
+    if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
+  }
+}
+
+Task<void> refused(Runtime& rt) {
+  Node node(rt, config("/data", 4));
+  EXPECT_TRUE((co_await node.start()).failed_with(base::Errc::invalid_argument));
+  co_await node.stop();
+}
+
+TEST(NodeCores, MoreCoresThanThereAreAreRefused) {
+  sim::World world(1);
+  sim::Machine& machine = world.add_machine({.name = "node", .cores = 3}, {});
+  machine.set_process(
+      sim::FunctionProcess::factory([](Runtime& rt, StopToken) { return refused(rt); }));
+  machine.start();
+  EXPECT_TRUE(world.run_until([&] { return !machine.is_up(); }, std::chrono::hours(1)));
+}
+
+Task<int> both_lives(Runtime& rt, const std::string& folder) {
+  co_await first_life(rt, folder, 0);
+  co_await second_life(rt, folder, 1);
+  co_return 0;
+}
+
+TEST(NodeCores, ServesClientsOnThreads) {
+  const runtime::native::TemporaryDirectory folder;
+  runtime::native::NativeOptions options;
+  options.cores = 3;
+  options.handle_signals = false;
+  const int code = runtime::native::run_host(
+      options, [&](Runtime& rt, StopToken) { return both_lives(rt, folder.path() + "/data"); });
+  EXPECT_EQ(code, 0);
+}
+
+}  // namespace
+}  // namespace helenus::node

@@ -1,0 +1,114 @@
+// Replica: the tablets that one core has, and what requests do to them there. The coordinators of
+// all cores hand it what is about its tablets (coordinator.h).
+//
+// Rules: a write reads nothing, save one with an explicit timestamp, which leaves out the cells in
+// which it does not win.
+//
+// Core affinity: the core of its engine. Its tablets never change, and may be looked at anywhere.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "causality/clock.h"
+#include "causality/delta.h"
+#include "causality/dot_store.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+#include "storage/engine.h"
+
+namespace helenus::replication {
+
+// The mutation of one partition: atomic, one dot.
+struct PartitionWrite {
+  storage::TableId table;
+  base::Bytes partition;
+  causality::Mutation mutation;
+  // The client named the timestamp itself (USING TIMESTAMP): it keeps Cassandra's meaning, so a
+  // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads.
+  bool explicit_timestamp = false;
+};
+
+// Some rows of one tablet, one after the other.
+struct RowsRequest {
+  enum class From : unsigned char {
+    row,    // at or behind (partition, row); backwards, before it
+    bound,  // at or behind the bound; backwards, before it
+    edge,   // of the tablet
+  };
+  storage::TableId table;
+  storage::TabletId tablet;
+  storage::KeyRange partitions;  // none of others
+  From from = From::edge;
+  base::Bytes partition;  // or the bound
+  base::Bytes row;
+  bool backwards = false;
+  std::size_t rows_max = 1;
+};
+
+struct RowsAnswer {
+  // No more than about so many bytes of values and keys travel at once.
+  static constexpr std::size_t kBytesMax = std::size_t{256} << 10;
+
+  struct Row {
+    base::Bytes partition;
+    base::Bytes row;
+    causality::PartitionStore stored;
+  };
+  std::vector<Row> rows;  // in the order of reading
+  causality::Clock clock;
+  bool more = false;  // there may be rows behind the last one
+};
+
+class Replica {
+ public:
+  // Requires: both outlive it; the tablets are ascending and cover the ring, this core's among
+  // them.
+  Replica(storage::Engine& engine, const std::vector<storage::TabletInfo>& tablets)
+      : engine_(engine), tablets_(tablets) {}
+
+  storage::Engine& engine() const { return engine_; }
+
+  // See Coordinator's of these names. Requires: everything is of this core's tablets.
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write(storage::TabletId tablet,
+                                                                     PartitionWrite write,
+                                                                     runtime::Until until);
+  runtime::Task<base::Result<void>> write_to_the_end(storage::TabletId tablet, PartitionWrite write,
+                                                     runtime::Until admitted);
+  runtime::Task<base::Result<std::vector<causality::Delta>>> write(
+      std::vector<PartitionWrite> writes, runtime::Until until);
+  // What no replica would take, of several writes; see Engine::check.
+  base::Result<void> check(std::span<const PartitionWrite> writes) const;
+
+  // What it gives may be shown. Errors: those of TableCursor; not_found.
+  runtime::Task<base::Result<RowsAnswer>> read_rows(const RowsRequest& request,
+                                                    runtime::Until until);
+
+ private:
+  // A mutation with an explicit timestamp without the cells in which it does not win, and what the
+  // tablet had seen when that was found out.
+  struct Judged {
+    causality::Mutation mutation;
+    causality::Clock clock;
+  };
+
+  runtime::Task<base::Result<void>> judge_explicit(std::span<PartitionWrite> writes,
+                                                   runtime::Until until);
+  runtime::Task<base::Result<Judged>> judge(const PartitionWrite& write, runtime::Until until);
+  runtime::Task<base::Result<void>> judge_cells(const PartitionWrite& write, Judged& judged,
+                                                runtime::Until until);
+  runtime::Task<base::Result<void>> judge_scope(const PartitionWrite& write,
+                                                const causality::Scope& scope, Judged& judged,
+                                                runtime::Until until);
+  bool unchanged_since(storage::TabletId tablet, const causality::Clock& clock) const;
+  storage::TabletId tablet_of(base::ByteView partition) const;
+
+  storage::Engine& engine_;
+  const std::vector<storage::TabletInfo>& tablets_;
+};
+
+}  // namespace helenus::replication
