@@ -168,37 +168,37 @@ QueryResult<PlanPtr> QueryProcessor::prepared_plan(ByteView id) {
   return statement->plan;
 }
 
-namespace {
-
-using Lent = std::optional<PreparedStatements::Statement>;
-
-// On the core that may have it.
-Task<base::Result<Lent>> lend(PreparedStatements& prepared, ByteView id) {
-  const PreparedStatements::Statement* statement = prepared.find(id);
-  if (statement == nullptr) co_return std::nullopt;
-  co_return *statement;
+std::optional<PreparedStatements::Statement> QueryProcessor::lend(ByteView id) {
+  if (!prepared_plan(id)) return std::nullopt;
+  return *prepared_.find(id);
 }
 
-}  // namespace
+Task<base::Result<std::optional<PreparedStatements::Statement>>> QueryProcessor::lend_there(
+    QueryProcessor& processor, ByteView id) {
+  co_return processor.lend(id);
+}
 
-Task<void> QueryProcessor::borrow_prepared(ByteView id, StopToken stop) {
+QueryProcessor::Borrowed QueryProcessor::borrow_plan(ByteView id, StopToken stop) {
   const Until until = Until::after(runtime_, options_.read_timeout, std::move(stop));
   for (const Peer& peer : peers_) {
     const auto ask = [&](runtime::Runtime&, const Until&) {
-      return lend(peer.processor->prepared_, id);
+      return lend_there(*peer.processor, id);
     };
-    auto lent = co_await runtime::run_on<Lent>(runtime_, peer.core, ask, until);
+    auto lent = co_await runtime::run_on<std::optional<PreparedStatements::Statement>>(
+        runtime_, peer.core, ask, until);
     if (!lent || !lent->has_value()) continue;
     prepared_.put(**std::move(lent));
-    co_return;
+    co_return prepared_plan(id);
   }
+  co_return unprepared(id);
 }
 
 QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, Session& session,
                                                         StopToken stop) {
   const auto& message = std::get<protocol::ExecuteRequest>(request.message);
-  if (must_borrow(message.id)) co_await borrow_prepared(message.id, stop);
-  CO_TRY(PlanPtr plan, prepared_plan(message.id));
+  QueryResult<PlanPtr> found = prepared_plan(message.id);
+  if (!found && !peers_.empty()) found = co_await borrow_plan(message.id, stop);
+  CO_TRY(PlanPtr plan, std::move(found));
   CO_TRY(ExecutionParameters parameters,
          parameters_of(request, message.parameters, *plan, wrong_count_of_prepared));
   co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
@@ -264,12 +264,12 @@ QueryProcessor::Answer QueryProcessor::batch(const Request& request, Session& se
   WriteCollector collector;
   std::size_t counters = 0;
   for (const protocol::BatchStatement& statement : message.statements) {
-    if (statement.prepared && must_borrow(statement.id)) {
-      co_await borrow_prepared(statement.id, stop);
-    }
     QueryResult<PlanPtr> found =
         statement.prepared ? prepared_plan(statement.id)
                            : plan_statement(statement.text, catalog_.snapshot(), session.keyspace);
+    if (!found && statement.prepared && !peers_.empty()) {
+      found = co_await borrow_plan(statement.id, stop);
+    }
     CO_TRY(const PlanPtr plan, std::move(found));
     const auto* modification = std::get_if<ModificationPlan>(&plan->what);
     if (modification == nullptr) {

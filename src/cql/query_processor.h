@@ -74,6 +74,7 @@ class QueryProcessor final : public RequestHandler {
 
  private:
   using Answer = runtime::Task<QueryResult<protocol::Response>>;
+  using Borrowed = runtime::Task<QueryResult<PlanPtr>>;
 
   // What is said of values that do not fit the markers.
   using WrongCount = QueryError (*)(const StatementPlan&, const protocol::QueryParameters&);
@@ -135,10 +136,13 @@ class QueryProcessor final : public RequestHandler {
   QueryResult<protocol::Response> describe_schema(const parser::Describe& statement,
                                                   const Session& session) const;
 
-  bool must_borrow(base::ByteView id) { return !peers_.empty() && prepared_.find(id) == nullptr; }
-  // Asks the other cores for a prepared statement; whichever has it first lends it. `id` outlives
-  // the task.
-  [[gnu::noinline]] runtime::Task<void> borrow_prepared(base::ByteView id, runtime::StopToken stop);
+  // The plan of a prepared statement that this core has not got, or no longer as it was told: the
+  // other cores are asked, and the first that has it lends it. `id` outlives the task.
+  [[gnu::noinline]] Borrowed borrow_plan(base::ByteView id, runtime::StopToken stop);
+  // Nothing if it is not here, or is no longer as clients were told.
+  std::optional<PreparedStatements::Statement> lend(base::ByteView id);
+  static runtime::Task<base::Result<std::optional<PreparedStatements::Statement>>> lend_there(
+      QueryProcessor& processor, base::ByteView id);
   // The plan of a prepared statement, made anew if the catalog has changed. Errors: unprepared.
   QueryResult<PlanPtr> prepared_plan(base::ByteView id);
   QueryResult<ExecutionParameters> parameters_of(const protocol::Request& request,

@@ -305,7 +305,7 @@ TEST_P(ReferenceTest, StatementsGiveWhatMapsGive) {
 }
 
 TEST_P(ReferenceTest, StatementsGiveWhatMapsGiveOnThreeCores) {
-  compare_on(3, static_cast<std::uint64_t>(GetParam()) + 100, 700);
+  compare_on(3, static_cast<std::uint64_t>(GetParam()) + 100, 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ReferenceTest, ::testing::Range(1, 11));
