@@ -20,11 +20,13 @@
 #include "sim/function_process.h"
 #include "sim/world.h"
 
-namespace helenus::node {
+namespace helenus::server {
 namespace {
 
 using base::Bytes;
 using cql::TestClient;
+using node::Config;
+using node::Node;
 using runtime::Address;
 using runtime::Runtime;
 using runtime::StopToken;
@@ -240,4 +242,4 @@ TEST(NodeCores, ServesClientsOnThreads) {
 }
 
 }  // namespace
-}  // namespace helenus::node
+}  // namespace helenus::server
