@@ -46,7 +46,7 @@ Result<void> Database::count_cores() {
     return base::Error(base::Errc::invalid_argument, "cores: {}, and there are {}", config_.cores,
                        there_are);
   }
-  cores_ = config_.cores == 0 ? there_are : config_.cores;
+  cores_ = std::max(config_.cores, 1U);
   return {};
 }
 

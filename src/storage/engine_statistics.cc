@@ -52,6 +52,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   compacted_bytes_read += other.compacted_bytes_read;
   compacted_bytes_written += other.compacted_bytes_written;
   compaction_failures += other.compaction_failures;
+  collections += other.collections;
   keys_gone += other.keys_gone;
   mutations_moved += other.mutations_moved;
   mutation_bytes_written += other.mutation_bytes_written;
