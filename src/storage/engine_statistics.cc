@@ -68,6 +68,8 @@ void EngineStatistics::add(const EngineStatistics& other) {
   mutation_memory_bytes += other.mutation_memory_bytes;
   mutation_files += other.mutation_files;
   mutation_file_bytes += other.mutation_file_bytes;
+  mutation_dots_bytes += other.mutation_dots_bytes;
+  timestamp_floor_bytes += other.timestamp_floor_bytes;
   blocks_per_read.merge(other.blocks_per_read);
   sstables_per_read.merge(other.sstables_per_read);
   add_to(sstable_counters, other.sstable_counters);
