@@ -4,7 +4,7 @@
 //   bench-filters [--quick] [--json FILE] [--keys N]... [--only PART]
 //
 // --keys: sizes instead of 1,000,000 and 100,000,000. --only: the parts whose name has PART in it,
-// of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive" and "RocksDB".
+// of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive", "forgetful" and "RocksDB".
 //
 // Beside a cuckoo filter as its paper has it ("plain cuckoo"), keys are integers hashed in the loop
 // by the same function for both. Beside RocksDB's filters, keys are strings of 8 bytes hashed by
@@ -41,6 +41,8 @@
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
 #include "filters/dynamic_cuckoo.h"
+#include "filters/forgetful_bloom.h"
+#include "filters/sliced_forgetful.h"
 
 namespace helenus::bench {
 namespace {
@@ -450,6 +452,96 @@ void dynamic_beside_plain(Report& report, const Scale& scale) {
       [&] { return *filters::DynamicCuckoo::for_capacity(scale.keys); });
 }
 
+// A sliced filter whose window holds `keys` keys, one a tick, in its steady state.
+class SteadySliced {
+ public:
+  SteadySliced(std::uint64_t keys, unsigned slices)
+      : filter_(*filters::SlicedForgetful::with_options(
+            {.window = keys,
+             .rate_max = kRate,
+             .capacity = keys * slices / (slices - 1) * 21 / 20 + slices,
+             .slices = slices,
+             .sizing = filters::SlicedForgetful::Sizing::fixed})) {
+    admit(keys + 2 * keys / slices);
+  }
+
+  static constexpr double kRate = 0.01;
+  const filters::SlicedForgetful& filter() const { return filter_; }
+
+  // New keys, each at a tick of its own: slices end, expire and are swept as time goes by.
+  double admit(std::uint64_t count) {
+    return mega_per_second(count, [&](std::uint64_t) {
+      filter_.advance_to(next_);
+      const auto admission = filter_.insert_if_absent(KeyHash::of_integer(next_++));
+      ASSERT(admission != filters::Admission::shed);
+    });
+  }
+
+ private:
+  filters::SlicedForgetful filter_;
+  std::uint64_t next_ = 0;
+};
+
+// The paper's filter with as many keys in its window, refreshed outside the time that is measured.
+class SteadyForgetful {
+ public:
+  SteadyForgetful(std::uint64_t keys, unsigned past)
+      : filter_(*filters::ForgetfulBloom::for_rate(keys * (past + 2) / (past + 1), past,
+                                                   SteadySliced::kRate)),
+        keys_per_period_(keys / (past + 1)) {
+    for (unsigned period = 0; period < past + 2; ++period) admit(keys_per_period_);
+  }
+
+  const filters::ForgetfulBloom& filter() const { return filter_; }
+
+  // Requires: no more keys than a period has.
+  double admit(std::uint64_t count) {
+    if (filter_.keys_of_period(0) + count > keys_per_period_) filter_.refresh();
+    return mega_per_second(count, [&](std::uint64_t) {
+      keep(filter_.insert_if_absent(KeyHash::of_integer(next_++)));
+    });
+  }
+
+ private:
+  filters::ForgetfulBloom filter_;
+  std::uint64_t keys_per_period_;
+  std::uint64_t next_ = 0;
+};
+
+template <class Ours, class Peer>
+void steady_rows(Report& report, const Scale& scale, const char* ours_name, Ours& ours,
+                 const char* peer_name, Peer& peer) {
+  Duel duel(report, ours_name, peer_name, scale);
+  const std::uint64_t count = std::min(scale.lookups, scale.keys / 20);
+  duel.rate(
+      "insert if absent", scale.rounds, [&] { return ours.admit(count); },
+      [&] { return peer.admit(count); });
+  duel.rate(
+      "negative", scale.rounds, [&] { return lookups(ours.filter(), kStrangers, scale.lookups); },
+      [&] { return lookups(peer.filter(), kStrangers, scale.lookups); });
+  duel.row("bits a key of the window", "bits", bits_per_key(ours.filter(), scale.keys),
+           bits_per_key(peer.filter(), scale.keys));
+  const auto hits = [](const auto& filter) {
+    return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
+  };
+  duel.row("false positives", "%", false_positive_percent(scale.strangers, hits(ours.filter())),
+           false_positive_percent(scale.strangers, hits(peer.filter())));
+}
+
+// Filters that forget, in their steady state, for one window, load and target: with many slices
+// beside few, and the sliced form beside the paper's. The paper's is for the smaller sizes.
+void forgetful_rows(Report& report, const Scale& scale) {
+  SteadySliced few(scale.keys, 3);
+  SteadySliced many(scale.keys, 16);
+  steady_rows(report, scale, "sliced, N = 14", many, "sliced, N = 1", few);
+  if (scale.keys > 20'000'000) return;
+  SteadyForgetful paper_few(scale.keys, 1);
+  SteadyForgetful paper_many(scale.keys, 14);
+  steady_rows(report, scale, "N-FBF, N = 14", paper_many, "N-FBF, N = 1", paper_few);
+  steady_rows(report, scale, "sliced, N = 1", few, "N-FBF, N = 1", paper_few);
+  steady_rows(report, scale, "sliced, N = 14", many, "N-FBF, N = 14", paper_many);
+}
+
 // What to measure.
 struct Choice {
   std::vector<std::uint64_t> sizes;
@@ -486,7 +578,8 @@ void compare_filters(const Options& options, Report& report) {
       Part{"cuckoo 8", cuckoo_beside_plain<8>},   Part{"cuckoo 12", cuckoo_beside_plain<12>},
       Part{"cuckoo 16", cuckoo_beside_plain<16>}, Part{"cuckoo 32", cuckoo_beside_plain<32>},
       Part{"adaptive", adaptive_beside_cuckoo},   Part{"consistent", consistent_beside_plain},
-      Part{"dynamic", dynamic_beside_plain},      Part{"RocksDB", all_beside_rocksdb}};
+      Part{"dynamic", dynamic_beside_plain},      Part{"forgetful", forgetful_rows},
+      Part{"RocksDB", all_beside_rocksdb}};
   const Choice choice = choice_of(options);
   for (const std::uint64_t keys : choice.sizes) {
     for (const Part& part : kParts) {

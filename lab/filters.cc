@@ -43,8 +43,19 @@ void flow_trace_section(Notebook& notebook) {
 namespace {
 
 constexpr std::array kExperiments = {
-    Experiment{"flow trace", flow_trace_section}, Experiment{"ccf table 2", ccf_table_2},
-    Experiment{"ccf figure 3", ccf_figure_3},     Experiment{"ccf figure 4", ccf_figure_4},
+    Experiment{"FBF Fig. 8", forgetful_figure_8},
+    Experiment{"FBF Fig. 9", forgetful_figure_9},
+    Experiment{"FBF Fig. 10", forgetful_figure_10},
+    Experiment{"FBF Fig. 11", forgetful_figure_11},
+    Experiment{"FBF Fig. 12", forgetful_figure_12},
+    Experiment{"FBF Fig. 13", forgetful_figure_13},
+    Experiment{"FBF Fig. 16", forgetful_figure_16},
+    Experiment{"sliced beside FBF", sliced_beside_forgetful},
+    Experiment{"burst", burst_section},
+    Experiment{"flow trace", flow_trace_section},
+    Experiment{"ccf table 2", ccf_table_2},
+    Experiment{"ccf figure 3", ccf_figure_3},
+    Experiment{"ccf figure 4", ccf_figure_4},
     Experiment{"ccf figure 5", ccf_figure_5},
 };
 

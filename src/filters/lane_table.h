@@ -58,7 +58,7 @@ class LaneTable {
 
   // The lanes of `asked` that have all bits of the key set.
   Lanes holders(KeyHash key, unsigned probes, Lanes asked) const {
-    Probes walk(key);
+    MixedProbes walk(key);
     const std::byte* data = table_.data();
     for (unsigned i = 0; i < probes && asked != 0; ++i) asked &= at(data, walk.next(positions_));
     return asked;
@@ -66,7 +66,7 @@ class LaneTable {
 
   // Sets the key's bits in the lanes of `into`; how many of them were not set.
   unsigned add(KeyHash key, unsigned probes, Lanes into) {
-    Probes walk(key);
+    MixedProbes walk(key);
     std::byte* data = table_.writable();
     unsigned added = 0;
     for (unsigned i = 0; i < probes; ++i) added += set(data, walk.next(positions_), into);
@@ -82,7 +82,7 @@ class LaneTable {
   template <class IsPresent>
   Added add_unless(KeyHash key, unsigned probes, Lanes asked, Lanes into, IsPresent&& is_present) {
     std::array<std::uint64_t, kProbesMax> places;
-    Probes walk(key);
+    MixedProbes walk(key);
     const std::byte* data = table_.data();
     for (unsigned i = 0; i < probes; ++i) {
       places[i] = walk.next(positions_);
@@ -96,7 +96,7 @@ class LaneTable {
   }
 
   void prefetch(KeyHash key, unsigned probes) const {
-    Probes walk(key);
+    MixedProbes walk(key);
     for (unsigned i = 0; i < probes; ++i) {
       __builtin_prefetch(table_.data() + walk.next(positions_) * lanes_ / 8);
     }

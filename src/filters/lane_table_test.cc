@@ -25,7 +25,7 @@ struct Pair {
       const KeyHash key(prng.next());
       const Lanes into = prng.next() & prng.next() & pair.table.all();
       unsigned added = 0;
-      Probes walk(key);
+      MixedProbes walk(key);
       for (unsigned probe = 0; probe < 2; ++probe) {
         const std::uint64_t position = walk.next(positions);
         for (unsigned lane = 0; lane < lanes; ++lane) {

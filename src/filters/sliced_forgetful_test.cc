@@ -288,6 +288,22 @@ TEST(SlicedForgetful, DeclaresByFillAndByEquationWhatStrangersMeet) {
   EXPECT_NEAR(filter.rate_by_equation() / filter.false_positive_rate(), 1, 0.05);
 }
 
+// Small tables, where probes in arithmetic progression would give six times the rate declared.
+TEST(SlicedForgetful, KeepsALowRateInSmallTablesToo) {
+  constexpr std::uint64_t kTrials = 300'000;
+  std::uint64_t hits = 0;
+  double expected = 0;
+  for (std::uint64_t draw = 0; draw < 3; ++draw) {
+    auto filter = *SlicedForgetful::with_options(
+        {.window = 100, .rate_max = 1e-4, .capacity = 1000, .sizing = Sizing::fixed});
+    for (const KeyHash key : keys_from(draw * 1000, 1000)) ASSERT_TRUE(filter.insert(key));
+    hits += yes_count(filter, keys_from(kStrangers, kTrials));
+    expected += filter.false_positive_rate() * kTrials;
+  }
+  EXPECT_LE(static_cast<double>(hits), expected + 4.4 * std::sqrt(expected));
+  EXPECT_GE(static_cast<double>(hits), expected - 4.4 * std::sqrt(expected));
+}
+
 TEST(SlicedForgetful, TakesTheNumberOfSlicesThatNeedsLeastMemory) {
   for (const double rate : {0.1, 0.01, 1e-4, 1e-6}) {
     const unsigned slices = SliceRing::shape_for(1'000'000, rate, 0).slices;
