@@ -13,6 +13,7 @@ std::strong_ordering defeats_by_content(const Version& a, const Version& b) {
   const bool a_empty = a.kind == VersionKind::empty;
   const bool b_empty = b.kind == VersionKind::empty;
   if (const auto order = a_empty <=> b_empty; order != 0) return order;
+  if (const auto order = a.expires <=> b.expires; order != 0) return order;  // none is the least
   return a.value <=> b.value;
 }
 

@@ -20,7 +20,8 @@
 namespace helenus::causality {
 
 // Which of two concurrent versions of a cell defeats the other: the larger timestamp; at equal
-// timestamps empty defeats value, then the larger bytes, then the larger dot. A total order on
+// timestamps empty defeats value, a value that expires one that does not, the later expiry the
+// earlier (Cassandra's order), then the larger bytes, then the larger dot. A total order on
 // versions that does not depend on when it is asked: a version that has expired keeps its place (it
 // is shown as nothing, but defeats and is defeated as before), or replicas whose clocks differ
 // would drop different versions.
@@ -70,7 +71,7 @@ void drop_stable(PartitionStore& partition, Policy policy, const Stability& stab
 // leave it out because the minting replica already knows something that it would not defeat.
 // `cell` is the merge of all fragments; `covered_floor` the largest timestamp of the unstable
 // mutations of this cell in the mutation log, alive or superseded since; `write` what would be
-// written (its dot does not matter). At equal timestamps empty beats value, then the larger bytes;
+// written (its dot does not matter). At equal timestamps the order of defeats() holds;
 // what is equal in all does not apply, for it is there already. An equal timestamp at the floor
 // applies only where a version of that timestamp is alive to be compared with: whoever superseded
 // the others of that timestamp defeats them, and is alive, or newer than the write, or was dropped

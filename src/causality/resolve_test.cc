@@ -44,6 +44,15 @@ TEST(LastWriterWins, LargerTimestampThenEmptyThenBytesThenDot) {
   EXPECT_TRUE(defeats(empty_at(1, 2), value_at(2, 2, "z")) > 0);
   EXPECT_TRUE(defeats(value_at(1, 2, "b"), value_at(2, 2, "a")) > 0);
   EXPECT_TRUE(defeats(value_at(2, 2, "a"), value_at(1, 2, "a")) > 0);
+  const auto brief = [](std::uint32_t dot, const char* value, std::int64_t expires) {
+    Version version = value_at(dot, 2, value);
+    version.expires = WallTime{expires};
+    return version;
+  };
+  EXPECT_TRUE(defeats(brief(1, "a", 100), value_at(2, 2, "z")) > 0) << "one that expires stays";
+  EXPECT_TRUE(defeats(brief(1, "a", 200), brief(2, "z", 100)) > 0) << "the later expiry";
+  EXPECT_TRUE(defeats(brief(1, "b", 100), brief(2, "a", 100)) > 0);
+  EXPECT_TRUE(defeats(empty_at(1, 2), brief(2, "z", 100)) > 0);
 }
 
 TEST(LastWriterWins, AnEmptyWinnerShowsNothing) {

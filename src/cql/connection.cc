@@ -56,7 +56,6 @@ Connection::Connection(const ConnectionContext& context, std::unique_ptr<runtime
       stream_(std::move(stream)),
       admission_(admission),
       began_at_(context.runtime.clock.now()),
-      progress_at_(began_at_),
       reader_(protocol::Direction::request, limits_.body_size_max),
       partial_(context.request_bytes),
       capacity_(context.runtime),
@@ -92,10 +91,15 @@ Task<void> Connection::read_requests() {
     const Pause pause = take_frames();
     if (pause == Pause::ends) co_return;
     if (pause == Pause::needs_capacity) {
+      const auto stopped_at = context_.runtime.clock.now();
       const auto woken = co_await capacity_.wait({.stop = draining_.token()});
       if (!woken) co_return;
+      if (frame_began_at_) {
+        frame_began_at_ = *frame_began_at_ + (context_.runtime.clock.now() - stopped_at);
+      }
       continue;
     }
+    note_frame_start();
     const Until until{.deadline = read_deadline(), .stop = draining_.token()};
     const auto got = co_await stream_->read(reader_.room(), until);
     if (!got) {
@@ -105,8 +109,8 @@ Task<void> Connection::read_requests() {
     }
     // The client ended its half: it may still wait for answers.
     if (*got == 0) co_return;
-    progress_at_ = context_.runtime.clock.now();
     context_.statistics.bytes_read += *got;
+    frame_size_ += *got;
     reader_.commit(*got);
   }
 }
@@ -121,9 +125,11 @@ Connection::Pause Connection::take_frames() {
         return Pause::ends;
       }
     } else if (const auto* frame = std::get_if<Frame>(&step)) {
+      ++frames_taken_;
       on_frame(*frame);
       partial_.release();
     } else if (const auto* refusal = std::get_if<FrameRefusal>(&step)) {
+      ++frames_taken_;
       refuse(refusal->stream, refusal->code, refusal->message);
       if (refusal->fatal) return Pause::ends;
     } else {
@@ -158,8 +164,24 @@ void Connection::wake_reader() {
 runtime::MonotonicTime Connection::read_deadline() const {
   auto deadline = runtime::MonotonicTime::never();
   if (phase_ == Phase::fresh) deadline = began_at_ + limits_.startup_timeout;
-  if (!reader_.at_boundary()) deadline = std::min(deadline, progress_at_ + limits_.frame_timeout);
+  if (frame_began_at_) {
+    deadline = std::min(deadline, *frame_began_at_ + limits_.frame_timeout + time_for(frame_size_));
+  }
   return deadline;
+}
+
+void Connection::note_frame_start() {
+  if (reader_.at_boundary()) {
+    frame_began_at_.reset();
+  } else if (!frame_began_at_ || frame_number_ != frames_taken_) {
+    frame_began_at_ = context_.runtime.clock.now();
+    frame_number_ = frames_taken_;
+    frame_size_ = 0;
+  }
+}
+
+runtime::Duration Connection::time_for(std::uint64_t bytes) const {
+  return std::chrono::milliseconds(bytes * 1000 / limits_.bytes_per_second_min);
 }
 
 void Connection::on_frame(const Frame& frame) {
@@ -297,11 +319,15 @@ void Connection::send_event(protocol::EventKind kind, const Bytes& frame) {
 // The writer is woken behind what is about to run on this core, so that the answers made there are
 // part of the same write.
 Task<void> Connection::write_answers() {
+  auto waits_since = context_.runtime.clock.now();
+  std::uint64_t written_since = 0;
   for (;;) {
     while (outgoing_.empty()) {
       if (no_more_answers_) co_return;
       const auto woken = co_await work_.wait({.stop = aborting_.token()});
       if (!woken) co_return;
+      waits_since = context_.runtime.clock.now();
+      written_since = 0;
     }
     const Outgoing::Pieces pieces = outgoing_.take(kWriteSizeMax, runtime::Stream::kPiecesMax);
     absl::InlinedVector<base::ByteView, 4> views;
@@ -309,7 +335,9 @@ Task<void> Connection::write_answers() {
       views.push_back(piece.view());
       bytes_in_write_ += piece.size();
     }
-    const auto until = Until::after(context_.runtime, limits_.write_timeout, aborting_.token());
+    auto until = Until::after(context_.runtime, limits_.write_timeout, aborting_.token());
+    until.deadline =
+        std::min(until.deadline, waits_since + limits_.write_timeout + time_for(written_since));
     const auto written = co_await stream_->write(views, until);
     const std::size_t size = std::exchange(bytes_in_write_, 0);
     count_outgoing();
@@ -319,6 +347,7 @@ Task<void> Connection::write_answers() {
       co_return;
     }
     context_.statistics.bytes_written += size;
+    written_since += size;
     wake_reader();
   }
 }

@@ -9,8 +9,8 @@
 //
 //   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
 //   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
-//   answers not taken for write_timeout, a frame not finished for frame_timeout,
-//   no STARTUP for startup_timeout                                       we close
+//   a frame that comes in, or answers that wait, more slowly than bytes_per_second_min once
+//   frame_timeout or write_timeout are over; no STARTUP for startup_timeout       we close
 //   a large answer, or an event, with outgoing_bytes_max waiting         OVERLOADED; we close
 //   answers that wait for all clients of this core                       large ones OVERLOADED, and
 //                                               no reading from clients that have answers waiting
@@ -54,9 +54,13 @@ struct ConnectionLimits {
   // Of all connections of a core together.
   std::size_t outgoing_bytes_all_max = std::size_t{512} << 20;
   runtime::Duration startup_timeout = std::chrono::seconds(60);
+  // From a frame's first byte to its last; the time in which its bytes come at the least rate is
+  // added.
   runtime::Duration frame_timeout = std::chrono::seconds(60);
-  // For each kWriteSizeMax bytes.
+  // For each kWriteSizeMax bytes, and for all answers since last none waited; the time in which
+  // those bytes go at the least rate is added to the latter.
   runtime::Duration write_timeout = std::chrono::seconds(30);
+  std::size_t bytes_per_second_min = std::size_t{32} << 10;
   // How long requests may go on when the client has ended its half of the stream.
   runtime::Duration half_closed_timeout = std::chrono::seconds(10);
   // How long, and for how many bytes, a connection that we end is read on, so that the client gets
@@ -128,6 +132,8 @@ class Connection {
   bool has_capacity() const;
   void wake_reader();
   runtime::MonotonicTime read_deadline() const;
+  void note_frame_start();
+  runtime::Duration time_for(std::uint64_t bytes) const;
   void on_frame(const protocol::Frame& frame);
   void on_request(protocol::Request&& request, ByteBudget::Charge charge);
   void refuse(std::int16_t stream, protocol::ErrorCode code, std::string message);
@@ -155,7 +161,12 @@ class Connection {
   std::size_t bytes_in_write_ = 0;
   std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), in the statistics
   const runtime::MonotonicTime began_at_;
-  runtime::MonotonicTime progress_at_;  // when bytes came last
+  // When the first byte of the frame that is coming in was there, less the time in which we did not
+  // read; none between frames.
+  std::optional<runtime::MonotonicTime> frame_began_at_;
+  std::uint64_t frame_size_ = 0;  // what came of it
+  std::uint64_t frames_taken_ = 0;
+  std::uint64_t frame_number_ = 0;  // frames_taken_ when it began
   protocol::FrameReader reader_;
   std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
   ByteBudget::Charge partial_;        // for the frame that is coming in

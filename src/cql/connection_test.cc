@@ -374,6 +374,69 @@ TEST_F(ServerTest, AFrameThatIsNeverFinishedIsCutAndAnIdleConnectionIsNot) {
   EXPECT_EQ(statistics().connections_timed_out, 1U);
 }
 
+TEST_F(ServerTest, AFrameThatComesByteByByteIsCutInTheEnd) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    const Bytes frame = TestClient::query(1, "echo " + std::string(4000, 'x'));
+    const auto began = rt.clock.now();
+    for (std::size_t i = 0; i < frame.size(); ++i) {
+      const bool sent = co_await client.send(frame.slice(i, 1));
+      if (!sent) break;
+      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    }
+    EXPECT_LT(rt.clock.now() - began, 70s);
+  });
+  EXPECT_EQ(statistics().connections_timed_out, 1U);
+}
+
+TEST_F(ServerTest, ALargeFrameMayTakeItsTime) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    const Bytes frame = TestClient::query(1, "echo " + std::string(60'000, 'x'));
+    const Bytes large = TestClient::query(2, "fail " + std::string(5'000'000, 'x'));
+    for (std::size_t at = 0; at < large.size(); at += 40'000) {
+      const bool sent =
+          co_await client.send(large.slice(at, std::min<std::size_t>(40'000, large.size() - at)));
+      CO_ASSERT_TRUE(sent);
+      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    }
+    const auto answer = co_await client.receive(10s);
+    EXPECT_TRUE(answer.has_value());
+    const bool sent = co_await client.send(frame);
+    CO_ASSERT_TRUE(sent);
+    const auto next = co_await client.receive(10s);
+    EXPECT_TRUE(next.has_value());
+  });
+  EXPECT_EQ(statistics().connections_timed_out, 0U);
+}
+
+TEST_F(ServerTest, AReaderThatIsTooSlowIsCut) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    base::Buffer all;
+    for (int number = 0; number < 40; ++number) {
+      all.append(TestClient::query(static_cast<std::int16_t>(number), "rows 1000000"));
+    }
+    const bool sent = co_await client.send(std::move(all).freeze());
+    CO_ASSERT_TRUE(sent);
+    // Fast enough for each write alone, but 40 MB would wait for half an hour.
+    int answers = 0;
+    for (; answers < 40; ++answers) {
+      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 25s, {}));
+      const auto answer = co_await client.receive(10s);
+      if (!answer) break;
+    }
+    EXPECT_LT(answers, 30);
+  });
+  EXPECT_EQ(statistics().connections_timed_out, 1U);
+}
+
 TEST_F(ServerTest, AConnectionThatNeverStartsUpIsCut) {
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);

@@ -1,6 +1,8 @@
 // Modifications with their values: cells and scopes, collected into one mutation a partition.
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include "base/assert.h"
@@ -23,11 +25,11 @@ namespace {
 // Twenty years.
 constexpr std::int32_t kTimeToLiveMax = 20 * 365 * 24 * 60 * 60;
 
-// Which of two changes of a cell at one timestamp stays.
+// Which of two changes of a cell at one timestamp stays: as causality::defeats() says.
 bool stays(const CellChange& there, const CellChange& other) {
   if (there.kind != other.kind) return there.kind == VersionKind::empty;
-  if (there.value != other.value) return there.value > other.value;
-  return there.expires >= other.expires;
+  if (there.expires != other.expires) return there.expires > other.expires;
+  return there.value >= other.value;
 }
 
 QueryResult<std::optional<causality::WallTime>> expiry_of(const ModificationPlan& plan,
@@ -93,6 +95,35 @@ QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
   return std::optional(std::move(cell));
 }
 
+// Which rows any of several scopes holds, asked by a binary search.
+class ScopeUnion {
+ public:
+  void add(const Scope& scope) { scopes_.push_back(scope); }
+  // Before the first question, and after what was added since.
+  void settle() {
+    std::ranges::sort(scopes_);
+    std::vector<Scope> apart;
+    for (Scope& scope : scopes_) {
+      const bool joins =
+          !apart.empty() && (!apart.back().to || !scope.from || *scope.from <= *apart.back().to);
+      if (!joins) {
+        apart.push_back(std::move(scope));
+      } else if (apart.back().to && (!scope.to || *apart.back().to < *scope.to)) {
+        apart.back().to = std::move(scope.to);
+      }
+    }
+    scopes_ = std::move(apart);
+  }
+  bool contains(const RowKey& row) const {
+    const auto behind = std::ranges::partition_point(
+        scopes_, [&](const Scope& scope) { return !scope.from || *scope.from <= row; });
+    return behind != scopes_.begin() && std::prev(behind)->contains(row);
+  }
+
+ private:
+  std::vector<Scope> scopes_;  // ascending and apart
+};
+
 Scope scope_of(const ModificationPlan& plan, const model::ClusteringRange& range) {
   if (!plan.where.restricts_clustering()) return {};
   if (plan.where.names_rows()) return causality::row_scope(range.from);
@@ -157,23 +188,32 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
   changes_of(plan, partition, stamp, false).scopes.insert(std::move(scope));
 }
 
+// A delete beats what its own timestamp or an earlier one writes into its rows. Between the
+// mutations of one request nothing else sees to that: each is judged by what was there before all
+// of them. So the partition's mutations are gone through from the last to the first.
 std::vector<replication::PartitionWrite> WriteCollector::take() && {
   std::vector<replication::PartitionWrite> writes;
-  for (auto& [key, changes] : changes_) {
+  ScopeUnion deleted;
+  for (auto& [key, changes] : changes_ | std::views::reverse) {
+    if (writes.empty() || writes.back().table != key.table ||
+        writes.back().partition != key.partition) {
+      deleted = {};
+    }
+    for (const Scope& scope : changes.scopes) deleted.add(scope);
+    if (!changes.scopes.empty()) deleted.settle();
     replication::PartitionWrite write;
     write.table = key.table;
     write.partition = key.partition;
     write.explicit_timestamp = key.stamp.is_explicit;
     write.mutation.timestamp = causality::Timestamp{key.stamp.timestamp_us};
     for (auto& [place, cell] : changes.cells) {
-      // A delete of the row beats what the same timestamp writes into it.
-      const bool deleted = std::ranges::any_of(
-          changes.scopes, [&](const Scope& scope) { return scope.contains(place.first); });
-      if (!deleted) write.mutation.cells.push_back(std::move(cell));
+      if (!deleted.contains(place.first)) write.mutation.cells.push_back(std::move(cell));
     }
     write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());
+    if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
     writes.push_back(std::move(write));
   }
+  std::ranges::reverse(writes);
   return writes;
 }
 
@@ -237,6 +277,10 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
     if (cell) cells.emplace_back(std::move(*cell), is_static(plan, assignment));
   }
   if (marks_row(plan)) cells.emplace_back(row_marker(expires), false);
+  const std::size_t changes_per_row = cells.size() + (plan.whole_rows ? 1 : 0);
+  if (into.size() + (where.partitions.size() * where.rows.size() * changes_per_row) > kChangesMax) {
+    return invalid("Batch too large");
+  }
   for (const Bytes& partition : where.partitions) {
     for (const model::ClusteringRange& range : where.rows) {
       if (plan.whole_rows) into.add(plan, partition, stamp, scope_of(plan, range));
@@ -246,7 +290,6 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
         into.add(plan, partition, stamp, std::move(placed));
       }
     }
-    if (into.size() > kChangesMax) return invalid("Batch too large");
   }
   return {};
 }

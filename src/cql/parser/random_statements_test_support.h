@@ -37,6 +37,13 @@ struct Vocabulary {
   std::size_t nesting_max = 3;
 };
 
+inline Expression expression_of(Expression::Node node) {
+  return {.node = std::move(node), .position = {}};
+}
+inline Literal literal_of(LiteralKind kind, std::string text) {
+  return {.kind = kind, .text = std::move(text), .position = {}};
+}
+
 class RandomStatements {
  public:
   // A number below the bound, which is not 0.
