@@ -94,10 +94,16 @@ double SliceRing::rate_by_equation() const {
 }
 
 void SliceRing::expire(Ticks now, Ticks window) {
+  if (now - oldest_last_ <= window) return;
+  oldest_last_ = now;  // what comes from now on is not older
   for (Lanes lanes = live_; lanes != 0; lanes &= lanes - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(lanes));
     const Slice& slice = slices_[lane];
-    if (slice.keys == 0 || now - slice.last <= window) continue;
+    if (slice.keys == 0) continue;
+    if (now - slice.last <= window) {
+      oldest_last_ = std::min(oldest_last_, slice.last);
+      continue;
+    }
     if (lane == current_) current_ = kNone;
     live_ &= ~(Lanes{1} << lane);
     slices_[lane] = {};

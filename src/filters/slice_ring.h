@@ -77,7 +77,8 @@ class SliceRing {
   bool contains(KeyHash key) const { return table_.holders(key, shape_.probes, live_) != 0; }
   void prefetch(KeyHash key) const { table_.prefetch(key, shape_.probes); }
 
-  // Lets slices go whose last key is older than `window`.
+  // Lets slices go whose last key is older than `window`. Looks at them only when one may be.
+  // Requires: a time not before that of any earlier call.
   void expire(Ticks now, Ticks window);
   // Clears dirty lanes in the next `blocks` blocks. Returns whether there is nothing left to clear.
   bool sweep(std::uint64_t blocks);
@@ -111,6 +112,7 @@ class SliceRing {
   LaneTable table_;
   std::array<Slice, kLanesMax> slices_{};
   unsigned current_ = kNone;
+  Ticks oldest_last_ = 0;  // no live slice's last key came before this, nor will one's
   Lanes live_ = 0;
   Lanes clean_;
   Lanes swept_ = 0;  // the dirty lanes that the sweep under way clears
