@@ -94,6 +94,18 @@ Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
   co_return {};
 }
 
+namespace {
+
+Clocks dots_of(const std::vector<TabletBatch>& batches) {
+  Clocks clocks;
+  for (const TabletBatch& batch : batches) {
+    for (const KeptMutation& mutation : batch.mutations) clocks[batch.tablet].add(mutation.dot);
+  }
+  return clocks;
+}
+
+}  // namespace
+
 Task<Result<void>> Engine::drop_table(TableId table) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(check_writable());
@@ -110,16 +122,23 @@ Task<Result<void>> Engine::drop_table(TableId table) {
     for (const FrozenMemtable& frozen : store->frozen()) memtable_bytes_ -= frozen.bytes;
     // Its records go from the log without having been flushed; their dots were minted all the same.
     const Clocks clocks = shard->clocks();
-    // And peers may need them still, to close their gaps.
-    const auto batches = mutations_of(*shard, table, last_sequence_);
+    // And peers may lack them still: of these only the dots are left. Of what is in mutation files
+    // it shows when they are given.
+    const Clocks covered = dots_of(mutations_of(*shard, table, last_sequence_));
     CO_TRY_VOID(co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}));
-    CO_TRY(auto mutations, co_await write_mutations_until_done(*shard, batches));
     CO_TRY_VOID(co_await install_until_done(*shard, [&](ManifestState& state) {
       state.tables.erase(table);
       join_clocks(state, clocks);
-      enter_mutations(state, *shard, mutations.get());
+      enter_mutations(state, *shard, nullptr);
+      for (const auto& [id, dots] : covered) {
+        const auto tablet = state.tablets.find(id);
+        if (tablet == state.tablets.end()) continue;
+        tablet->second.covered = causality::join(tablet->second.covered, dots);
+      }
     }));
-    moved_to_file(*shard, batches, std::move(mutations));
+    for (const auto& [id, dots] : covered) {
+      if (Tablet* owner = shard->tablet(id); owner != nullptr) cover(*owner, dots);
+    }
     CO_TRY_VOID(co_await note_generations());
     log_->forget_table(store->stream());
     co_await shard->remove_files(store->sstables());
@@ -184,8 +203,10 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
     CO_TRY_VOID(co_await files_changed_.wait({.stop = stop_.token()}));
   }
   const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
-  CO_TRY_VOID(co_await install_until_done(
-      shard, [=](ManifestState& state) { state.tablets.emplace(tablet, record); }));
+  CO_TRY_VOID(co_await install_until_done(shard, [&, tablet, record](ManifestState& state) {
+    state.tablets.emplace(tablet, record);
+    shard.enter_empty_range(state, record.range);
+  }));
   CO_TRY_VOID(co_await note_generations());
   shard.add_tablet(tablet, record);
   co_return {};
@@ -198,9 +219,6 @@ Task<Result<void>> Engine::drop_tablet(TabletId tablet) {
   while (std::ranges::find(shard.manifest().dropped_ranges, range) !=
          shard.manifest().dropped_ranges.end()) {
     CO_TRY_VOID(check_writable());
-    for (const auto& [id, table] : shard.tables()) {
-      if (table->damage()) co_return *table->damage();
-    }
     CO_TRY_VOID(co_await files_changed_.wait({.stop = stop_.token()}));
   }
   co_return {};
@@ -236,9 +254,11 @@ Task<Result<KeyRange>> Engine::take_away(TabletId tablet) {
   }
   mutation_bytes_ -= replica->mutations.memory_bytes();
   floor_bytes_ -= replica->floors.memory_bytes();
+  const bool was_in_doubt = replica->in_doubt;
   shard.remove_tablet(tablet);
   count_dots();
   wake_everybody();
+  if (was_in_doubt) CO_TRY_VOID(co_await settle_doubt());
   co_return range;
 }
 
@@ -277,9 +297,14 @@ Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor
       *shard_of(tablet), [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
   CO_TRY_VOID(co_await note_generations());
   replica->actor = actor;
-  if (!std::exchange(replica->in_doubt, false) || log_directory_ == nullptr) co_return {};
-  if (tablets_in_doubt().empty()) CO_TRY_VOID(co_await log_directory_->settle());
+  if (std::exchange(replica->in_doubt, false)) CO_TRY_VOID(co_await settle_doubt());
   co_return {};
+}
+
+// A doubt is over when no tablet has it any more. Where others share the folder, they see to it.
+Task<Result<void>> Engine::settle_doubt() {
+  if (log_directory_ == nullptr || !tablets_in_doubt().empty()) co_return {};
+  co_return co_await log_directory_->settle();
 }
 
 Result<causality::Clock> Engine::staged_clock(TabletId tablet) const {
@@ -507,13 +532,24 @@ Task<Result<void>> Engine::durable(std::optional<LogPosition> position, Until un
 
 // ---- Reading ----
 
+TableView Engine::view_of(const Place& place) {
+  if (place.table->files_aside().empty()) return place.table->view();
+  // Of damaged files only those in which the tablet has a part: they may answer with errors.
+  auto files = std::make_shared<SstableList>(place.table->sstables());
+  std::erase_if(*files, [&](const auto& file) {
+    return place.table->aside(file->record.number) &&
+           !place.shard->has_part_in(place.tablet->range, file->record);
+  });
+  return place.table->view(std::move(files));
+}
+
 Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Bytes partition,
                                        base::Bytes row, Until until) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY(const auto place, find(table, tablet));
   advance_durable();
   // The view and the clock are of one moment (S4).
-  const TableView view = place.table->view();
+  const TableView view = view_of(place);
   RowRead read{.partition = {},
                .clock = place.tablet->durable,
                .floor = place.tablet->floors.of_row(table, partition, row)};
@@ -541,7 +577,7 @@ Result<std::unique_ptr<TableCursor>> Engine::cursor(TableId table, TabletId tabl
   TRY(auto pass, gate_.enter());
   TRY(const auto place, find(table, tablet));
   advance_durable();
-  return std::make_unique<TableCursor>(std::move(pass), place.table->view(), place.tablet->range,
+  return std::make_unique<TableCursor>(std::move(pass), view_of(place), place.tablet->range,
                                        place.tablet->durable, std::move(options));
 }
 
@@ -570,9 +606,10 @@ EngineStatistics Engine::statistics() const {
     now.mutation_file_bytes += shard->mutation_file_bytes();
     for (const auto& [id, table] : shard->tables()) {
       now.sstables += table->sstables().size();
+      now.sstables_set_aside += table->files_aside().size();
       for (const auto& sstable : table->sstables()) {
         now.sstable_bytes += sstable->record.bytes;
-        now.sstable_resident_bytes += sstable->reader->resident_bytes();
+        if (!sstable->damage) now.sstable_resident_bytes += sstable->reader->resident_bytes();
       }
       now.compaction_backlog_bytes +=
           compaction_backlog_bytes(table->compaction_candidates(), options_.compaction);

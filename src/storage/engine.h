@@ -29,7 +29,8 @@
 //
 // Trouble. A failure of the commit log or of the manifest ends writing for good (failure()); reads
 // go on. A flush that fails is tried again; until it succeeds writes are refused with its error. A
-// compaction that fails is tried again, too, or lets a damaged file alone.
+// compaction that fails is tried again, too; a damaged file is set aside, and everything else goes
+// on without it.
 //
 // Core affinity: the core whose Runtime opened it.
 #pragma once
@@ -101,12 +102,15 @@ struct LoggedMutation {
 struct MissingMutations {
   // Ascending by dot, each once. Whole mutations: a dot here may be claimed with its data (S5).
   std::vector<LoggedMutation> mutations;
-  // False: there is more. Ask again with these dots added to the peer's clock.
+  // False: there is more. Ask again with these dots, and those covered, added to the peer's clock.
   bool complete = true;
   // What the peer lacks, this replica has seen and cannot give: the mutation log was cut off, or
   // the peer has lost what it had. Never empty in silence: the tablet must be reconciled key by
   // key.
   causality::Clock withheld;
+  // What the peer lacks of tables that were dropped: there is nothing to give, and the dots count
+  // as seen (Engine::cover).
+  causality::Clock covered;
   // Marks of closed actors that the peer lacks: no data, and not for it to take from here (S9).
   std::vector<causality::ClosedActors> closed;
 };
@@ -162,7 +166,9 @@ class Engine {
   const EngineOpenReport& report() const { return report_; }
 
   // ---- Tables and tablets ----
-  // Durable when they return. Errors: already_exists; not_found; invalid_argument; failure().
+  // Durable when they return. A dropped table's id is not used again as long as a peer may lack one
+  // of its mutations: they are known by it. Errors: already_exists; not_found; invalid_argument;
+  // failure().
   runtime::Task<base::Result<void>> create_table(TableId table, TableOptions options);
   // Its data is gone at once.
   runtime::Task<base::Result<void>> drop_table(TableId table);
@@ -171,8 +177,8 @@ class Engine {
                                                   causality::ActorId actor);
   // Takes the tablet away with all its data, from disk, too; nobody finds it from the first step
   // on. A start goes on with what was left undone, and until it is done no tablet may have its
-  // keys. Errors: not_found; trouble() and failure(); damage of a file that would have to be
-  // merged.
+  // keys. A damaged file keeps what it has, for nobody to read. Errors: not_found; trouble() and
+  // failure().
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   std::vector<TabletInfo> tablets() const;
   std::vector<TabletId> tablets_in_doubt() const;
@@ -196,6 +202,11 @@ class Engine {
   // The dots that missing_mutations() can give. The oldest of an actor is where its first range
   // begins; a peer that lacks an older one is behind the cap.
   base::Result<causality::Clock> kept_mutations(TabletId tablet) const;
+  // These dots are of mutations of tables that were dropped, as a peer says (MissingMutations) or
+  // as the schema does when one comes for such a table. They count as seen, and peers are told the
+  // same; durable when it returns. Errors: not_found; invalid_argument (dots of this replica's own
+  // actor that it has not minted, or closed actors); failure().
+  runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
   // For an explicit timestamp (rule (d), causality::explicit_write_applies): the largest timestamp
   // of the unstable mutations of one cell; kTimestampMin if there are none. Reads the mutation log
   // where memory does not settle it. Whoever mints by it keeps other writes of the row away
@@ -309,6 +320,8 @@ class Engine {
   Shard* shard_of(TabletId tablet) const { return shard_numbered(tablet.value() % shard_count_); }
   Tablet* find_tablet(TabletId tablet) const;
   base::Result<Place> find(TableId table, TabletId tablet);
+  // What the table has for the tablet, now.
+  static TableView view_of(const Place& place);
   base::Result<void> check_writable() const;
   base::Result<Place> find_for_write(TableId table, TabletId tablet, base::ByteView partition);
   // Mints with the place's actor, on `clock`.
@@ -356,8 +369,7 @@ class Engine {
   static std::vector<TabletBatch> mutations_of(const Shard& shard, TableId table,
                                                std::uint64_t sequence_last);
   static std::vector<TabletBatch> mutations_in_memory(const Shard& shard);
-  runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> write_mutations_until_done(
-      Shard& shard, std::vector<TabletBatch> batches);
+  void cover(Tablet& tablet, const causality::Clock& dots);
   static void enter_mutations(ManifestState& state, const Shard& shard, const MutationFile* file);
   void moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches,
                      std::shared_ptr<const MutationFile> file);
@@ -365,6 +377,7 @@ class Engine {
   runtime::Task<base::Result<bool>> tend_mutation_files();
   runtime::Task<base::Result<void>> give_up_mutation_file(Shard& shard, LiveMutationFile file);
   runtime::Task<base::Result<bool>> merge_mutation_files(Shard& shard);
+  static runtime::Task<bool> is_damaged(std::shared_ptr<const MutationFile> file);
   Shard* shard_over_the_cap() const;
 
   runtime::Task<void> log_pressure_loop();
@@ -378,11 +391,16 @@ class Engine {
   runtime::Task<base::Result<Shard::Written>> write_compacted(const CompactionJob& job,
                                                               MergePlan plan);
   runtime::Task<base::Result<void>> compact_files(CompactionJob job);
+  runtime::Task<base::Result<void>> set_aside(Shard& shard, TableStore& table, FileNumber file,
+                                              base::Error why);
   static runtime::Task<bool> is_damaged(std::shared_ptr<const Sstable> file);
   runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
   runtime::Task<base::Result<void>> compact_shard(Shard& shard, TableId table,
                                                   runtime::Until until);
+  runtime::Task<base::Result<void>> merge_whole(Shard& shard, std::shared_ptr<TableStore> store,
+                                                runtime::Until until);
   runtime::Task<base::Result<KeyRange>> take_away(TabletId tablet);
+  runtime::Task<base::Result<void>> settle_doubt();
   runtime::Task<void> purge_loop();
   runtime::Task<base::Result<void>> purge(Shard& shard);
   Shard* shard_to_purge() const;

@@ -273,19 +273,24 @@ Task<Result<void>> Engine::note_generations() {
 
 Task<Result<void>> Engine::flush(TableId table, Until until) {
   CO_TRY(const auto pass, gate_.enter());
+  // What is frozen later is not waited for: others may write faster than this ever ends.
+  std::vector<std::pair<Shard*, FreezeNumber>> last_freezes;
   bool found = false;
   for (const auto& shard : shards_) {
     const auto at = shard->tables().find(table);
     if (at == shard->tables().end()) continue;
     found = true;
     freeze(*shard, at->second);
+    const auto& frozen = at->second->frozen();
+    if (!frozen.empty()) last_freezes.emplace_back(shard.get(), frozen.back().at.number);
   }
   if (!found) co_return Error(Errc::not_found, "table {}", table);
-  for (const auto& shard : shards_) {
+  for (const auto& [shard, last] : last_freezes) {
     while (true) {
       CO_TRY_VOID(check_writable());
-      TableStore* store = shard->table(table);
+      const TableStore* store = shard->table(table);
       if (store == nullptr || store->frozen().empty()) break;
+      if (store->frozen().front().at.number > last) break;
       if (trouble_) co_return *trouble_;
       CO_TRY_VOID(co_await files_changed_.wait(until));
     }
@@ -320,6 +325,8 @@ std::optional<Engine::CompactionJob> Engine::pick_compaction() {
   std::uint64_t best_backlog = 0;
   for (const auto& shard : shards_) {
     for (const auto& [id, table] : shard->tables()) {
+      // Whoever wants all of its files waits until none is busy.
+      if (table->is_wanted_whole()) continue;
       const auto candidates = table->compaction_candidates();
       const std::uint64_t backlog = compaction_backlog_bytes(candidates, options_.compaction);
       if (best != nullptr && backlog <= best_backlog) continue;
@@ -343,6 +350,7 @@ std::optional<Engine::CompactionJob> Engine::pick_collection() {
     if (shard->tables().empty()) continue;
     const Knowledge knowledge = shard->knowledge();
     for (const auto& [id, table] : shard->tables()) {
+      if (table->is_wanted_whole()) continue;
       const CollectionPick pick = pick_collection(*table, knowledge);
       if (pick.scope == CollectionScope::none) continue;
       CompactionJob job = begin_job(*shard, table, pick.files);
@@ -449,16 +457,25 @@ Task<Result<void>> Engine::compact_files(CompactionJob job) {
     log_lines_.warn("a compaction failed", base::kv("error", written.error()));
   }
   const bool damaged = written.failed_with(Errc::corrupt) || written.failed_with(Errc::unsupported);
-  if (damaged) job.table->set_damage(written.error());
   for (const auto& input : job.inputs) {
-    // A file that cannot be read stays as it is, busy for ever: whoever reads it is told, and it is
-    // not read here again and again. The others may be merged.
-    if (damaged && co_await is_damaged(input)) continue;
+    if (damaged && co_await is_damaged(input)) {
+      CO_TRY_VOID(
+          co_await set_aside(*job.shard, *job.table, input->record.number, written.error()));
+    }
     job.table->clear_busy(input->record.number);
   }
-  compaction_work_.wake_all();
-  files_changed_.wake_all();
+  wake_everybody();
   co_return std::move(written).error();
+}
+
+// The file stays as it is: whoever reads what it has is told, and it is not merged any more. The
+// manifest says so, too, since what is decided about its keys from now on is decided without it.
+Task<Result<void>> Engine::set_aside(Shard& shard, TableStore& table, FileNumber file,
+                                     base::Error why) {
+  log_lines_.error("a damaged file is set aside", base::kv("error", why));
+  table.set_aside(file, std::move(why));
+  return install_until_done(shard,
+                            [&shard](ManifestState& state) { shard.enter_set_aside(state); });
 }
 
 Task<bool> Engine::is_damaged(std::shared_ptr<const Sstable> file) {
@@ -515,26 +532,48 @@ Task<Result<void>> Engine::compact(TableId table, Until until) {
   CO_TRY(const auto pass, gate_.enter());
   CO_TRY_VOID(co_await flush(table, until));
   for (const auto& shard : shards_) CO_TRY_VOID(co_await compact_shard(*shard, table, until));
+  for (const auto& shard : shards_) {
+    const TableStore* store = shard->table(table);
+    if (store != nullptr && !store->files_aside().empty()) {
+      co_return store->files_aside().begin()->second;
+    }
+  }
   co_return {};
 }
 
-// Merges all files of the table in the shard into one.
+// Merges all files of the table in the shard into one, but for those that are set aside.
 Task<Result<void>> Engine::compact_shard(Shard& shard, TableId table, Until until) {
-  std::shared_ptr<TableStore> store;
+  const auto at = shard.tables().find(table);
+  if (at == shard.tables().end()) co_return {};
+  const std::shared_ptr<TableStore> store = at->second;
+  Result<void> merged;
+  {
+    const TableStore::WantedWhole wanted(*store);
+    merged = co_await merge_whole(shard, store, std::move(until));
+  }
+  compaction_work_.wake_all();
+  co_return merged;
+}
+
+Task<Result<void>> Engine::merge_whole(Shard& shard, std::shared_ptr<TableStore> store,
+                                       Until until) {
   while (true) {
     CO_TRY_VOID(check_writable());
-    const auto at = shard.tables().find(table);
-    if (at == shard.tables().end()) co_return {};
-    store = at->second;
+    if (store->dropped()) co_return {};
     const auto busy = [&](const auto& file) { return store->busy(file->record.number); };
-    if (std::ranges::none_of(store->sstables(), busy)) break;
-    if (store->damage()) co_return *store->damage();
-    CO_TRY_VOID(co_await files_changed_.wait(until));
+    if (std::ranges::any_of(store->sstables(), busy)) {
+      CO_TRY_VOID(co_await files_changed_.wait(until));
+      continue;
+    }
+    CompactionJob job{.shard = &shard, .table = store, .inputs = store->sstables()};
+    std::erase_if(job.inputs, [&](const auto& file) { return store->aside(file->record.number); });
+    if (job.inputs.empty()) co_return {};
+    for (const auto& input : job.inputs) store->set_busy(input->record.number);
+    const std::size_t aside_before = store->files_aside().size();
+    auto compacted = co_await compact_files(std::move(job));
+    // The others are merged without one that was found damaged.
+    if (compacted || store->files_aside().size() == aside_before) co_return compacted;
   }
-  if (store->sstables().empty()) co_return {};
-  CompactionJob job{.shard = &shard, .table = store, .inputs = store->sstables()};
-  for (const auto& input : job.inputs) store->set_busy(input->record.number);
-  co_return co_await compact_files(std::move(job));
 }
 
 // ---- What dropped tablets leave behind ----
@@ -562,7 +601,9 @@ Task<void> Engine::purge_loop() {
 }
 
 // Every file that was there when a range was dropped is merged once more, without the range. What
-// is in memory has nothing of it: it was flushed before.
+// is in memory has nothing of it: it was flushed before. Files that are set aside keep what they
+// have of it, and nobody will ever ask them (create_tablet); those that no tablet needs any more
+// go.
 Task<Result<void>> Engine::purge(Shard& shard) {
   const std::vector<KeyRange> ranges = shard.manifest().dropped_ranges;
   std::vector<TableId> tables;
@@ -570,11 +611,24 @@ Task<Result<void>> Engine::purge(Shard& shard) {
   for (const TableId table : tables) {
     CO_TRY_VOID(co_await compact_shard(shard, table, {.stop = stop_.token()}));
   }
-  co_return co_await install_until_done(shard, [&](ManifestState& state) {
+  const auto unneeded = shard.unneeded_aside();
+  CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
+    shard.enter_set_aside(state);
+    for (const auto& [table, file] : unneeded) {
+      const auto record = state.tables.find(table->id());
+      if (table->dropped() || record == state.tables.end()) continue;
+      std::erase_if(record->second.sstables,
+                    [&](const SstableRecord& each) { return each.number == file->record.number; });
+    }
     std::erase_if(state.dropped_ranges, [&](const KeyRange& range) {
       return std::ranges::find(ranges, range) != ranges.end();
     });
-  });
+  }));
+  for (const auto& [table, file] : unneeded) {
+    if (!table->dropped()) table->replace_sstables({file->record.number}, nullptr);
+    co_await shard.remove_files({file});
+  }
+  co_return {};
 }
 
 }  // namespace helenus::storage

@@ -81,21 +81,6 @@ std::vector<TabletBatch> Engine::mutations_in_memory(const Shard& shard) {
   return batches;
 }
 
-// For a change that has begun and cannot be taken back: waits while there is no space.
-Task<Result<std::shared_ptr<const MutationFile>>> Engine::write_mutations_until_done(
-    Shard& shard, std::vector<TabletBatch> batches) {
-  while (true) {
-    auto written = co_await shard.write_mutations(batches, shard.next_freeze(), stop_.token());
-    if (written || written.failed_with(Errc::cancelled)) co_return written;
-    if (!written.failed_with(Errc::no_space)) {
-      fail(Error(written.error()).within("writing a mutation file"));
-      co_return *failure_;
-    }
-    log_lines_.warn("no space for a mutation file", base::kv("error", written.error()));
-    co_await pause_after_failure();
-  }
-}
-
 // The part of an edit that concerns mutation logs: the new file, if there is one, and what is left
 // of what was shed.
 void Engine::enter_mutations(ManifestState& state, const Shard& shard, const MutationFile* file) {
@@ -104,6 +89,8 @@ void Engine::enter_mutations(ManifestState& state, const Shard& shard, const Mut
     if (record == state.tablets.end()) continue;  // it is being dropped
     record->second.shed = tablet->mutations.shed();
     if (record->second.shed.empty()) record->second.shed_largest = causality::kTimestampMin;
+    record->second.covered =
+        causality::subtract(record->second.covered, tablet->mutations.stable());
   }
   if (file == nullptr) return;
   const auto at = std::ranges::lower_bound(state.mutation_files, file->record.number, {},
@@ -127,6 +114,41 @@ void Engine::moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches
   shard.add_mutation_file(std::move(file));
   count_dots();
   mutation_work_.wake_all();
+}
+
+void Engine::cover(Tablet& tablet, const Clock& dots) {
+  const std::size_t bytes_before = tablet.mutations.memory_bytes();
+  tablet.mutations.cover(dots);
+  mutation_bytes_ -= bytes_before - tablet.mutations.memory_bytes();
+}
+
+Task<Result<void>> Engine::cover(TabletId tablet, Clock dots) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
+  Tablet* replica = find_tablet(tablet);
+  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  if (!dots.closed().empty()) {
+    co_return Error(Errc::invalid_argument, "closed actors are not closed by what they minted");
+  }
+  const Clock unseen = causality::subtract(dots, replica->clock);
+  if (unseen.empty()) co_return {};
+  if (unseen.max_of(replica->actor) > 0) {
+    co_return Error(Errc::invalid_argument,
+                    "dots of actor {} are of this replica, which has not "
+                    "minted them",
+                    replica->actor);
+  }
+  CO_TRY_VOID(co_await install_until_done(*shard_of(tablet), [=](ManifestState& state) {
+    TabletRecord& record = state.tablets[tablet];
+    record.clock = causality::join(record.clock, unseen);
+    record.covered = causality::join(record.covered, unseen);
+  }));
+  CO_TRY_VOID(co_await note_generations());
+  replica->clock = causality::join(replica->clock, unseen);
+  replica->durable = causality::join(replica->durable, unseen);
+  cover(*replica, unseen);
+  co_return {};
 }
 
 void Engine::set_watermarks(TabletId tablet,
@@ -205,6 +227,9 @@ Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock 
   answer.withheld =
       causality::join(causality::subtract(clock_of(lacking.dots), replica.mutations.kept()),
                       causality::subtract(replica.mutations.shed(), peer));
+  answer.withheld = causality::subtract(answer.withheld, replica.mutations.covered());
+  answer.covered =
+      causality::meet(causality::subtract(replica.mutations.covered(), peer), replica.durable);
   const Clock wanted =
       causality::meet(causality::subtract(replica.mutations.kept(), peer), replica.durable);
   // What is in memory and which files there are is of one moment; reading them may take a while.
@@ -224,8 +249,12 @@ Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock 
     if (least == nullptr || (bytes >= bytes_max && bytes > 0)) co_return answer;
     const causality::Dot dot = least->dot;
     bytes += least->record.size();
-    CO_TRY(auto mutation, logged(*least));
-    answer.mutations.push_back(std::move(mutation));
+    if (shard_of(tablet)->table(least->table) == nullptr) {
+      answer.covered.add(dot);  // its table was dropped
+    } else {
+      CO_TRY(auto mutation, logged(*least));
+      answer.mutations.push_back(std::move(mutation));
+    }
     // A start that was cut short may have left a mutation in two places.
     if (next_in_memory != memory.end() && next_in_memory->dot == dot) ++next_in_memory;
     for (MutationFileWalk& walk : walks) {
@@ -416,10 +445,20 @@ Task<Result<void>> Engine::give_up_mutation_file(Shard& shard, LiveMutationFile 
   co_return {};
 }
 
+Task<bool> Engine::is_damaged(std::shared_ptr<const MutationFile> file) {
+  const auto cursor = file->reader->cursor({.cache_use = CacheUse::bypass});
+  auto moved = co_await cursor->seek_first();
+  while (moved && cursor->valid()) {
+    if (!decode_mutation_key(cursor->key().bytes)) co_return true;
+    moved = co_await cursor->next();
+  }
+  co_return moved.failed_with(Errc::corrupt) || moved.failed_with(Errc::unsupported);
+}
+
 Task<Result<bool>> Engine::merge_mutation_files(Shard& shard) {
-  if (shard.mutation_damage()) co_return false;
   std::vector<CompactionCandidate> candidates;
   for (const LiveMutationFile& each : shard.mutation_files()) {
+    if (shard.mutation_file_aside(each.file->record.number)) continue;
     candidates.push_back({.number = each.file->record.number, .bytes = each.file->record.bytes});
   }
   const auto picks = pick_size_tiered(candidates, options_.compaction);
@@ -431,9 +470,12 @@ Task<Result<bool>> Engine::merge_mutation_files(Shard& shard) {
   }
   auto merged = co_await shard.merge_mutations(inputs, &compaction_rate_, stop_.token());
   if (!merged) {
-    // It is not read here again and again; whoever asks for its mutations is told.
     const bool damaged = merged.failed_with(Errc::corrupt) || merged.failed_with(Errc::unsupported);
-    if (damaged) shard.set_mutation_damage(merged.error());
+    for (const auto& input : inputs) {
+      if (!damaged || !co_await is_damaged(input)) continue;
+      log_lines_.error("a damaged mutation file is set aside", base::kv("error", merged.error()));
+      shard.set_mutation_file_aside(input->record.number);
+    }
     co_return std::move(merged).error();
   }
   CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {

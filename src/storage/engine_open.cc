@@ -317,39 +317,41 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
   return {};
 }
 
-// Writes what was replayed into files, all tables of the shard at once, so that the clocks may go
-// with them: a dot that is in a file and in no clock might be minted again, should its record be
-// lost after all. Before the end of the replay (`final` is false) the log is not yet known to be
-// durable: then nothing is stripped, and the records will be replayed again if this start is cut
-// short, which changes nothing.
+// Writes what was replayed into files, all tables of the shard at once. Before the end of the
+// replay
+// (`final` is false) they are not entered: the log is not yet known to be durable, and a start that
+// is cut short leaves them as leftovers instead of adding to the shard. Nothing is stripped then.
+// At the end all of them are entered by one edit, with the clocks and the position in the logs: a
+// dot that is in a file and in no clock might be minted again, should its record be lost after all.
 Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
   const Knowledge knowledge = final ? shard.knowledge() : Knowledge();
-  std::vector<std::pair<std::shared_ptr<TableStore>, std::shared_ptr<const Sstable>>> files;
   for (const auto& [id, table] : shard.tables()) {
     if (table->active().empty()) continue;
     table->freeze({.number = shard.next_freeze(), .knowledge = knowledge});
     const FrozenMemtable& frozen = table->frozen().front();
     CO_TRY(auto written, co_await write_frozen(shard, *table, frozen.memtable, frozen.at));
-    files.emplace_back(table, std::move(written.file));
+    memtable_bytes_ -= table->frozen().front().bytes;
+    table->replace_oldest_frozen(std::move(written.file));
   }
   const auto batches = mutations_in_memory(shard);
   CO_TRY(auto mutations,
          co_await shard.write_mutations(batches, shard.next_freeze(), stop_.token()));
-  CO_TRY_VOID(co_await shard.install([&](ManifestState& state) {
-    for (const auto& [table, file] : files) {
-      if (file != nullptr) state.tables[table->id()].sstables.push_back(file->record);
-    }
-    enter_mutations(state, shard, mutations.get());
-    join_clocks(state, shard.clocks());
-    if (!final) return;
-    for (auto& [id, table] : state.tables) table.flushed.add_before(log_incarnation_);
-  }));
   moved_to_file(shard, batches, std::move(mutations));
-  for (auto& [table, file] : files) {
-    memtable_bytes_ -= table->frozen().front().bytes;
-    table->replace_oldest_frozen(std::move(file));
-  }
-  co_return {};
+  if (!final) co_return {};
+  co_return co_await shard.install([&](ManifestState& state) {
+    for (auto& [id, table] : state.tables) {
+      table.sstables.clear();
+      for (const auto& file : shard.table(id)->sstables()) table.sstables.push_back(file->record);
+      table.flushed.add_before(log_incarnation_);
+    }
+    state.mutation_files.clear();
+    for (const LiveMutationFile& each : shard.mutation_files()) {
+      state.mutation_files.push_back(each.file->record);
+    }
+    enter_mutations(state, shard, nullptr);
+    shard.enter_set_aside(state);
+    join_clocks(state, shard.clocks());
+  });
 }
 
 }  // namespace helenus::storage

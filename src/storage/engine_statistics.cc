@@ -60,6 +60,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   memtable_bytes += other.memtable_bytes;
   memtables_waiting += other.memtables_waiting;
   sstables += other.sstables;
+  sstables_set_aside += other.sstables_set_aside;
   sstable_bytes += other.sstable_bytes;
   sstable_resident_bytes += other.sstable_resident_bytes;
   compaction_backlog_bytes += other.compaction_backlog_bytes;

@@ -45,6 +45,7 @@ struct EngineStatistics {
   std::size_t memtable_bytes = 0;
   std::size_t memtables_waiting = 0;  // to be flushed
   std::size_t sstables = 0;
+  std::size_t sstables_set_aside = 0;  // damaged ones among them
   std::uint64_t sstable_bytes = 0;
   std::size_t sstable_resident_bytes = 0;  // indexes and filters kept in memory
   std::uint64_t compaction_backlog_bytes = 0;

@@ -495,10 +495,14 @@ Task<void> merge_around_damage(Runtime& runtime, LogWorld& world) {
   const auto compacted = co_await story.engine().compact(kTable, Until::forever());
   EXPECT_TRUE(compacted.failed_with(Errc::corrupt));
   EXPECT_THAT(compacted.error().to_string(), HasSubstr(paths.front()));
-  for (int files = 0; files < 2; ++files) co_await add_file(story, told);
-  co_await pause(story, std::chrono::seconds(5));
   EXPECT_EQ(story.engine().statistics().compactions, 1);
   EXPECT_EQ(story.engine().statistics().sstables, 2) << "the damaged one, and all others in one";
+  EXPECT_EQ(story.engine().statistics().sstables_set_aside, 1);
+  for (int files = 0; files < 3; ++files) co_await add_file(story, told);
+  co_await pause(story, std::chrono::seconds(5));
+  EXPECT_EQ(story.engine().statistics().compactions, 2);
+  EXPECT_EQ(story.engine().statistics().sstables, 2);
+  EXPECT_EQ(story.engine().statistics().compaction_failures, 1) << "it is not tried again";
   EXPECT_TRUE((co_await story.scan()).failed_with(Errc::corrupt));
   CO_ASSERT_OK(co_await story.stop());
 }
@@ -506,6 +510,149 @@ Task<void> merge_around_damage(Runtime& runtime, LogWorld& world) {
 TEST(DamagedDisk, FilesBesideADamagedOneAreStillMerged) {
   LogWorld world;
   world.run([&](Runtime& runtime) { return merge_around_damage(runtime, world); });
+}
+
+// ---- A damaged file, and everything else ----
+
+constexpr TabletId kLow{1};
+constexpr TabletId kHigh{2};
+constexpr causality::Epoch kEpoch{1};
+
+KeyRange low_range() {
+  return {.from = {}, .to = base::Bytes::copy_of("m")};
+}
+KeyRange high_range() {
+  return {.from = base::Bytes::copy_of("m"), .to = {}};
+}
+
+Task<Result<void>> put_in(Engine& engine, TabletId tablet, std::string row) {
+  const auto partition = base::Bytes::copy_of(tablet == kLow ? "low" : "zzz");
+  CO_TRY_VOID(co_await engine.write(kTable, tablet, partition, put_of(row, row, 1), kEpoch,
+                                    Until::forever()));
+  co_return {};
+}
+
+Task<Result<std::size_t>> count_rows(Engine& engine, TabletId tablet) {
+  CO_TRY(const auto cursor, engine.cursor(kTable, tablet, {}));
+  CO_TRY_VOID(co_await cursor->seek_first());
+  std::size_t rows = 0;
+  while (cursor->valid()) {
+    ++rows;
+    CO_TRY_VOID(co_await cursor->next());
+  }
+  co_return rows;
+}
+
+// Two tablets without peers: a file of both, and one of the high one alone.
+Task<void> make_two_files(Runtime& runtime) {
+  auto opened = co_await Engine::open(runtime, small_engine());
+  CO_ASSERT_OK(opened);
+  Engine& engine = **opened;
+  CO_ASSERT_OK(co_await engine.create_table(kTable, {}));
+  CO_ASSERT_OK(co_await engine.create_tablet(kLow, low_range(), causality::actor_of(1, 1)));
+  CO_ASSERT_OK(co_await engine.create_tablet(kHigh, high_range(), causality::actor_of(1, 1)));
+  for (const TabletId tablet : {kLow, kHigh}) engine.set_watermarks(tablet, {});
+  CO_ASSERT_OK(co_await put_in(engine, kLow, "a"));
+  CO_ASSERT_OK(co_await put_in(engine, kHigh, "a"));
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await put_in(engine, kHigh, "b"));
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await engine.stop());
+}
+
+std::vector<std::string> sstable_paths(LogWorld& world) {
+  std::vector<std::string> paths;
+  collect(world, kEngineFolder, paths);
+  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  std::ranges::sort(paths, {},
+                    [](const std::string& path) { return path.substr(path.rfind('/')); });
+  return paths;
+}
+
+// The tablet that has no part in the damaged file is served, the other one is told, and can be made
+// anew; when nobody has a part in the file any more, it goes.
+Task<void> live_with_damage(Runtime& runtime, const std::string& path, bool of_both) {
+  auto opened = co_await Engine::open(runtime, small_engine());
+  CO_ASSERT_OK(opened);
+  Engine& engine = **opened;
+  const auto high = co_await count_rows(engine, kHigh);
+  EXPECT_TRUE(high.failed_with(Errc::corrupt));
+  if (!high) EXPECT_THAT(high.error().to_string(), HasSubstr(path));
+  const auto row = co_await engine.read_row(kTable, kHigh, base::Bytes::copy_of("zzz"),
+                                            base::Bytes::copy_of("b"), Until::forever());
+  if (!of_both) EXPECT_TRUE(row.failed_with(Errc::corrupt));
+  const auto low = co_await count_rows(engine, kLow);
+  if (of_both) {
+    EXPECT_TRUE(low.failed_with(Errc::corrupt));
+  } else {
+    EXPECT_EQ(low, 1U);
+  }
+  CO_ASSERT_OK(co_await put_in(engine, kLow, "new"));
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await engine.drop_tablet(kHigh));
+  CO_ASSERT_OK(co_await engine.create_tablet(kHigh, high_range(), causality::actor_of(1, 2)));
+  EXPECT_EQ(co_await count_rows(engine, kHigh), 0U) << "nothing of the old one";
+  CO_ASSERT_OK(co_await put_in(engine, kHigh, "anew"));
+  EXPECT_EQ(engine.statistics().sstables_set_aside, of_both ? 1 : 0);
+  const std::uint64_t failures = engine.statistics().compaction_failures;
+  CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::seconds(20), {}));
+  EXPECT_EQ(engine.statistics().compaction_failures, failures) << "it is not tried again";
+  CO_ASSERT_OK(co_await engine.stop());
+}
+
+Task<void> go_on_with_damage(Runtime& runtime, bool of_both) {
+  auto opened = co_await Engine::open(runtime, small_engine());
+  CO_ASSERT_OK(opened);
+  Engine& engine = **opened;
+  EXPECT_EQ(co_await count_rows(engine, kHigh), 1U);
+  if (of_both) {
+    EXPECT_TRUE((co_await count_rows(engine, kLow)).failed_with(Errc::corrupt));
+    CO_ASSERT_OK(co_await engine.drop_tablet(kLow));
+    CO_ASSERT_OK(co_await engine.create_tablet(kLow, low_range(), causality::actor_of(1, 2)));
+    EXPECT_EQ(co_await count_rows(engine, kLow), 0U);
+    EXPECT_EQ(co_await count_rows(engine, kHigh), 1U);
+  } else {
+    EXPECT_EQ(co_await count_rows(engine, kLow), 2U);
+  }
+  EXPECT_EQ(engine.statistics().sstables_set_aside, 0);
+  CO_ASSERT_OK(co_await engine.stop());
+}
+
+void expect_served_beside_damage(bool of_both, bool footer) {
+  LogWorld world;
+  world.run(make_two_files);
+  const auto paths = sstable_paths(world);
+  ASSERT_EQ(paths.size(), 2);
+  const std::string& path = paths[of_both ? 0 : 1];
+  world.flip_bit(path, footer ? world.read(path).size() * 8 - 20 : 60 * 8);
+  world.run([&](Runtime& runtime) { return live_with_damage(runtime, path, of_both); });
+  world.run([&](Runtime& runtime) { return go_on_with_damage(runtime, of_both); });
+  EXPECT_FALSE(world.disk().find(path).has_value()) << "nobody has a part in it any more";
+}
+
+TEST(DamagedDisk, AFileThatCannotBeOpenedLeavesEverythingElseServed) {
+  expect_served_beside_damage(false, true);
+}
+
+TEST(DamagedDisk, AFileThatCannotBeOpenedGoesWhenEveryTabletInItWasMadeAnew) {
+  expect_served_beside_damage(true, true);
+}
+
+TEST(DamagedDisk, AFileWithADamagedBlockGoesWhenEveryTabletInItWasMadeAnew) {
+  expect_served_beside_damage(true, false);
+}
+
+TEST(DamagedDisk, AFileThatIsMissingIsNotTakenForADamagedOne) {
+  LogWorld world;
+  world.run(make_two_files);
+  const std::string path = sstable_paths(world).front();
+  ASSERT_TRUE(world.disk().remove(path).has_value());
+  std::string error;
+  world.run([&](Runtime& runtime) -> Task<void> {
+    const auto opened = co_await Engine::open(runtime, small_engine());
+    if (!opened) error = opened.error().to_string();
+  });
+  EXPECT_THAT(error, HasSubstr(path));
 }
 
 // The same for a machine that lost its power after a while of rest.

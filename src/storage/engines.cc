@@ -137,7 +137,8 @@ Task<Result<void>> Engines::create_tablet(TabletId tablet, KeyRange range,
 Task<Result<void>> Engines::drop_tablet(TabletId tablet) {
   const CoreId core = core_of(tablet);
   auto drop = [engine = &on(core), tablet](Runtime&) { return engine->drop_tablet(tablet); };
-  co_return co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever());
+  CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever()));
+  co_return co_await settle_doubt();
 }
 
 Task<Result<std::vector<TabletId>>> Engines::tablets_in_doubt() {
@@ -158,8 +159,12 @@ Task<Result<void>> Engines::reincarnate(TabletId tablet, causality::ActorId acto
     return engine->reincarnate(tablet, actor);
   };
   CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(reborn), Until::forever()));
+  co_return co_await settle_doubt();
+}
+
+// The doubt is of the folder: it is over when no core has one left.
+Task<Result<void>> Engines::settle_doubt() {
   if (!folder_.report.log.tail_may_be_lost) co_return {};
-  // The doubt is of the folder: it is over when no core has one left.
   CO_TRY(const auto doubtful, co_await tablets_in_doubt());
   if (doubtful.empty()) CO_TRY_VOID(co_await folder_.logs->settle());
   co_return {};

@@ -71,7 +71,27 @@ class SstableSource final : public EntrySource {
   const std::string name_;
 };
 
+class FailingSource final : public EntrySource {
+ public:
+  explicit FailingSource(base::Error error) : error_(std::move(error)) {}
+
+  Motion seek(base::ByteView /*key*/) override { return base::Result<void>(error_); }
+  Motion seek_before(base::ByteView /*key*/) override { return base::Result<void>(error_); }
+  Motion next() override { return base::Result<void>(error_); }
+  Motion previous() override { return base::Result<void>(error_); }
+  bool valid() const override { return false; }
+  RowKey key() const override { return {}; }
+  base::Result<void> absorb_into(Entry& /*entry*/) const override { return error_; }
+
+ private:
+  const base::Error error_;
+};
+
 }  // namespace
+
+std::unique_ptr<EntrySource> entries_that_fail(base::Error error) {
+  return std::make_unique<FailingSource>(std::move(error));
+}
 
 std::unique_ptr<EntrySource> entries_of(std::shared_ptr<const Memtable> memtable) {
   return std::make_unique<MemtableSource>(std::move(memtable));

@@ -46,4 +46,7 @@ std::unique_ptr<EntrySource> entries_of(std::shared_ptr<const Memtable> memtable
 // The entries of an sstable; `name` is what errors call it.
 std::unique_ptr<EntrySource> entries_of(std::unique_ptr<Cursor> cursor, std::string name);
 
+// Those of a file that cannot be read: every motion is this error.
+std::unique_ptr<EntrySource> entries_that_fail(base::Error error);
+
 }  // namespace helenus::storage

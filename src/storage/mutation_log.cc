@@ -45,18 +45,30 @@ void MutationLog::shed(const Clock& dots) {
   shed_ = causality::join(shed_, causality::subtract(dots, stable_));
 }
 
+void MutationLog::cover(const Clock& dots) {
+  kept_ = causality::subtract(kept_, dots);
+  shed_ = causality::subtract(shed_, dots);
+  covered_ = causality::join(covered_, causality::subtract(dots, stable_));
+  erase(dots);
+}
+
 void MutationLog::collect(const Clock& stable) {
   stable_ = causality::join(stable_, stable);
   kept_ = causality::subtract(kept_, stable);
   shed_ = causality::subtract(shed_, stable);
+  covered_ = causality::subtract(covered_, stable);
+  erase(stable);
+  for (const causality::ClosedActors& closed : stable.closed()) {
+    erase({{closed.node, closed.first}, 0}, {{closed.node, closed.last}, causality::kCounterMax});
+  }
+}
+
+void MutationLog::erase(const Clock& dots) {
   if (held_.empty()) return;
-  for (const Clock::Entry& entry : stable.entries()) {
+  for (const Clock::Entry& entry : dots.entries()) {
     for (const causality::CounterRange& range : entry.counters.ranges()) {
       erase({entry.actor, range.first}, {entry.actor, range.last});
     }
-  }
-  for (const causality::ClosedActors& closed : stable.closed()) {
-    erase({{closed.node, closed.first}, 0}, {{closed.node, closed.last}, causality::kCounterMax});
   }
 }
 

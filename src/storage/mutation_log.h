@@ -4,6 +4,7 @@
 //   stage ──▶ here, in memory ──flush of its memtable──▶ a mutation file ──stable──▶ gone
 //                    │                                        │ over the cap
 //                    └── stable: gone                         └──▶ shed
+//   (of a table that is dropped: covered)
 //
 // It has no record of its own. A mutation here is the very record of the commit log, and as long as
 // it is in memory that record is still needed, since its memtable is not flushed: a start replays
@@ -17,7 +18,10 @@
 // Invariants, by sets of dots:
 //   kept()   what a peer can be given: in memory, or alive in a mutation file
 //   shed()   what it cannot be given though it may need it: cut off by the cap, and not stable
-//   clock \ stable  =  kept ∪ shed            (what was not cut off is there)
+//   covered()  whose table was dropped: there is nothing to give, and nothing to be missed. A peer
+//            takes the dot alone: what the mutation did is gone everywhere, by the order of the
+//            schema, so the dot claims no more than is true (S5)
+//   clock \ stable  =  kept ∪ shed ∪ covered  (what was not cut off is there)
 // What a peer lacks and is not in kept() is withheld, never skipped: whoever asks is told, and the
 // replicas reconcile key by key. Nothing here ever claims a dot (S5); a shed mutation is still in
 // the tables, only no longer to be found by its dot.
@@ -63,11 +67,15 @@ class MutationLog {
   // A file that was the only place of these dots goes, and they are not stable.
   void shed(const causality::Clock& dots);
 
+  // Their table was dropped, or a start found that it was.
+  void cover(const causality::Clock& dots);
+
   // All members have these dots; only grows.
   void collect(const causality::Clock& stable);
 
   const causality::Clock& kept() const { return kept_; }
   const causality::Clock& shed() const { return shed_; }
+  const causality::Clock& covered() const { return covered_; }
   const causality::Clock& stable() const { return stable_; }
 
   // Those in memory that are in `wanted`, ascending by dot, until `bytes_max` are reached; at least
@@ -91,11 +99,14 @@ class MutationLog {
 
   static std::size_t bytes_of(const Held& held) { return held.record.size() + kBytesPerMutation; }
   void erase(causality::Dot first, causality::Dot last);
+  // Those of no closed actor.
+  void erase(const causality::Clock& dots);
 
   HeldByDot held_;
   std::size_t memory_bytes_ = 0;
   causality::Clock kept_;
   causality::Clock shed_;
+  causality::Clock covered_;
   causality::Clock stable_;
 };
 

@@ -91,12 +91,24 @@ Task<Result<void>> Shard::open_files() {
   for (const auto& [id, record] : manifest_.tables) {
     const auto table = add_table(id, record.options);
     for (const SstableRecord& file : record.sstables) {
-      CO_TRY(auto sstable, co_await open_file(file));
-      if (sstable->metadata.table != id) {
-        co_return Error(Errc::corrupt, "{}: is of table {}, not {}", path_of(file),
-                        sstable->metadata.table, id);
+      auto sstable = co_await open_file(file);
+      if (sstable && (*sstable)->metadata.table != id) {
+        sstable = Error(Errc::corrupt, "{}: is of table {}, not {}", path_of(file),
+                        (*sstable)->metadata.table, id);
       }
-      table->add_sstable(std::move(sstable));
+      if (sstable && manifest_.set_aside.contains(file.number)) {
+        table->set_aside(file.number,
+                         Error(Errc::corrupt, "{}: was found damaged before", path_of(file)));
+      }
+      if (sstable.failed_with(Errc::corrupt)) {
+        // Everything else can be served. One that is missing is another matter: engine_places.h.
+        environment_.log.error("a damaged file is set aside", base::kv("error", sstable.error()));
+        table->set_aside(file.number, sstable.error());
+        sstable = std::make_shared<const Sstable>(
+            Sstable{.record = file, .metadata = {}, .reader = {}, .damage = sstable.error()});
+      }
+      if (!sstable) co_return std::move(sstable).error();
+      table->add_sstable(*std::move(sstable));
     }
   }
   co_return co_await open_mutation_files();
@@ -180,6 +192,7 @@ Tablet& Shard::add_tablet(TabletId id, const TabletRecord& record) {
                                                 .clock = record.clock,
                                                 .durable = record.clock});
   tablet->mutations.found_shed(record.shed);
+  tablet->mutations.cover(record.covered);
   tablet->floors.add(record.shed, record.shed_largest);
   return *tablets_.emplace(id, std::move(tablet)).first->second;
 }
@@ -213,16 +226,80 @@ std::vector<TabletRange> Shard::tablet_ranges() const {
   return ranges;
 }
 
+namespace {
+
+bool has_file(const ManifestState& state, FileNumber number) {
+  return std::ranges::any_of(state.tables, [&](const auto& table) {
+    return std::ranges::find(table.second.sstables, number, &SstableRecord::number) !=
+           table.second.sstables.end();
+  });
+}
+
+}  // namespace
+
 Task<Result<void>> Shard::install(Edit edit) {
   CO_TRY(const auto turn, co_await install_turn_.acquire(1, runtime::Until::forever()));
   ManifestState next = manifest_;
   next.next_file = FileNumber{next_file_};
   next.next_freeze = FreezeNumber{next_freeze_};
   edit(next);
+  absl::erase_if(next.set_aside, [&](const auto& aside) { return !has_file(next, aside.first); });
   ++next.generation;
   CO_TRY_VOID(co_await write_manifest(environment_.runtime, manifest_path(), next));
   manifest_ = std::move(next);
   co_return {};
+}
+
+namespace {
+
+bool overlaps(const KeyRange& range, const SstableRecord& file) {
+  return file.key_last >= range.from && (!range.to || file.key_first < *range.to);
+}
+
+}  // namespace
+
+bool Shard::has_part_in(const KeyRange& tablet, const SstableRecord& file) const {
+  if (!overlaps(tablet, file)) return false;
+  const auto at = manifest_.set_aside.find(file.number);
+  return at == manifest_.set_aside.end() ||
+         std::ranges::none_of(at->second, [&](const KeyRange& empty) {
+           return empty.from <= tablet.from &&
+                  (!empty.to || (tablet.to && *tablet.to <= *empty.to));
+         });
+}
+
+void Shard::enter_set_aside(ManifestState& state) const {
+  for (const auto& [id, table] : tables_) {
+    for (const auto& [number, why] : table->files_aside()) state.set_aside.try_emplace(number);
+  }
+}
+
+void Shard::enter_empty_range(ManifestState& state, const KeyRange& range) const {
+  enter_set_aside(state);
+  for (auto& [number, empty] : state.set_aside) {
+    // Tablets do not overlap, and those that were there before are gone.
+    std::erase_if(empty, [&](const KeyRange& each) {
+      const bool before = each.to && *each.to <= range.from;
+      const bool behind = range.to && *range.to <= each.from;
+      return !before && !behind;
+    });
+    const auto at = std::ranges::lower_bound(empty, range.from, {}, &KeyRange::from);
+    empty.insert(at, range);
+  }
+}
+
+std::vector<Shard::AsideFile> Shard::unneeded_aside() const {
+  std::vector<AsideFile> unneeded;
+  for (const auto& [id, table] : tables_) {
+    for (const auto& file : table->sstables()) {
+      if (!table->aside(file->record.number)) continue;
+      const bool needed = std::ranges::any_of(tablets_, [&](const auto& tablet) {
+        return has_part_in(tablet.second->range, file->record);
+      });
+      if (!needed) unneeded.emplace_back(table, file);
+    }
+  }
+  return unneeded;
 }
 
 Task<Result<std::uint32_t>> Shard::choose_directory(FileNumber file) {

@@ -109,6 +109,18 @@ class Shard {
   runtime::Task<base::Result<Written>> write_file(const TableStore& table, EntrySource& source,
                                                   MergePlan plan, WriteThrottle* throttle,
                                                   runtime::StopToken stop);
+  // ---- Damaged files (TableStore::set_aside) ----
+  // Whether the tablet may have something in the file. Of what was there before the tablet was made
+  // it has nothing.
+  bool has_part_in(const KeyRange& tablet, const SstableRecord& file) const;
+  // The part of an edit that concerns them: they are remembered.
+  void enter_set_aside(ManifestState& state) const;
+  // Nobody's keys in `range`: nothing is to be found of them in the files that are set aside.
+  void enter_empty_range(ManifestState& state, const KeyRange& range) const;
+  // Those in which no tablet has a part.
+  using AsideFile = std::pair<std::shared_ptr<TableStore>, std::shared_ptr<const Sstable>>;
+  std::vector<AsideFile> unneeded_aside() const;
+
   // Those who hold them open go on reading. Errors are logged: a start removes what is left.
   runtime::Task<void> remove_files(std::vector<std::shared_ptr<const Sstable>> files);
 
@@ -132,9 +144,9 @@ class Shard {
   runtime::Task<void> remove_mutation_file(std::shared_ptr<const MutationFile> file);
   // The tablet has collected what is stable.
   void collect_mutations(const Tablet& tablet);
-  // Why its mutation files are no longer merged, if they are not.
-  const std::optional<base::Error>& mutation_damage() const { return mutation_damage_; }
-  void set_mutation_damage(base::Error error) { mutation_damage_ = std::move(error); }
+  // Damaged ones are not merged any more; whoever asks for their mutations is told.
+  bool mutation_file_aside(FileNumber number) const { return mutations_aside_.contains(number); }
+  void set_mutation_file_aside(FileNumber number) { mutations_aside_.insert(number); }
 
   std::string path_of(const SstableRecord& record) const;
   std::string manifest_path() const { return directory(0) + "/manifest"; }
@@ -169,7 +181,7 @@ class Shard {
   absl::btree_map<TabletId, std::unique_ptr<Tablet>> tablets_;
   absl::btree_map<TableId, std::shared_ptr<TableStore>> tables_;
   std::vector<LiveMutationFile> mutation_files_;
-  std::optional<base::Error> mutation_damage_;
+  FileSet mutations_aside_;
   runtime::Semaphore install_turn_;
 };
 

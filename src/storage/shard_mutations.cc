@@ -186,6 +186,7 @@ void Shard::add_mutation_file(std::shared_ptr<const MutationFile> file) {
 }
 
 void Shard::drop_mutation_file(FileNumber number) {
+  mutations_aside_.erase(number);
   std::erase_if(mutation_files_,
                 [&](const LiveMutationFile& each) { return each.file->record.number == number; });
 }

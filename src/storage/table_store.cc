@@ -14,10 +14,14 @@ void join_clocks(ManifestState& state, const Clocks& clocks) {
 }
 
 TableView TableStore::view() const {
+  return view(sstables_);
+}
+
+TableView TableStore::view(std::shared_ptr<const SstableList> files) const {
   std::vector<std::shared_ptr<const Memtable>> frozen;
   frozen.reserve(frozen_.size());
   for (const FrozenMemtable& each : frozen_) frozen.push_back(each.memtable);
-  return {active_, std::move(frozen), sstables_};
+  return {active_, std::move(frozen), std::move(files)};
 }
 
 void TableStore::freeze(FreezeState at) {
@@ -51,6 +55,7 @@ void TableStore::replace_sstables(const FileSet& inputs, std::shared_ptr<const S
   sstables_ = std::move(list);
   for (const FileNumber input : inputs) {
     busy_.erase(input);
+    aside_.erase(input);
     garbage_left_.erase(input);
   }
 }
@@ -60,6 +65,7 @@ std::vector<CompactionCandidate> TableStore::compaction_candidates() const {
   candidates.reserve(sstables_->size());
   for (const auto& sstable : *sstables_) {
     const SstableRecord& record = sstable->record;
+    if (aside_.contains(record.number)) continue;
     candidates.push_back(
         {.number = record.number, .bytes = record.bytes, .busy = busy_.contains(record.number)});
   }
@@ -87,7 +93,7 @@ std::vector<CollectionCandidate> TableStore::collection_candidates(
                           .cells = std::max(sstable->metadata.cells, record.keys),
                           .collectable = collectable(sstable->metadata, knowledge),
                           .left = left == garbage_left_.end() ? Collectable() : left->second,
-                          .busy = busy_.contains(record.number)});
+                          .busy = busy_.contains(record.number) || aside_.contains(record.number)});
   }
   return candidates;
 }

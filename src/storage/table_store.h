@@ -79,6 +79,8 @@ class TableStore {
   const SstableList& sstables() const { return *sstables_; }
   std::shared_ptr<const SstableList> share_sstables() const { return sstables_; }
   TableView view() const;
+  // The same with other files.
+  TableView view(std::shared_ptr<const SstableList> files) const;
 
   // Requires: the active memtable is not empty.
   void freeze(FreezeState at);
@@ -88,7 +90,7 @@ class TableStore {
   void replace_sstables(const FileSet& inputs, std::shared_ptr<const Sstable> output);
   void add_sstable(std::shared_ptr<const Sstable> file);
 
-  // Files under compaction, and files that cannot be read.
+  // Files under compaction.
   void set_busy(FileNumber file) { busy_.insert(file); }
   void clear_busy(FileNumber file) { busy_.erase(file); }
   bool busy(FileNumber file) const { return busy_.contains(file); }
@@ -105,9 +107,25 @@ class TableStore {
   }
   bool flushed_since_collection() const { return flushed_since_collection_; }
 
-  // Why files of it are no longer merged, if some are not.
-  const std::optional<base::Error>& damage() const { return damage_; }
-  void set_damage(base::Error error) { damage_ = std::move(error); }
+  // Files that are damaged, and why: they are read, and what cannot be read of them is an error,
+  // but they are never merged again. Everything else goes on without them.
+  void set_aside(FileNumber file, base::Error why) { aside_.emplace(file, std::move(why)); }
+  bool aside(FileNumber file) const { return aside_.contains(file); }
+  const absl::btree_map<FileNumber, base::Error>& files_aside() const { return aside_; }
+
+  // While somebody holds one, no new compaction of some of its files begins: so whoever wants all
+  // of them gets his turn.
+  class WantedWhole {
+   public:
+    explicit WantedWhole(TableStore& table) : table_(table) { ++table_.wanted_whole_; }
+    ~WantedWhole() { --table_.wanted_whole_; }
+    WantedWhole(const WantedWhole&) = delete;
+    WantedWhole& operator=(const WantedWhole&) = delete;
+
+   private:
+    TableStore& table_;
+  };
+  bool is_wanted_whole() const { return wanted_whole_ > 0; }
 
   bool dropped() const { return dropped_; }
   void set_dropped() { dropped_ = true; }
@@ -123,7 +141,8 @@ class TableStore {
   absl::flat_hash_map<FileNumber, Collectable> garbage_left_;
   runtime::MonotonicTime collected_at_;
   bool flushed_since_collection_ = true;
-  std::optional<base::Error> damage_;
+  absl::btree_map<FileNumber, base::Error> aside_;
+  std::size_t wanted_whole_ = 0;
   bool dropped_ = false;
 };
 

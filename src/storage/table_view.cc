@@ -27,7 +27,7 @@ bool Sstable::may_hold_partition(base::ByteView partition, std::uint64_t hash) c
   const base::ByteView first = record.key_first;
   const auto prefix = first.first(std::min(first.size(), partition.size()));
   return base::compare(prefix, partition) <= 0 && base::compare(partition, record.key_last) <= 0 &&
-         reader->may_hold_partition(partition, hash);
+         (damage || reader->may_hold_partition(partition, hash));
 }
 
 Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
@@ -39,6 +39,7 @@ Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
   for (const auto& sstable : *sstables_) {
     if (!sstable->in_range(key)) continue;
     ++trace.sstables_in_range;
+    if (sstable->damage) co_return *sstable->damage;
     CO_TRY(auto lookup, co_await sstable->reader->get(key, hash, until));
     trace.blocks_read += lookup.blocks_read;
     if (lookup.ended_at_filter) ++trace.sstables_filtered;
@@ -57,8 +58,9 @@ Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
 bool TableView::may_have_scopes() const {
   const auto has = [](const auto& memtable) { return memtable->has_scopes(); };
   return active_->has_scopes() || std::ranges::any_of(frozen_, has) ||
-         std::ranges::any_of(*sstables_,
-                             [](const auto& sstable) { return sstable->metadata.scopes > 0; });
+         std::ranges::any_of(*sstables_, [](const auto& sstable) {
+           return sstable->damage || sstable->metadata.scopes > 0;
+         });
 }
 
 std::unique_ptr<EntrySource> TableView::entries(const SstableCursorOptions& options) const {
@@ -66,6 +68,10 @@ std::unique_ptr<EntrySource> TableView::entries(const SstableCursorOptions& opti
   sources.push_back(entries_of(active_));
   for (const auto& memtable : frozen_) sources.push_back(entries_of(memtable));
   for (const auto& sstable : *sstables_) {
+    if (sstable->damage) {
+      sources.push_back(entries_that_fail(*sstable->damage));
+      continue;
+    }
     sources.push_back(entries_of(sstable->reader->cursor(options), sstable->reader->path()));
   }
   return std::make_unique<MergedEntries>(std::move(sources));

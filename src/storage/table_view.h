@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -29,6 +30,9 @@ struct Sstable {
   SstableRecord record;
   SstableMetadata metadata;
   std::shared_ptr<SstableReader> reader;
+  // Why there is no reader: the file could not even be opened. Then it may have anything between
+  // its first and its last key, and reading it is this error.
+  std::optional<base::Error> damage = {};
 
   bool in_range(base::ByteView key) const {
     return base::compare(key, record.key_first) >= 0 && base::compare(key, record.key_last) <= 0;
@@ -36,7 +40,7 @@ struct Sstable {
   // False if the file surely has nothing under the key. Both require: hash == key_hash of the first
   // argument.
   bool may_hold(base::ByteView key, std::uint64_t hash) const {
-    return in_range(key) && reader->may_hold_row(key, hash);
+    return in_range(key) && (damage || reader->may_hold_row(key, hash));
   }
   // False if the file surely has no key of the partition.
   bool may_hold_partition(base::ByteView partition, std::uint64_t hash) const;
