@@ -85,8 +85,8 @@ class Topology {
 
   // Datacentres and racks as small numbers, for comparing without comparing text. Racks of the
   // same name in two datacentres are two racks.
-  std::uint32_t datacentre_number(NodeIndex index) const { return places_[index].datacentre; }
-  std::uint32_t rack_number(NodeIndex index) const { return places_[index].rack; }
+  std::uint32_t datacentre_number(NodeIndex index) const { return place(index).datacentre; }
+  std::uint32_t rack_number(NodeIndex index) const { return place(index).rack; }
   std::span<const std::string> datacentres() const { return datacentres_; }  // by number
   std::size_t rack_count() const { return rack_count_; }
 
@@ -110,6 +110,10 @@ class Topology {
   const Slot& slot(TabletIndex tablet) const {
     ASSERT(tablet < slots_.size(), "tablet {} of {}", tablet, slots_.size());
     return slots_[tablet];
+  }
+  const Place& place(NodeIndex index) const {
+    ASSERT(index < places_.size(), "node {} of {}", index, places_.size());
+    return places_[index];
   }
 
   Partitioner partitioner_;

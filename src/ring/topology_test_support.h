@@ -2,6 +2,7 @@
 // so few and so uneven that every shortage occurs.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,8 +46,7 @@ inline Position random_position(Partitioner partitioner, base::Prng& prng) {
   return Position::of_bytes(base::as_bytes(bytes));
 }
 
-// At most 20 nodes in at most 3 datacentres, of which each node has up to `tokens_max` tokens and
-// some may have none.
+// Up to 20 nodes in up to 3 datacentres of up to 5 racks, each with up to 8 tokens; some have none.
 inline std::vector<Node> random_nodes(Partitioner partitioner, base::Prng& prng) {
   const std::uint64_t datacentre_count = prng.between(1, 3);
   const std::uint64_t rack_count = prng.between(1, 5);
