@@ -1,0 +1,275 @@
+// A small deterministic network of Membership machines: virtual time, latency, loss, partitions,
+// pauses, crashes, restarts and clocks that jump. Every message goes through the codec. It judges
+// every event against the truth, which it alone knows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "membership/membership.h"
+#include "membership/membership_test_support.h"
+
+namespace helenus::membership::testing {
+
+using MakeDetector = std::function<std::unique_ptr<FailureDetector>(model::NodeId self)>;
+
+struct NetworkConfig {
+  std::size_t nodes = 3;
+  std::uint64_t seed = 1;
+  double loss = 0;
+  std::int64_t latency_ms_max = 50;
+  std::int64_t round_ms = 1'000;
+  std::int64_t tick_ms = 500;  // divides round_ms
+  GossipLimits limits = {};
+  MakeDetector make_detector;
+};
+
+// How good a detector was.
+struct DetectionReport {
+  std::size_t false_suspicions = 0;  // DOWN of a node that ran and could be reached
+  std::size_t detections = 0;        // DOWN of a node that had crashed, by each observer
+  std::int64_t detection_ms_sum = 0;
+  std::int64_t detection_ms_max = 0;
+
+  std::int64_t detection_ms_mean() const {
+    return detections == 0 ? 0 : detection_ms_sum / static_cast<std::int64_t>(detections);
+  }
+};
+
+class Network {
+ public:
+  explicit Network(NetworkConfig config) : config_(std::move(config)), random_(config_.seed) {
+    for (std::size_t i = 0; i < config_.nodes; ++i) {
+      members_.emplace_back();
+      indexes_.emplace(id_of(i), i);
+      members_[i].round_offset_ms = static_cast<std::int64_t>(
+          random_.below(static_cast<std::uint64_t>(config_.round_ms / config_.tick_ms)) *
+          static_cast<std::uint64_t>(config_.tick_ms));
+      start(i);
+    }
+  }
+
+  // Nodes 0 and 1 are the seeds. A generation is what a wall clock says.
+  void start(std::size_t index) {
+    Member& member = members_[index];
+    MembershipConfig config;
+    config.cluster = "net";
+    config.self = id_of(index);
+    config.generation = static_cast<Generation>(1'000'000 + now_ms_ / 1'000 + member.wall_jump_s);
+    config.seed_count = 2;
+    config.limits = config_.limits;
+    member.machine = std::make_unique<Membership>(config, config_.make_detector(config.self));
+    member.told.clear();
+    member.started_ms = now_ms_;
+    EXPECT_TRUE(member.machine->set(StateKey::status, encode_status(Status::normal)));
+    EXPECT_TRUE(member.machine->set(StateKey::load, encode_load(index)));
+  }
+  void crash(std::size_t index) {
+    members_[index].machine.reset();
+    members_[index].crashed_ms = now_ms_;
+  }
+  void restart(std::size_t index) {
+    crash(index);
+    start(index);
+  }
+  void set_paused(std::size_t index, bool paused) {
+    members_[index].paused = paused;
+    disturbed_ms_ = now_ms_;
+  }
+  void jump_monotonic(std::size_t index, std::int64_t ms) { members_[index].clock_ahead_ms += ms; }
+  void jump_wall(std::size_t index, std::int64_t s) { members_[index].wall_jump_s += s; }
+  void set_loss(double loss) { config_.loss = loss; }
+  // Nodes below `border` do not hear the others.
+  void partition(std::size_t border) {
+    border_ = border;
+    disturbed_ms_ = now_ms_;
+  }
+  void heal() {
+    border_ = 0;
+    disturbed_ms_ = now_ms_;
+  }
+
+  void run_ms(std::int64_t duration_ms) {
+    const std::int64_t end = now_ms_ + duration_ms;
+    while (now_ms_ < end) {
+      deliver_until(now_ms_);
+      for (std::size_t i = 0; i < members_.size(); ++i) {
+        Member& member = members_[i];
+        if (!member.machine || member.paused) continue;
+        const bool round = (now_ms_ - member.round_offset_ms) % config_.round_ms == 0;
+        take(i, round ? member.machine->round(clock_of(i), random_)
+                      : member.machine->tick(clock_of(i), random_));
+      }
+      now_ms_ += config_.tick_ms;
+    }
+  }
+
+  Membership& machine(std::size_t index) { return *members_[index].machine; }
+  std::int64_t now_ms() const { return now_ms_; }
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::size_t message_bytes_largest() const { return message_bytes_largest_; }
+  const DetectionReport& report() const { return report_; }
+
+  // Empty when every running node knows every running one as it is but for its heartbeat, sees it
+  // up, and sees all others down.
+  std::string disagreement() const {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (!members_[i].machine) continue;
+      for (std::size_t j = 0; j < members_.size(); ++j) {
+        if (i == j) continue;
+        if (std::string problem = disagreement_about(i, j); !problem.empty()) {
+          return fmt::format("node {} about node {}: {}", i, j, problem);
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Member {
+    std::unique_ptr<Membership> machine;
+    bool paused = false;
+    std::int64_t round_offset_ms = 0;
+    std::int64_t clock_ahead_ms = 0;
+    std::int64_t wall_jump_s = 0;
+    std::int64_t started_ms = 0;
+    std::int64_t crashed_ms = 0;
+    std::map<std::size_t, std::pair<bool, bool>> told;  // member, up: by events alone
+  };
+  struct Letter {
+    std::size_t from;
+    std::size_t to;
+    base::Bytes bytes;
+  };
+
+  // Ids in another order than the indexes.
+  static model::NodeId id_of(std::size_t index) { return node_of((index * 7919) % 10'007); }
+  std::size_t index_of(model::NodeId id) const { return indexes_.at(id); }
+  runtime::MonotonicTime clock_of(std::size_t index) const {
+    return at_ms(now_ms_ + members_[index].clock_ahead_ms);
+  }
+  bool reaches(std::size_t from, std::size_t to) const {
+    return border_ == 0 || (from < border_) == (to < border_);
+  }
+
+  void take(std::size_t from, const Output& output) {
+    for (const Event& event : output.events) judge(from, index_of(event.node), event.kind);
+    for (const Outgoing& outgoing : output.messages) {
+      const auto* seed = std::get_if<Seed>(&outgoing.to);
+      const std::size_t to =
+          seed != nullptr ? seed->value() : index_of(std::get<model::NodeId>(outgoing.to));
+      base::Bytes bytes = encode(outgoing.message);
+      bytes_sent_ += bytes.size();
+      message_bytes_largest_ = std::max(message_bytes_largest_, bytes.size());
+      if (!reaches(from, to) || random_.chance(config_.loss)) continue;
+      const auto latency = static_cast<std::int64_t>(
+          random_.between(1, static_cast<std::uint64_t>(config_.latency_ms_max)));
+      letters_.emplace(std::pair(now_ms_ + latency, ++letter_number_),
+                       Letter{from, to, std::move(bytes)});
+    }
+  }
+
+  // Letters set out from when they are delivered, so an exchange of three needs no three ticks.
+  void deliver_until(std::int64_t end_ms) {
+    const std::int64_t restore_ms = now_ms_;
+    while (!letters_.empty() && letters_.begin()->first.first <= end_ms) {
+      now_ms_ = letters_.begin()->first.first;
+      const Letter letter = std::move(letters_.begin()->second);
+      letters_.erase(letters_.begin());
+      Member& member = members_[letter.to];
+      if (!member.machine || !reaches(letter.from, letter.to)) continue;
+      if (member.paused) {
+        letters_.emplace(std::pair(end_ms + config_.tick_ms, ++letter_number_), letter);
+        continue;
+      }
+      const auto message = decode(letter.bytes);
+      ASSERT_TRUE(message) << message.error().to_string();
+      const auto output = member.machine->receive(*message, clock_of(letter.to), random_);
+      ASSERT_TRUE(output);
+      take(letter.to, *output);
+    }
+    now_ms_ = restore_ms;
+  }
+
+  // Each event must be a change, and a suspicion is right, wrong, or nobody's fault.
+  void judge(std::size_t observer, std::size_t subject, Event::Kind kind) {
+    auto& [member, up] = members_[observer].told[subject];
+    switch (kind) {
+      case Event::Kind::new_node:
+        EXPECT_FALSE(std::exchange(member, true));
+        return;
+      case Event::Kind::removed_node:
+        EXPECT_TRUE(std::exchange(member, false));
+        up = false;
+        return;
+      case Event::Kind::up:
+        EXPECT_TRUE(member);
+        EXPECT_FALSE(std::exchange(up, true));
+        return;
+      case Event::Kind::down:
+        EXPECT_TRUE(std::exchange(up, false));
+        count_down(observer, subject);
+    }
+  }
+  void count_down(std::size_t observer, std::size_t subject) {
+    constexpr std::int64_t kAftermathMs = 60'000;
+    const Member& member = members_[subject];
+    if (!member.machine) {
+      const std::int64_t took_ms = now_ms_ - member.crashed_ms;
+      ++report_.detections;
+      report_.detection_ms_sum += took_ms;
+      report_.detection_ms_max = std::max(report_.detection_ms_max, took_ms);
+      return;
+    }
+    const bool restarted = member.crashed_ms > 0 && now_ms_ - member.started_ms < kAftermathMs;
+    const bool disturbed = disturbed_ms_ && now_ms_ - *disturbed_ms_ < kAftermathMs;
+    if (restarted || disturbed || member.paused || !reaches(subject, observer)) return;
+    ++report_.false_suspicions;
+  }
+
+  std::string disagreement_about(std::size_t observer, std::size_t subject) const {
+    const Membership& here = *members_[observer].machine;
+    const ClusterView::Node* seen = here.view().find(id_of(subject));
+    if (!members_[subject].machine) return seen != nullptr && seen->up ? "it is dead" : "";
+    if (seen == nullptr || !seen->up) return "it is up";
+    const NodeStates& truth = members_[subject].machine->gossip().own();
+    const NodeStates& known = *here.gossip().find(id_of(subject));
+    if (known.generation() != truth.generation()) return "another generation";
+    for (const State& state : truth.states()) {
+      const base::Bytes* value = known.find(state.key);
+      if (value == nullptr || *value != state.value) return "another state";
+    }
+    const auto told = members_[observer].told.find(subject);
+    if (told == members_[observer].told.end() || told->second != std::pair(true, true)) {
+      return "events told something else";
+    }
+    return {};
+  }
+
+  NetworkConfig config_;
+  base::Prng random_;
+  std::vector<Member> members_;
+  std::map<model::NodeId, std::size_t> indexes_;
+  std::map<std::pair<std::int64_t, std::uint64_t>, Letter> letters_;
+  std::uint64_t letter_number_ = 0;
+  std::int64_t now_ms_ = 0;
+  std::size_t border_ = 0;
+  std::optional<std::int64_t> disturbed_ms_;
+  std::uint64_t bytes_sent_ = 0;
+  std::size_t message_bytes_largest_ = 0;
+  DetectionReport report_;
+};
+
+}  // namespace helenus::membership::testing
