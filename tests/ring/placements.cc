@@ -6,8 +6,8 @@
 // of a keyspace, the replicas at every token, and keys with the token and the replicas they have.
 #include <cstdint>
 #include <cstdlib>
-#include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,6 +16,7 @@
 
 #include "base/prng.h"
 #include "ring/placement.h"
+#include "ring/token_assignment.h"
 #include "ring/topology_test_support.h"
 
 namespace helenus::ring {
@@ -57,9 +58,23 @@ std::string random_key(base::Prng& prng) {
   return key;
 }
 
+// Tokens at random, or dealt out and then changed by a node that joins and one that leaves.
+TopologyPtr random_topology(Partitioner partitioner, base::Prng& prng) {
+  std::vector<Node> nodes = testing::random_nodes(partitioner, prng);
+  if (prng.chance(0.7)) return *Topology::make(partitioner, std::move(nodes));
+  for (Node& node : nodes) node.tokens.clear();
+  Node newcomer = nodes.front();
+  newcomer.id = testing::node_id(nodes.size() + 1);
+  const model::NodeId leaver = nodes[prng.below(nodes.size())].id;
+  const auto tokens = evenly_spread_tokens(prng.between(nodes.size() + 1, 64));
+  const auto created = *create_ring(partitioner, tokens, std::move(nodes));
+  const auto joined = *join(*created, std::move(newcomer));
+  return *leave(*joined, leaver);
+}
+
 nlohmann::json random_case(base::Prng& prng) {
   const auto partitioner = prng.chance(0.7) ? Partitioner::murmur3 : Partitioner::ordered;
-  const auto topology = *Topology::make(partitioner, testing::random_nodes(partitioner, prng));
+  const TopologyPtr topology = random_topology(partitioner, prng);
   const Strategy strategy = testing::random_strategy(prng);
   const Placement placement(topology, strategy);
 
