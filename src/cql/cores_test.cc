@@ -119,6 +119,68 @@ TEST(Cores, AnAlteredTableUnpreparesItsStatementsOnEveryCore) {
   });
 }
 
+// Clients that were told of the old columns, and have not noticed, send the same id to any core.
+TEST(Cores, RowsSayWhatTheyAreWhereverAStatementWithOtherColumnsWasPrepared) {
+  tell([](QueryStory& story) -> Task<void> {
+    const std::string text = "SELECT v FROM t WHERE k = 1";
+    How bare;
+    bare.skip_metadata = true;
+    co_await make_table(story);
+    co_await story.must("INSERT INTO t (k, v) VALUES (1, 2)");
+    story.turn_to(0);
+    const base::Bytes id = id_of(co_await story.prepare(text));
+    for (std::size_t core = 0; core < 2; ++core) {
+      story.turn_to(core);
+      EXPECT_TRUE((co_await story.execute(id, {}, bare)).columns.empty()) << core;
+    }
+    co_await story.must("ALTER TABLE t DROP v");
+    co_await story.must("ALTER TABLE t ADD v blob");
+    // The last core has never heard of it.
+    story.turn_to(kCores - 1);
+    EXPECT_EQ(id_of(co_await story.prepare(text)), id);
+    for (std::size_t core = 0; core < kCores; ++core) {
+      story.turn_to(core);
+      const Told told = co_await story.execute(id, {}, bare);
+      EXPECT_FALSE(told.error.has_value()) << told.text();
+      EXPECT_EQ(told.columns.size(), 1U) << core;
+    }
+    // It is lent with what is known of it.
+    co_await story.must("ALTER TABLE t ADD w int");
+    for (std::size_t core = 0; core < kCores; ++core) {
+      story.turn_to(core);
+      EXPECT_EQ((co_await story.execute(id, {}, bare)).columns.size(), 1U) << core;
+    }
+  });
+}
+
+TEST(Cores, ATraceIsReadOnAnyCore) {
+  tell([](QueryStory& story) -> Task<void> {
+    co_await make_table(story);
+    How traced;
+    traced.tracing = true;
+    story.turn_to(0);
+    const base::Bytes id = id_of(co_await story.prepare("SELECT v FROM t WHERE k = 1"));
+    for (std::size_t core = 0; core < kCores; ++core) {
+      story.turn_to(core);
+      const Told told = co_await story.execute(id, {}, traced);
+      CO_ASSERT_TRUE(told.tracing.has_value());
+      const std::string where = " WHERE session_id = " + told.tracing->to_string();
+      for (std::size_t reader = 0; reader < kCores; ++reader) {
+        story.turn_to(reader);
+        const Told session =
+            co_await story.run("SELECT parameters FROM system_traces.sessions" + where);
+        EXPECT_THAT(session.text(), ::testing::HasSubstr("'SELECT v FROM t WHERE k = 1'"))
+            << core << " read on " << reader;
+        story.turn_to(reader);
+        const Told events = co_await story.run("SELECT activity FROM system_traces.events" + where);
+        EXPECT_EQ(events.rows.size(), 2U) << core << " read on " << reader;
+      }
+    }
+    EXPECT_EQ((co_await story.run("SELECT count(*) FROM system_traces.sessions")).text(),
+              std::to_string(kCores));
+  });
+}
+
 TEST(Cores, ABatchOverAllTabletsIsReadByOneScan) {
   tell([](QueryStory& story) -> Task<void> {
     co_await make_table(story);

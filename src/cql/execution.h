@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "causality/context.h"
+#include "cql/byte_budget.h"
 #include "cql/moment.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
@@ -30,6 +31,8 @@ struct ExecutionLimits {
   std::size_t result_bytes_max = std::size_t{48} << 20;
   // After this time a page that has rows is given as it is.
   runtime::Duration page_time_max = std::chrono::seconds(2);
+  // Of all results that this core is making; beyond it reads are OVERLOADED.
+  std::size_t result_bytes_all_max = std::size_t{512} << 20;
 };
 
 // What executions share. It outlives them.
@@ -38,6 +41,7 @@ struct ExecutionServices {
   replication::Coordinator& coordinator;
   const VirtualTables& virtual_tables;
   const ExecutionLimits& limits;
+  ByteBudget& result_bytes;
 };
 
 // One execution's parameters.

@@ -9,6 +9,7 @@
 #include "base/codec.h"
 #include "base/uuid.h"
 #include "cql/numbers.h"
+#include "cql/time_uuid.h"
 
 namespace helenus::cql {
 
@@ -22,9 +23,8 @@ using model::TypeKind;
 namespace {
 
 constexpr std::int64_t kMillisecondsPerDay = 86'400'000;
+constexpr std::int64_t kTicksPerMillisecond = 10'000;  // of version 1 UUIDs
 constexpr std::int64_t kNanosecondsPerDay = kMillisecondsPerDay * 1'000'000;
-// From 1582-10-15, where the time of a version 1 UUID begins, to 1970, in its ticks of 100 ns.
-constexpr std::int64_t kGregorianOffset = 0x01b21dd213814000;
 // The clock sequence and node that sort first and last among UUIDs of one time: their bytes compare
 // as signed ones.
 constexpr std::uint64_t kFirstNode = 0x8080808080808080;
@@ -35,23 +35,6 @@ std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-Bytes time_uuid(std::int64_t ticks, std::uint64_t clock_and_node) {
-  const auto time = static_cast<std::uint64_t>(ticks + kGregorianOffset);
-  Uuid::Octets octets{};
-  base::store_be(octets.data(), static_cast<std::uint32_t>(time));
-  base::store_be(octets.data() + 4, static_cast<std::uint16_t>(time >> 32));
-  base::store_be(octets.data() + 6, static_cast<std::uint16_t>(((time >> 48) & 0x0fff) | 0x1000));
-  base::store_be(octets.data() + 8, clock_and_node);
-  return model::uuid_value(Uuid(octets));
-}
-
-Bytes time_uuid_of(Moment& moment) {
-  // Variant bits of RFC 4122, and the bit of the node that says it is no hardware address.
-  const std::uint64_t node =
-      (moment.roll() & 0x3fffffffffffffff) | 0x8000000000000000 | 0x0000010000000000;
-  return time_uuid(moment.nanoseconds() / 100, node);
-}
-
 QueryResult<std::int64_t> milliseconds_of_uuid(ByteView bytes) {
   TRY(const Uuid uuid, model::read_uuid(bytes));
   if (uuid.version() != 1) return invalid("{} is not a version 1 UUID", uuid.to_string());
@@ -60,7 +43,7 @@ QueryResult<std::int64_t> milliseconds_of_uuid(ByteView bytes) {
       (static_cast<std::uint64_t>(base::load_be<std::uint16_t>(octets + 6) & 0x0fff) << 48) |
       (static_cast<std::uint64_t>(base::load_be<std::uint16_t>(octets + 4)) << 32) |
       base::load_be<std::uint32_t>(octets);
-  return floor_divide(static_cast<std::int64_t>(time) - kGregorianOffset, 10'000);
+  return floor_divide(static_cast<std::int64_t>(time) - kGregorianOffset, kTicksPerMillisecond);
 }
 
 QueryResult<std::int64_t> milliseconds_of_date(ByteView bytes) {
@@ -86,11 +69,20 @@ QueryResult<Bytes> date_of(std::int64_t milliseconds) {
   return model::date_value(days);
 }
 
+// The ticks of version 1 UUIDs that a millisecond begins with.
+QueryResult<std::int64_t> ticks_of(std::int64_t milliseconds) {
+  if (milliseconds < kTimeUuidTicksMin / kTicksPerMillisecond ||
+      milliseconds >= kTimeUuidTicksMax / kTicksPerMillisecond) {
+    return invalid("the time {} ms is beyond the range of version 1 UUIDs", milliseconds);
+  }
+  return milliseconds * kTicksPerMillisecond;
+}
+
 // ---- Bodies ----
 
 QueryResult<Bytes> now(const Function& /*function*/, Function::Arguments /*arguments*/,
                        Moment& moment) {
-  return time_uuid_of(moment);
+  return model::uuid_value(time_uuid_of(moment));
 }
 QueryResult<Bytes> random_uuid(const Function& /*function*/, Function::Arguments /*arguments*/,
                                Moment& moment) {
@@ -113,12 +105,14 @@ QueryResult<Bytes> current_time(const Function& /*function*/, Function::Argument
 QueryResult<Bytes> first_time_uuid(const Function& /*function*/, Function::Arguments arguments,
                                    Moment& /*moment*/) {
   TRY(const std::int64_t milliseconds, model::read_bigint(*arguments[0]));
-  return time_uuid(milliseconds * 10'000, kFirstNode);
+  TRY(const std::int64_t ticks, ticks_of(milliseconds));
+  return model::uuid_value(time_uuid(ticks, kFirstNode));
 }
 QueryResult<Bytes> last_time_uuid(const Function& /*function*/, Function::Arguments arguments,
                                   Moment& /*moment*/) {
   TRY(const std::int64_t milliseconds, model::read_bigint(*arguments[0]));
-  return time_uuid((milliseconds * 10'000) + 9'999, kLastNode);
+  TRY(const std::int64_t ticks, ticks_of(milliseconds));
+  return model::uuid_value(time_uuid(ticks + kTicksPerMillisecond - 1, kLastNode));
 }
 // A timestamp and a bigint of milliseconds are encoded alike.
 QueryResult<Bytes> to_milliseconds(const Function& function, Function::Arguments arguments,

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "causality/codec.h"
 #include "cql/protocol/rows.h"
+#include "cql/time_uuid.h"
 #include "runtime/random.h"
 #include "runtime/run_on.h"
 
@@ -100,10 +101,14 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
       catalog_(catalog),
       cluster_(std::move(cluster)),
       options_(options),
-      services_{runtime, coordinator, virtual_tables, options_.execution},
+      result_bytes_(options_.execution.result_bytes_all_max),
+      services_{runtime, coordinator, virtual_tables, options_.execution, result_bytes_},
       prepared_(options.prepared) {}
 
 Task<Response> QueryProcessor::handle_any(Request request, Session& session, StopToken stop) {
+  if (request.tracing && options_.traces != nullptr) {
+    co_return co_await handle_traced(std::move(request), session, std::move(stop));
+  }
   QueryResult<Response> answered = co_await answer(request, session, std::move(stop));
   if (answered) co_return *std::move(answered);
   co_return Response::of(answered.error().message());
@@ -115,7 +120,7 @@ QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& s
     co_return co_await query(request, session, std::move(stop));
   }
   if (const auto* prepared = std::get_if<protocol::PrepareRequest>(&request.message)) {
-    co_return prepare(prepared->text, session);
+    co_return co_await prepare(prepared->text, session, std::move(stop));
   }
   if (std::holds_alternative<protocol::ExecuteRequest>(request.message)) {
     co_return co_await execute_prepared(request, session, std::move(stop));
@@ -124,6 +129,75 @@ QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& s
     co_return co_await batch(request, session, std::move(stop));
   }
   co_return QueryError(ErrorCode::protocol_error, "This request is not about data");
+}
+
+// ---- Traces ----
+
+Traces::Session QueryProcessor::trace_of(const Request& request, const Session& session) {
+  Traces::Session trace;
+  trace.client = session.client;
+  trace.started_at = runtime_.clock.wall_now();
+  trace.command = "QUERY";
+  std::optional<Consistency> level;
+  if (const auto* query = std::get_if<protocol::QueryRequest>(&request.message)) {
+    trace.request = "Execute CQL3 query";
+    trace.parameters["query"] = query->text;
+    level = query->parameters.consistency;
+    if (query->parameters.page_size) {
+      trace.parameters["page_size"] = std::to_string(*query->parameters.page_size);
+    }
+  } else if (const auto* execute = std::get_if<protocol::ExecuteRequest>(&request.message)) {
+    trace.request = "Execute CQL3 prepared query";
+    add_prepared_text(request, trace);
+    level = execute->parameters.consistency;
+  } else if (const auto* prepare = std::get_if<protocol::PrepareRequest>(&request.message)) {
+    trace.request = "Preparing CQL3 query";
+    trace.parameters["query"] = prepare->text;
+  } else if (const auto* batch = std::get_if<protocol::BatchRequest>(&request.message)) {
+    trace.request = "Execute batch of CQL3 queries";
+    trace.parameters["statements"] = std::to_string(batch->statements.size());
+    level = batch->consistency;
+  }
+  if (level) trace.parameters["consistency_level"] = model::name_of(*level);
+  return trace;
+}
+
+void QueryProcessor::add_prepared_text(const Request& request, Traces::Session& trace) {
+  const auto* execute = std::get_if<protocol::ExecuteRequest>(&request.message);
+  if (execute == nullptr) return;
+  const PreparedStatements::Statement* statement = prepared_.find(execute->id);
+  if (statement != nullptr) trace.parameters["query"] = statement->text;
+}
+
+Task<Response> QueryProcessor::handle_traced(Request request, Session& session, StopToken stop) {
+  const runtime::MonotonicTime began = runtime_.clock.now();
+  Traces::Session trace = trace_of(request, session);
+  const auto elapsed_us = [&] {
+    const auto elapsed =
+        std::chrono::duration_cast<std::chrono::microseconds>(runtime_.clock.now() - began).count();
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(elapsed, std::numeric_limits<std::int32_t>::max()));
+  };
+  // Events are read in the order of their ids: of two within a tick the later one gets the next.
+  std::int64_t ticks = 0;
+  const auto note = [&](std::string activity) {
+    Moment at = now();
+    ticks = std::max(at.nanoseconds() / 100, ticks + 1);
+    trace.events.push_back({time_uuid(ticks, random_node(at)), std::move(activity), elapsed_us()});
+  };
+  Moment moment = now();
+  trace.id = time_uuid_of(moment);
+  const auto text = trace.parameters.find("query");
+  note(text == trace.parameters.end() ? trace.request : "Executing " + text->second);
+  QueryResult<Response> answered = co_await answer(request, session, std::move(stop));
+  if (!answered) note("The request failed: " + std::string(answered.error().message().message));
+  Response response = answered ? *std::move(answered) : Response::of(answered.error().message());
+  note(fmt::format("Answering with {} bytes", response.body_size()));
+  trace.duration_us = elapsed_us();
+  add_prepared_text(request, trace);  // another core may have lent it only now
+  response.prefix.tracing = trace.id;
+  options_.traces->add(std::move(trace));
+  co_return response;
 }
 
 // ---- Requests ----
@@ -137,33 +211,61 @@ QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& se
   co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
 }
 
-QueryResult<Response> QueryProcessor::prepare(std::string_view text, const Session& session) {
+QueryProcessor::Answer QueryProcessor::prepare(std::string_view text, const Session& session,
+                                               StopToken stop) {
   PreparedStatements::Statement statement;
   statement.id = protocol::prepared_id(session.keyspace, text);
   statement.text = std::string(text);
   statement.keyspace = session.keyspace;
-  TRY(statement.plan, plan_statement(text, catalog_.snapshot(), session.keyspace));
+  CO_TRY(statement.plan, plan_statement(text, catalog_.snapshot(), session.keyspace));
   protocol::PreparedResult result;
   result.id = Bytes::copy_of(ByteView(statement.id));
   result.markers = statement.plan->markers;
   result.partition_key_markers = statement.plan->partition_markers;
   result.columns = statement.plan->result_columns();
-  prepared_.put(std::move(statement));
-  return Response::of(result);
+  prepared_.put(statement);
+  const auto* select = std::get_if<SelectPlan>(&statement.plan->what);
+  if (select != nullptr && !select->columns_may_change && !peers_.empty() &&
+      co_await is_told_otherwise(statement, std::move(stop))) {
+    PreparedStatements::Statement* const here = prepared_.find(ByteView(statement.id));
+    if (here != nullptr) here->columns_changed = true;
+  }
+  co_return Response::of(result);
 }
 
-QueryResult<PlanPtr> QueryProcessor::prepared_plan(ByteView id) {
+Task<bool> QueryProcessor::is_told_otherwise(const PreparedStatements::Statement& statement,
+                                             StopToken stop) {
+  const Until until = Until::after(runtime_, options_.read_timeout, std::move(stop));
+  bool is = false;
+  for (const Peer& peer : peers_) {
+    const auto ask = [&](runtime::Runtime&, const Until&) {
+      return is_told_otherwise_there(*peer.processor, statement);
+    };
+    const auto told = co_await runtime::run_on<bool>(runtime_, peer.core, ask, until);
+    // Of a core that does not say, the worst is assumed: rows say what they are.
+    is = is || !told || *told;
+  }
+  co_return is;
+}
+
+Task<base::Result<bool>> QueryProcessor::is_told_otherwise_there(
+    QueryProcessor& processor, const PreparedStatements::Statement& statement) {
+  PreparedStatements::Statement* const own = processor.prepared_.find(ByteView(statement.id));
+  if (own == nullptr) co_return false;
+  own->columns_changed =
+      own->columns_changed || own->plan->result_columns() != statement.plan->result_columns();
+  co_return own->columns_changed;
+}
+
+QueryResult<PlanPtr> QueryProcessor::prepared_plan(ByteView id, bool* changed) {
   PreparedStatements::Statement* statement = prepared_.find(id);
   if (statement == nullptr) return unprepared(id);
+  if (changed != nullptr) *changed = statement->columns_changed;
   if (statement->plan->catalog->number() == catalog_.snapshot()->number()) return statement->plan;
   auto planned = plan_statement(statement->text, catalog_.snapshot(), statement->keyspace);
   const bool same = planned && (*planned)->markers == statement->plan->markers &&
                     (*planned)->result_columns() == statement->plan->result_columns();
-  if (!same) {
-    const protocol::PreparedId gone = statement->id;
-    prepared_.erase(gone);
-    return unprepared(ByteView(gone));
-  }
+  if (!same) return unprepared(ByteView(statement->id));
   statement->plan = *std::move(planned);
   return statement->plan;
 }
@@ -178,7 +280,7 @@ Task<base::Result<std::optional<PreparedStatements::Statement>>> QueryProcessor:
   co_return processor.lend(id);
 }
 
-QueryProcessor::Borrowed QueryProcessor::borrow_plan(ByteView id, StopToken stop) {
+QueryProcessor::Borrowed QueryProcessor::borrow_plan(ByteView id, StopToken stop, bool* changed) {
   const Until until = Until::after(runtime_, options_.read_timeout, std::move(stop));
   for (const Peer& peer : peers_) {
     const auto ask = [&](runtime::Runtime&, const Until&) {
@@ -188,7 +290,7 @@ QueryProcessor::Borrowed QueryProcessor::borrow_plan(ByteView id, StopToken stop
         runtime_, peer.core, ask, until);
     if (!lent || !lent->has_value()) continue;
     prepared_.put(**std::move(lent));
-    co_return prepared_plan(id);
+    co_return prepared_plan(id, changed);
   }
   co_return unprepared(id);
 }
@@ -196,11 +298,13 @@ QueryProcessor::Borrowed QueryProcessor::borrow_plan(ByteView id, StopToken stop
 QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, Session& session,
                                                         StopToken stop) {
   const auto& message = std::get<protocol::ExecuteRequest>(request.message);
-  QueryResult<PlanPtr> found = prepared_plan(message.id);
-  if (!found && !peers_.empty()) found = co_await borrow_plan(message.id, stop);
+  bool changed = false;
+  QueryResult<PlanPtr> found = prepared_plan(message.id, &changed);
+  if (!found && !peers_.empty()) found = co_await borrow_plan(message.id, stop, &changed);
   CO_TRY(PlanPtr plan, std::move(found));
   CO_TRY(ExecutionParameters parameters,
          parameters_of(request, message.parameters, *plan, wrong_count_of_prepared));
+  if (changed) parameters.skip_metadata = false;
   co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
 }
 
@@ -407,9 +511,12 @@ QueryProcessor::Answer QueryProcessor::truncate(const parser::Truncate& statemen
   CO_TRY(const model::TablePtr table,
          find_table(statement.table, catalog->schema(), session.keyspace));
   if (!catalog->storage_of(table->id)) co_return invalid("Cannot truncate virtual tables");
-  CO_TRY_VOID(co_await catalog_.truncate(
-      table->id, Until::after(runtime_, options_.schema_timeout, std::move(stop))));
-  co_return void_response();
+  const auto truncated = co_await catalog_.truncate(
+      table->id, Until::after(runtime_, options_.schema_timeout, std::move(stop)));
+  if (truncated) co_return void_response();
+  if (truncated.failed_with(ErrorCode::invalid)) co_return truncated.error();
+  co_return QueryError(ErrorCode::truncate_error,
+                       fmt::format("Error during truncate: {}", truncated.error().text()));
 }
 
 QueryProcessor::Answer QueryProcessor::change_schema(parser::Statement statement,

@@ -5,7 +5,11 @@
 //
 // Plans are immutable and belong to one snapshot of the catalog. A prepared one is planned again
 // when the catalog has changed; if its columns are others now the client is told to prepare it
-// again (UNPREPARED), since it would read rows by what it was told before.
+// again (UNPREPARED), since it would read rows by what it was told before. Its id stays, and when
+// one client has prepared it again others may still go by the old columns: the protocol's version 4
+// has no name for a version of metadata. So rows of a statement whose columns have changed, or are
+// such that they may change (SELECT *), always carry their metadata, whatever the client asks:
+// drivers go by what a result says of itself first.
 //
 // Causal contexts. A request with `helenus-context` in its custom payload writes under that
 // context; a SELECT of one whole primary key answers with one if the client sent the key (its value
@@ -13,7 +17,9 @@
 // includes it.
 //
 // Cores. A node has one a core. A statement is kept where it was prepared, and other cores ask for
-// it when a client of theirs executes it: a client is told UNPREPARED only if no core has it.
+// it when a client of theirs executes it: a client is told UNPREPARED only if no core has it. That
+// its columns have changed travels with it, and who prepares it asks the others what they have
+// told.
 //
 // Core affinity: the core of runtime, coordinator and the catalog's view, which outlive it.
 #pragma once
@@ -35,6 +41,7 @@
 #include "cql/query_error.h"
 #include "cql/request_handler.h"
 #include "cql/statement_plan.h"
+#include "cql/traces.h"
 #include "cql/virtual_table.h"
 #include "replication/coordinator.h"
 #include "runtime/cores.h"
@@ -49,6 +56,8 @@ struct QueryProcessorOptions {
   runtime::Duration range_timeout = std::chrono::seconds(10);
   runtime::Duration write_timeout = std::chrono::seconds(2);
   runtime::Duration schema_timeout = std::chrono::seconds(60);
+  // Where traces go that clients ask for; without it there are none. Outlives the processor.
+  Traces* traces = nullptr;
   PreparedStatements::Limits prepared = {};
   ExecutionLimits execution = {};
 };
@@ -112,13 +121,19 @@ class QueryProcessor final : public RequestHandler {
   // the way of a prepared read; with all the others in it every request would take a frame of
   // twenty kilobytes, which malloc does not serve from its caches. So those stay out.
   Answer answer(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  [[gnu::noinline]] runtime::Task<protocol::Response> handle_traced(protocol::Request request,
+                                                                    Session& session,
+                                                                    runtime::StopToken stop);
+  Traces::Session trace_of(const protocol::Request& request, const Session& session);
+  void add_prepared_text(const protocol::Request& request, Traces::Session& trace);
   [[gnu::noinline]] Answer query(const protocol::Request& request, Session& session,
                                  runtime::StopToken stop);
   Answer execute_prepared(const protocol::Request& request, Session& session,
                           runtime::StopToken stop);
   [[gnu::noinline]] Answer batch(const protocol::Request& request, Session& session,
                                  runtime::StopToken stop);
-  QueryResult<protocol::Response> prepare(std::string_view text, const Session& session);
+  [[gnu::noinline]] Answer prepare(std::string_view text, const Session& session,
+                                   runtime::StopToken stop);
 
   Answer execute(PlanPtr plan, ExecutionParameters parameters, Session& session,
                  runtime::StopToken stop);
@@ -136,15 +151,25 @@ class QueryProcessor final : public RequestHandler {
   QueryResult<protocol::Response> describe_schema(const parser::Describe& statement,
                                                   const Session& session) const;
 
+  // A statement was prepared here: whether some core has told clients of other columns. Each that
+  // has remembers that there are these, too. It is here already, so of two cores that prepare it at
+  // once one at least hears of the other. `statement` outlives the task.
+  runtime::Task<bool> is_told_otherwise(const PreparedStatements::Statement& statement,
+                                        runtime::StopToken stop);
+  static runtime::Task<base::Result<bool>> is_told_otherwise_there(
+      QueryProcessor& processor, const PreparedStatements::Statement& statement);
   // The plan of a prepared statement that this core has not got, or no longer as it was told: the
-  // other cores are asked, and the first that has it lends it. `id` outlives the task.
-  [[gnu::noinline]] Borrowed borrow_plan(base::ByteView id, runtime::StopToken stop);
+  // other cores are asked, and the first that has it lends it. `id` and `changed` outlive the task.
+  [[gnu::noinline]] Borrowed borrow_plan(base::ByteView id, runtime::StopToken stop,
+                                         bool* changed = nullptr);
   // Nothing if it is not here, or is no longer as clients were told.
   std::optional<PreparedStatements::Statement> lend(base::ByteView id);
   static runtime::Task<base::Result<std::optional<PreparedStatements::Statement>>> lend_there(
       QueryProcessor& processor, base::ByteView id);
-  // The plan of a prepared statement, made anew if the catalog has changed. Errors: unprepared.
-  QueryResult<PlanPtr> prepared_plan(base::ByteView id);
+  // The plan of a prepared statement, made anew if the catalog has changed. Errors: unprepared,
+  // also when what clients were told of it no longer holds: until one has prepared it again.
+  // `changed`: whether it has ever had other columns.
+  QueryResult<PlanPtr> prepared_plan(base::ByteView id, bool* changed = nullptr);
   QueryResult<ExecutionParameters> parameters_of(const protocol::Request& request,
                                                  const protocol::QueryParameters& parameters,
                                                  const StatementPlan& plan, WrongCount wrong_count);
@@ -158,6 +183,7 @@ class QueryProcessor final : public RequestHandler {
   CatalogView& catalog_;
   const ClusterFacts cluster_;
   const QueryProcessorOptions options_;
+  ByteBudget result_bytes_;
   const ExecutionServices services_;
   PreparedStatements prepared_;
   std::vector<Peer> peers_;

@@ -13,6 +13,9 @@
 #include "cql/paging_state.h"
 #include "cql/query_story_test_support.h"
 #include "model/partition_key.h"
+#include "runtime/contract/world.h"
+#include "runtime/sleep.h"
+#include "runtime/task_group.h"
 
 namespace helenus::cql::testing {
 namespace {
@@ -199,6 +202,40 @@ TEST(Prepared, SchemaChangesPlanAgainOrAskToPrepareAgain) {
   tell(survives_schema_changes);
 }
 
+// Two clients hold one prepared id; the second did not notice that the table has changed.
+Task<void> shows_what_rows_are(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
+  co_await story.must("INSERT INTO t (k, v) VALUES (1, 2)");
+  const PreparedResult all = prepared_of(co_await story.prepare("SELECT * FROM t"));
+  const PreparedResult one = prepared_of(co_await story.prepare("SELECT v FROM t"));
+  How bare;
+  bare.skip_metadata = true;
+  const std::vector<std::string> before = {"k", "v"};
+  EXPECT_EQ((co_await story.execute(all.id, {}, bare)).columns, before);
+  EXPECT_TRUE((co_await story.execute(one.id, {}, bare)).columns.empty()) << "these cannot change";
+  co_await story.must("ALTER TABLE t ADD a int");
+  EXPECT_EQ(code_of(co_await story.execute(all.id, {}, bare)), ErrorCode::unprepared);
+  EXPECT_EQ(code_of(co_await story.execute(all.id, {}, bare)), ErrorCode::unprepared)
+      << "until it is prepared again";
+  EXPECT_EQ(prepared_of(co_await story.prepare("SELECT * FROM t")).id, all.id);
+  // The second client was told of k and v, and reads k, a and v as what they are.
+  const Told told = co_await story.execute(all.id, {}, bare);
+  const std::vector<std::string> after = {"k", "a", "v"};
+  EXPECT_EQ(told.columns, after);
+  EXPECT_EQ(told.text(), "1, null, 2");
+  // A column that comes back with another type is another column, too.
+  co_await story.must("ALTER TABLE t DROP v");
+  EXPECT_EQ(code_of(co_await story.execute(one.id, {}, bare)), ErrorCode::unprepared);
+  co_await story.must("ALTER TABLE t ADD v blob");
+  EXPECT_EQ(code_of(co_await story.execute(one.id, {}, bare)), ErrorCode::unprepared);
+  std::ignore = prepared_of(co_await story.prepare("SELECT v FROM t"));
+  EXPECT_EQ((co_await story.execute(one.id, {}, bare)).columns.size(), 1U);
+}
+TEST(Prepared, RowsWhoseColumnsMayHaveChangedSayWhatTheyAre) {
+  tell(shows_what_rows_are);
+}
+
 Task<void> evicts_the_oldest(QueryStory& story) {
   co_await begin(story);
   co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
@@ -333,6 +370,127 @@ Task<void> runs_batches(QueryStory& story) {
 }
 TEST(Batch, MixesPreparedAndPlainStatements) {
   tell(runs_batches);
+}
+
+// ---- Traces ----
+
+Task<void> traces_requests(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v int)");
+  EXPECT_FALSE((co_await story.run("SELECT * FROM t")).tracing.has_value());
+  How traced;
+  traced.tracing = true;
+  const Told told = co_await story.run("SELECT v FROM t WHERE k = 1", traced);
+  CO_ASSERT_TRUE(told.tracing.has_value());
+  EXPECT_EQ(told.tracing->version(), 1);
+  const std::string where = " WHERE session_id = " + told.tracing->to_string();
+  EXPECT_EQ((co_await story.run("SELECT command, request, parameters, duration FROM "
+                                "system_traces.sessions" +
+                                where))
+                .text(),
+            "'QUERY', 'Execute CQL3 query', {'consistency_level': 'ONE', 'query': 'SELECT v FROM t "
+            "WHERE k = 1'}, 0");
+  const Told events = co_await story.run("SELECT activity FROM system_traces.events" + where);
+  EXPECT_THAT(events.text(), ::testing::StartsWith("'Executing SELECT v FROM t WHERE k = 1'; "));
+  // Errors are traced, too.
+  const Told failed = co_await story.run("SELECT nothing FROM t", traced);
+  EXPECT_TRUE(failed.error.has_value());
+  CO_ASSERT_TRUE(failed.tracing.has_value());
+  const Told why =
+      co_await story.run("SELECT activity FROM system_traces.events WHERE session_id = " +
+                         failed.tracing->to_string());
+  EXPECT_THAT(why.text(), ::testing::HasSubstr("The request failed: Undefined column name"));
+}
+TEST(Tracing, GivesAnIdUnderWhichTheRequestIsTold) {
+  tell(traces_requests);
+}
+
+Task<void> forgets_old_traces(QueryStory& story) {
+  co_await begin(story);
+  How traced;
+  traced.tracing = true;
+  const Told first = co_await story.run("USE ks", traced);
+  for (std::size_t i = 0; i < Traces::kSessionsMax; ++i) co_await story.run("USE ks", traced);
+  EXPECT_EQ((co_await story.run("SELECT count(*) FROM system_traces.sessions")).text(),
+            std::to_string(Traces::kSessionsMax));
+  CO_ASSERT_TRUE(first.tracing.has_value());
+  EXPECT_EQ((co_await story.run("SELECT command FROM system_traces.sessions WHERE session_id = " +
+                                first.tracing->to_string()))
+                .text(),
+            "");
+}
+TEST(Tracing, TheOldestAreForgotten) {
+  tell(forgets_old_traces);
+}
+
+// ---- Trouble ----
+
+TEST(Truncate, ThatFailsHasACodeOfItsOwnAndChangesNothing) {
+  LogWorld world;
+  QueryStory::tell(world, [&](QueryStory& story) -> Task<void> {
+    co_await begin(story);
+    co_await story.must("CREATE TABLE t (k int PRIMARY KEY)");
+    co_await story.must("INSERT INTO t (k) VALUES (1)");
+    world.disk().set_capacity(world.disk().used_bytes());
+    EXPECT_EQ(code_of(co_await story.run("TRUNCATE t")), ErrorCode::truncate_error);
+    world.disk().set_capacity(std::uint64_t{64} << 30);
+    EXPECT_EQ((co_await story.run("SELECT k FROM t")).text(), "1");
+    EXPECT_EQ(code_of(co_await story.run("TRUNCATE nothing")), ErrorCode::invalid);
+  });
+}
+
+// ---- What a read may take ----
+
+Task<void> lets_others_run(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, s int static, v int, PRIMARY KEY (k, c))");
+  constexpr int kPartitions = 3000;
+  for (int i = 0; i < kPartitions; ++i) {
+    co_await story.must(fmt::format("UPDATE t SET s = 1 WHERE k = {}", i));
+  }
+  bool done = false;
+  int turns = 0;
+  runtime::TaskGroup others(story.runtime());
+  others.spawn([](runtime::Runtime& runtime, const bool& over, int& count) -> Task<void> {
+    while (!over) {
+      ++count;
+      std::ignore = co_await runtime::yield_now(runtime, {});
+    }
+  }(story.runtime(), done, turns));
+  EXPECT_EQ((co_await story.run("SELECT k FROM t WHERE s = 2 ALLOW FILTERING")).text(), "");
+  done = true;
+  co_await others.join();
+  EXPECT_GE(turns, kPartitions / 300);
+}
+TEST(Reading, PartitionsOfWhichNothingIsShownTakeTurns) {
+  tell(lets_others_run);
+}
+
+Task<void> bounds_results(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))");
+  const std::string large(100'000, 'x');
+  for (int i = 0; i < 30; ++i) {
+    co_await story.must(fmt::format("INSERT INTO t (k, c, v) VALUES (1, {}, '{}')", i, large));
+  }
+  EXPECT_EQ(code_of(co_await story.run("SELECT v FROM t WHERE k = 1")), ErrorCode::overloaded);
+  How pages;
+  pages.page_size = 5000;
+  std::size_t rows = 0;
+  do {
+    const Told page = co_await story.run("SELECT v FROM t WHERE k = 1", pages);
+    EXPECT_FALSE(page.error.has_value()) << page.text();
+    EXPECT_LE(page.rows.size(), 6U) << "a page ends by its bytes";
+    rows += page.rows.size();
+    pages.paging_state = page.paging_state;
+  } while (pages.paging_state);
+  EXPECT_EQ(rows, 30U);
+}
+TEST(Reading, ResultsUnderWayAreBoundedByBytes) {
+  QueryProcessorOptions options;
+  options.execution.page_bytes_max = 500'000;
+  options.execution.result_bytes_all_max = 2'000'000;
+  tell(bounds_results, options);
 }
 
 // ---- Pages ----

@@ -43,6 +43,7 @@ struct Told {
   std::vector<std::string> warnings;
   std::optional<base::Bytes> context;
   std::optional<base::Bytes> paging_state;
+  std::optional<base::Uuid> tracing;
   protocol::ResponseMessage message;
 
   // "0x2200: text", or rows as "1, 'a'; 2, 'b'".
@@ -64,6 +65,7 @@ struct How {
   std::optional<base::Bytes> context;
   protocol::Consistency consistency = protocol::Consistency::one;
   bool skip_metadata = false;
+  bool tracing = false;
 };
 
 inline Told told_of(const protocol::Response& response) {
@@ -81,6 +83,7 @@ inline Told told_of(const protocol::Response& response) {
   EXPECT_TRUE(decoded.has_value()) << decoded.error().to_string();
   if (!decoded) return told;
   told.warnings = decoded->prefix.warnings;
+  told.tracing = decoded->prefix.tracing;
   for (const auto& entry : decoded->prefix.payload) {
     if (entry.key == kContextKey) told.context = entry.value;
   }
@@ -192,6 +195,7 @@ class QueryStory {
     return parameters;
   }
   static void add_payload(protocol::Request& request, const How& how) {
+    request.tracing = how.tracing;
     if (how.context) request.payload.push_back({.key = kContextKey, .value = how.context->view()});
   }
 
@@ -199,6 +203,7 @@ class QueryStory {
   struct Seat {
     std::unique_ptr<replication::Coordinator> coordinator;
     std::optional<CatalogView> view;
+    Traces traces;
     VirtualTables virtual_tables;
     std::unique_ptr<QueryProcessor> processor;
   };
@@ -207,6 +212,23 @@ class QueryStory {
                                                       protocol::Request request, Session& session) {
     const protocol::Response response = co_await processor.handle(std::move(request), session, {});
     co_return told_of(response);
+  }
+
+  using Traced = std::vector<Traces::Session>;
+  static runtime::Task<base::Result<Traced>> traced_there(const Traces& traces) {
+    co_return Traced(traces.sessions().begin(), traces.sessions().end());
+  }
+  runtime::Task<base::Result<Traced>> gather_traces(runtime::Runtime& here, runtime::Until until) {
+    Traced all;
+    for (std::uint32_t core = 0; core < cores_; ++core) {
+      const auto ask = [&](runtime::Runtime&, const runtime::Until&) {
+        return traced_there(seats_[core]->traces);
+      };
+      CO_TRY(const Traced some,
+             co_await runtime::run_on<Traced>(here, runtime::CoreId{core}, ask, until));
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    co_return all;
   }
 
   static runtime::Task<void> live(runtime::Runtime& runtime, const Body& body,
@@ -267,8 +289,13 @@ class QueryStory {
     auto seat = std::make_unique<Seat>();
     seat->coordinator = coordinator_->beside(there);
     seat->view.emplace(there, *catalog_, catalog_->snapshot());
+    SystemSources sources;
+    sources.traces = [this, &there](runtime::Until until) {
+      return gather_traces(there, std::move(until));
+    };
     seat->virtual_tables =
-        make_system_tables(*seat->view, *seat->coordinator, std::move(facts), {});
+        make_system_tables(*seat->view, *seat->coordinator, std::move(facts), std::move(sources));
+    options.traces = &seat->traces;
     ClusterFacts cluster;
     cluster.cluster_name = "test";
     cluster.partitioner = kPartitioner;

@@ -1,8 +1,12 @@
-// Random statements, judged by a reference that is too simple to be wrong: maps in memory.
+// Random statements, judged by a reference that is too simple to be wrong.
+//
+//   HELENUS_STATEMENTS=100000 cql_query_test --gtest_filter='Seeds/Reference*'
+//
+// runs as many statements instead of twenty thousand (two thousand under a sanitizer): each seed
+// its share of them, most on one core and some on three.
 #include <algorithm>
-#include <functional>
-#include <map>
-#include <optional>
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,303 +16,199 @@
 
 #include "base/prng.h"
 #include "cql/query_story_test_support.h"
+#include "cql/reference_executor_test_support.h"
+#include "cql/reference_statements_test_support.h"
 
 namespace helenus::cql::testing {
 namespace {
 
 using runtime::Task;
 using storage::testing::LogWorld;
+using namespace std::chrono_literals;
 
-using Key = std::pair<int, int>;  // a, b
+constexpr int kSeeds = 10;
+constexpr std::size_t kHistoryShown = 60;
+// Then a new world begins: time passes in it, and one has an hour.
+constexpr std::uint64_t kStatementsPerWorld = 10'000;
 
-struct ReferenceRow {
-  bool inserted = false;
-  std::optional<int> v;
-  std::optional<int> w;
-  bool is_there() const { return inserted || v || w; }
-};
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr std::uint64_t kStatementsDefault = 2'000;
+#else
+constexpr std::uint64_t kStatementsDefault = 20'000;
+#endif
 
-struct ReferencePartition {
-  std::optional<int> s;
-  std::map<Key, ReferenceRow> rows;
-};
-
-std::string text_of(const std::optional<int>& value) {
-  return value ? std::to_string(*value) : "null";
+std::uint64_t statements_per_seed() {
+  const char* const wanted = std::getenv("HELENUS_STATEMENTS");
+  const std::uint64_t all = wanted == nullptr ? kStatementsDefault : std::stoull(wanted);
+  return all / kSeeds;
 }
 
-// Which rows of a partition: as CQL, and as a question.
-struct Slice {
-  std::string where;  // " AND a = 1"; empty for all
-  std::function<bool(Key)> holds = [](Key) { return true; };
-};
-
-class Reference {
+// One seed's world: the node, and the reference beside it.
+class Comparison {
  public:
-  Reference(std::uint64_t seed, bool descending) : prng_(seed), descending_(descending) {}
+  Comparison(QueryStory& story, std::uint64_t seed)
+      : story_(story),
+        seed_(seed),
+        reference_(ReferenceStatements::tables(seed)),
+        statements_(seed, reference_) {}
 
-  std::string create() const {
-    return fmt::format(
-        "CREATE TABLE t (k int, a int, b int, s int static, v int, w int, PRIMARY KEY (k, a, b)) "
-        "WITH CLUSTERING ORDER BY (a {}, b ASC)",
-        descending_ ? "DESC" : "ASC");
-  }
-
-  // A statement that writes; it has happened here already.
-  std::string write() {
-    const int k = key();
-    switch (prng_.below(9)) {
-      case 0:
-      case 1:
-      case 2:
-        return insert(k);
-      case 3:
-      case 4:
-        return update(k);
-      case 5:
-        return write_static(k);
-      case 6:
-        return delete_cell(k);
-      default:
-        return delete_rows(k);
+  Task<void> run(std::uint64_t count) {
+    co_await story_.must(
+        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
+        "'replication_factor': 1}");
+    co_await story_.must("USE ks");
+    for (const ReferenceTable& table : reference_.tables()) co_await story_.must(table.create());
+    for (std::uint64_t i = 0; i < count && !::testing::Test::HasFailure(); ++i) {
+      co_await disturb();
+      if (statements_.prng().below(2) == 0) {
+        co_await write();
+      } else {
+        co_await read();
+      }
     }
   }
-
-  struct Read {
-    std::string text;
-    std::vector<std::string> rows;
-    bool ordered = true;
-    std::optional<std::int32_t> page_size;
-  };
-
-  Read read() {
-    Read read;
-    if (prng_.chance(0.7)) read.page_size = static_cast<std::int32_t>(prng_.between(1, 5));
-    std::vector<int> keys;
-    std::string where;
-    Slice slice;
-    const std::uint64_t kind = prng_.below(8);
-    if (kind < 6) {
-      keys = {key()};
-      where = fmt::format(" WHERE k = {}", keys[0]);
-      slice = some_slice();
-    } else if (kind == 6) {
-      keys = {0, 2, 3};
-      where = " WHERE k IN (3, 0, 2, 3)";
-      slice = some_slice();
-      read.ordered = false;
-    } else {
-      for (int k = 0; k < kKeys; ++k) keys.push_back(k);
-      read.ordered = false;
-    }
-    const bool reversed = kind < 6 && prng_.chance(0.4);
-    const auto per_partition =
-        prng_.chance(0.2) ? std::optional(prng_.between(1, 3)) : std::nullopt;
-    for (const int k : keys) {
-      std::vector<std::string> rows = rows_of(k, slice, reversed);
-      if (per_partition && rows.size() > *per_partition) rows.resize(*per_partition);
-      std::ranges::move(rows, std::back_inserter(read.rows));
-    }
-    read.text = "SELECT k, a, b, s, v, w FROM t" + where + slice.where;
-    if (reversed) read.text += descending_ ? " ORDER BY a ASC" : " ORDER BY a DESC";
-    if (per_partition) read.text += fmt::format(" PER PARTITION LIMIT {}", *per_partition);
-    if (read.ordered && prng_.chance(0.3)) {
-      const std::size_t limit = prng_.between(1, 6);
-      read.text += fmt::format(" LIMIT {}", limit);
-      if (read.rows.size() > limit) read.rows.resize(limit);
-    }
-    return read;
-  }
-
-  std::uint64_t below(std::uint64_t bound) { return prng_.below(bound); }
 
  private:
-  static constexpr int kKeys = 4;
-  static constexpr int kValues = 5;  // of a and b: so few that rows meet
-
-  int key() { return static_cast<int>(prng_.below(kKeys)); }
-  int number() { return static_cast<int>(prng_.below(kValues)); }
-  std::optional<int> cell() {
-    if (prng_.chance(0.2)) return std::nullopt;
-    return static_cast<int>(prng_.below(1000));
+  std::int64_t seconds() {
+    return std::chrono::floor<std::chrono::seconds>(
+               story_.runtime().clock.wall_now().since_origin())
+        .count();
   }
 
-  std::string insert(int k) {
-    const Key at{number(), number()};
-    ReferenceRow& row = partitions_[k].rows[at];
-    row.inserted = true;
-    row.v = cell();
-    std::string columns = "k, a, b, v";
-    std::string values = fmt::format("{}, {}, {}, {}", k, at.first, at.second, text_of(row.v));
-    if (prng_.chance(0.5)) {
-      row.w = cell();
-      columns += ", w";
-      values += ", " + text_of(row.w);
+  // What no statement may notice: time that passes, memory that goes to files, files that are
+  // merged.
+  Task<void> disturb() {
+    base::Prng& prng = statements_.prng();
+    const std::uint64_t what = prng.below(400);
+    if (what < 6) {
+      const auto pause = std::chrono::milliseconds(prng.between(1, 20'000));
+      std::ignore = co_await runtime::sleep_for(story_.runtime(), pause, {});
+      history_.push_back(fmt::format("(it is {})", seconds()));
     }
-    if (prng_.chance(0.1)) {
-      partitions_[k].s = cell();
-      columns += ", s";
-      values += ", " + text_of(partitions_[k].s);
-    }
-    return fmt::format("INSERT INTO t ({}) VALUES ({})", columns, values);
-  }
-  std::string update(int k) {
-    const Key at{number(), number()};
-    ReferenceRow& row = partitions_[k].rows[at];
-    row.v = cell();
-    row.w = cell();
-    return fmt::format("UPDATE t SET v = {}, w = {} WHERE k = {} AND a = {} AND b = {}",
-                       text_of(row.v), text_of(row.w), k, at.first, at.second);
-  }
-  std::string write_static(int k) {
-    partitions_[k].s = cell();
-    return fmt::format("UPDATE t SET s = {} WHERE k = {}", text_of(partitions_[k].s), k);
-  }
-  std::string delete_cell(int k) {
-    if (prng_.chance(0.3)) {
-      partitions_[k].s.reset();
-      return fmt::format("DELETE s FROM t WHERE k = {}", k);
-    }
-    const Key at{number(), number()};
-    partitions_[k].rows[at].v.reset();
-    return fmt::format("DELETE v FROM t WHERE k = {} AND a = {} AND b = {}", k, at.first,
-                       at.second);
-  }
-  std::string delete_rows(int k) {
-    const Slice slice = some_slice();
-    std::erase_if(partitions_[k].rows, [&](const auto& row) { return slice.holds(row.first); });
-    if (slice.where.empty()) partitions_[k].s.reset();
-    return fmt::format("DELETE FROM t WHERE k = {}{}", k, slice.where);
+    if (what < 6 || what > 8) co_return;
+    const ReferenceTable& table = reference_.tables()[prng.below(reference_.tables().size())];
+    const auto snapshot = story_.catalog().snapshot();
+    const auto storage = snapshot->storage_of(snapshot->schema().find_table("ks", table.name)->id);
+    history_.push_back(fmt::format("({} {})", what < 8 ? "flush" : "compact", table.name));
+    const auto done =
+        what < 8 ? co_await story_.coordinator().flush(*storage, runtime::Until::forever())
+                 : co_await story_.coordinator().compact(*storage, runtime::Until::forever());
+    EXPECT_TRUE(done.has_value()) << done.error().to_string();
   }
 
-  Slice some_slice() {
-    const int x = number();
-    const int y = number();
-    const Key from{x, y};
-    const Key to{x + number(), number()};
-    switch (prng_.below(10)) {
-      case 0:
-        return {};
-      case 1:
-        return {fmt::format(" AND a = {} AND b = {}", x, y), [=](Key k) { return k == from; }};
-      case 2:
-        return {fmt::format(" AND a = {}", x), [=](Key k) { return k.first == x; }};
-      case 3:
-        return {fmt::format(" AND a > {}", x), [=](Key k) { return k.first > x; }};
-      case 4:
-        return {fmt::format(" AND a >= {} AND a < {}", x, to.first),
-                [=](Key k) { return k.first >= x && k.first < to.first; }};
-      case 5:
-        return {fmt::format(" AND a = {} AND b <= {}", x, y),
-                [=](Key k) { return k.first == x && k.second <= y; }};
-      case 6:
-        return {fmt::format(" AND (a, b) > ({}, {})", x, y), [=](Key k) { return k > from; }};
-      case 7:
-        return {fmt::format(" AND (a, b) >= ({}, {}) AND (a, b) <= ({}, {})", x, y, to.first,
-                            to.second),
-                [=](Key k) { return k >= from && k <= to; }};
-      case 8:
-        return {fmt::format(" AND a IN ({}, {})", y, x),
-                [=](Key k) { return k.first == x || k.first == y; }};
-      default:
-        return {fmt::format(" AND (a, b) < ({}, {}) AND a >= 1", x, y),
-                [=](Key k) { return k < from && k.first >= 1; }};
+  Task<Told> send(const ReferenceStatement& statement, How how) {
+    how.timestamp_us = statement.timestamp;
+    if (!statement.has_markers) co_return co_await story_.run(statement.text, how);
+    const Told prepared = co_await story_.prepare(statement.text);
+    if (prepared.error) co_return prepared;
+    std::vector<protocol::Value> values;
+    for (const auto& value : statement.values) {
+      if (value) {
+        values.push_back({.kind = protocol::Value::Kind::bytes, .bytes = base::as_bytes(*value)});
+      } else {
+        values.push_back({.kind = protocol::Value::Kind::null, .bytes = {}});
+      }
+    }
+    const auto& id = std::get<protocol::PreparedResult>(prepared.message).id;
+    co_return co_await story_.execute(id, std::move(values), how);
+  }
+
+  static std::string text_of(const ReferenceStatement& statement) {
+    std::vector<std::string> values;
+    for (const auto& value : statement.values) {
+      values.push_back(value ? "0x" + base::to_hex(base::as_bytes(*value)) : "null");
+    }
+    return fmt::format("{} at {} with [{}]", statement.text, statement.timestamp,
+                       fmt::join(values, ", "));
+  }
+
+  Task<void> write() {
+    const ReferenceStatement statement = statements_.write(seconds());
+    history_.push_back(text_of(statement));
+    const Told told = co_await send(statement, {});
+    EXPECT_FALSE(told.error.has_value()) << told_after(statement, told.text());
+    reference_.apply(statement.changes, statement.timestamp);
+  }
+
+  Task<void> read() {
+    const ReferenceStatement statement = statements_.read();
+    // What expires while pages are read is there in some of them: such a read is done again.
+    for (std::int64_t began = -1; began != seconds();) {
+      began = seconds();
+      std::vector<std::string> rows;
+      How how;
+      how.page_size = statement.page_size;
+      do {
+        const Told told = co_await send(statement, how);
+        EXPECT_EQ(told.error.has_value(), statement.is_refused)
+            << told_after(statement, told.text());
+        if (told.error) {
+          EXPECT_EQ(told.error->code, protocol::ErrorCode::invalid)
+              << told_after(statement, told.text());
+          co_return;
+        }
+        EXPECT_FALSE(told.rows.empty() && told.paging_state)
+            << told_after(statement, "an empty page that is not the last");
+        for (const auto& row : told.rows) rows.push_back(fmt::format("{}", fmt::join(row, ", ")));
+        how.paging_state = told.paging_state;
+      } while (how.paging_state);
+      if (began != seconds()) continue;
+      const std::vector<std::string> expected = reference_.select(*statement.query, began);
+      if (rows == expected) co_return;
+      ADD_FAILURE() << told_after(
+          statement, fmt::format("gave\n    {}\n  and not\n    {}", fmt::join(rows, "\n    "),
+                                 fmt::join(expected, "\n    ")));
+      co_return;
     }
   }
 
-  std::vector<std::string> rows_of(int k, const Slice& slice, bool reversed) {
-    const ReferencePartition& partition = partitions_[k];
-    std::vector<Key> keys;
-    bool any = false;
-    for (const auto& [at, row] : partition.rows) {
-      if (!row.is_there()) continue;
-      any = true;
-      if (slice.holds(at)) keys.push_back(at);
+  // The end of what happened to the tables that the statement is about.
+  std::string told_after(const ReferenceStatement& statement, const std::string& what) const {
+    std::vector<std::string> shown;
+    const std::string* const table =
+        statement.query ? &reference_.tables()[statement.query->table].name : nullptr;
+    for (const std::string& event : history_) {
+      if (table == nullptr || event.starts_with("(it is") || event.contains(*table)) {
+        shown.push_back(event);
+      }
     }
-    std::ranges::sort(keys, [&](Key x, Key y) {
-      if (x.first != y.first) return descending_ ? x.first > y.first : x.first < y.first;
-      return x.second < y.second;
-    });
-    if (reversed) std::ranges::reverse(keys);
-    std::vector<std::string> rows;
-    for (const Key at : keys) {
-      const ReferenceRow& row = partition.rows.at(at);
-      rows.push_back(fmt::format("{}, {}, {}, {}, {}, {}", k, at.first, at.second,
-                                 text_of(partition.s), text_of(row.v), text_of(row.w)));
-    }
-    if (!any && partition.s && slice.where.empty()) {
-      rows.push_back(fmt::format("{}, null, null, {}, null, null", k, text_of(partition.s)));
-    }
-    return rows;
+    if (shown.size() > kHistoryShown) shown.erase(shown.begin(), shown.end() - kHistoryShown);
+    return fmt::format("seed {}, pages of {}: {}\n  {}\n  after\n  {}", seed_,
+                       statement.page_size.value_or(0), text_of(statement), what,
+                       fmt::join(shown, "\n  "));
   }
 
-  base::Prng prng_;
-  const bool descending_;
-  std::map<int, ReferencePartition> partitions_;
+  QueryStory& story_;
+  const std::uint64_t seed_;
+  ReferenceExecutor reference_;
+  ReferenceStatements statements_;
+  std::vector<std::string> history_;
 };
 
-Task<std::vector<std::string>> read_all(QueryStory& story, const Reference::Read& read) {
-  std::vector<std::string> rows;
-  How how;
-  how.page_size = read.page_size;
-  do {
-    const Told told = co_await story.run(read.text, how);
-    EXPECT_FALSE(told.error.has_value()) << read.text << "\n  " << told.text();
-    EXPECT_FALSE(told.rows.empty() && told.paging_state) << read.text;
-    for (const auto& row : told.rows) rows.push_back(fmt::format("{}", fmt::join(row, ", ")));
-    how.paging_state = told.paging_state;
-  } while (how.paging_state);
-  co_return rows;
-}
-
-Task<void> compare(QueryStory& story, std::uint64_t seed, bool descending, int statements) {
-  co_await story.must(
-      "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
-  co_await story.must("USE ks");
-  Reference reference(seed, descending);
-  co_await story.must(reference.create());
-  std::vector<std::string> history;
-  for (int i = 0; i < statements && !::testing::Test::HasFailure(); ++i) {
-    if (reference.below(200) == 0) {
-      const auto table = story.catalog().snapshot()->schema().find_table("ks", "t");
-      const auto storage = story.catalog().snapshot()->storage_of(table->id);
-      EXPECT_TRUE((co_await story.coordinator().flush(*storage, runtime::Until::forever())));
-      history.emplace_back("(flush)");
-    }
-    if (reference.below(2) == 0) {
-      history.push_back(reference.write());
-      co_await story.must(history.back());
-      continue;
-    }
-    Reference::Read read = reference.read();
-    std::vector<std::string> rows = co_await read_all(story, read);
-    if (!read.ordered) {
-      std::ranges::sort(rows);
-      std::ranges::sort(read.rows);
-    }
-    EXPECT_EQ(rows, read.rows) << "seed " << seed << ", pages of " << read.page_size.value_or(0)
-                               << ": " << read.text << "\n  after\n  "
-                               << fmt::format("{}", fmt::join(history, "\n  "));
+void compare_on(std::uint16_t cores, std::uint64_t seed, std::uint64_t statements) {
+  while (statements > 0 && !::testing::Test::HasFailure()) {
+    const std::uint64_t now = std::min(statements, kStatementsPerWorld);
+    LogWorld world(seed, cores);
+    QueryStory::tell(world, [&](QueryStory& story) -> Task<void> {
+      Comparison comparison(story, seed);
+      co_await comparison.run(now);
+    });
+    statements -= now;
+    seed += 1000;
   }
-}
-
-void compare_on(std::uint16_t cores, std::uint64_t seed, int statements) {
-  LogWorld world(seed, cores);
-  QueryStory::tell(
-      world, [&](QueryStory& story) { return compare(story, seed, seed % 2 == 1, statements); });
 }
 
 class ReferenceTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(ReferenceTest, StatementsGiveWhatMapsGive) {
-  compare_on(1, static_cast<std::uint64_t>(GetParam()), 2000);
+  compare_on(1, static_cast<std::uint64_t>(GetParam()), statements_per_seed() * 4 / 5);
 }
 
 TEST_P(ReferenceTest, StatementsGiveWhatMapsGiveOnThreeCores) {
-  compare_on(3, static_cast<std::uint64_t>(GetParam()) + 100, 300);
+  compare_on(3, static_cast<std::uint64_t>(GetParam()) + 100, statements_per_seed() / 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ReferenceTest, ::testing::Range(1, 11));
+INSTANTIATE_TEST_SUITE_P(Seeds, ReferenceTest, ::testing::Range(1, kSeeds + 1));
 
 }  // namespace
 }  // namespace helenus::cql::testing

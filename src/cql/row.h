@@ -1,6 +1,7 @@
 // Row: one row as a SELECT sees it, whatever it was read from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -27,6 +28,13 @@ struct Row {
   // Its number among the rows of its partition that were shown; from 1.
   std::uint64_t number_in_partition = 0;
 };
+
+// What it takes in memory.
+inline std::size_t size_of(const Row& row) {
+  std::size_t size = row.cells.size() * sizeof(Cell);
+  for (const Cell& cell : row.cells) size += cell.value ? cell.value->size() : 0;
+  return size;
+}
 
 // Behind which row a stream of rows begins.
 struct RowPosition {

@@ -42,10 +42,11 @@ Task<Response> answered(QueryError error) {
 Task<Response> QueryProcessor::handle(Request request, Session& session, StopToken stop) {
   const auto* message = std::get_if<ExecuteRequest>(&request.message);
   if (message != nullptr && is_plain(request, message->parameters)) {
-    const QueryResult<PlanPtr> plan = prepared_plan(message->id);
+    bool changed = false;
+    const QueryResult<PlanPtr> plan = prepared_plan(message->id, &changed);
     if (plan && message->parameters.values.size() == (*plan)->markers.size()) {
       const auto* select = std::get_if<SelectPlan>(&(*plan)->what);
-      if (select != nullptr && select->is_point) {
+      if (select != nullptr && select->is_point && !changed) {
         return begin_read(request, *message, *plan, *select, std::move(stop));
       }
       const auto* modification = std::get_if<ModificationPlan>(&(*plan)->what);
@@ -95,7 +96,7 @@ Task<Response> QueryProcessor::read_point(PlanPtr plan, RowPlace place, PointRea
 QueryResult<Response> QueryProcessor::answer_point(const SelectPlan& select, const RowPlace& place,
                                                    const PointRead& how,
                                                    const causality::PartitionStore& stored) {
-  protocol::RowsWriter writer(select.columns, how.skip_metadata);
+  protocol::RowsWriter writer(select.columns, how.skip_metadata && !select.columns_may_change);
   const RowReader reader(*select.layout, how.now);
   reader.begin(row_);
   if (reader.read_regular(stored, place.clustering, row_)) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -50,9 +51,16 @@ class RowStream {
   RowStream& operator=(const RowStream&) = delete;
   virtual ~RowStream() = default;
 
-  // Appends the next rows, `rows_max` of them or fewer; none only at the end. What it gives may be
-  // shown. Errors: those of the coordinator's reads.
-  virtual runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, std::size_t rows_max) = 0;
+  // How many rows, and of how many bytes: it ends with the row that reaches the latter.
+  struct Amount {
+    std::size_t rows = 0;
+    std::size_t bytes = 0;
+  };
+  // Appends the next rows, as many or fewer; none only at the end. What it gives may be shown.
+  // Errors: those of the coordinator's reads. Requires: rows > 0.
+  virtual runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) = 0;
+  // Nothing more of this partition is wanted; rows of it may come nevertheless.
+  virtual void skip_rest_of(const base::Bytes& partition) { std::ignore = partition; }
   // What a client has seen by reading the last row; only with `wants_context` and point reads.
   virtual std::optional<causality::Context> context() const { return std::nullopt; }
 };
@@ -63,7 +71,10 @@ class StoredRows final : public RowStream {
   StoredRows(runtime::Runtime& runtime, replication::Coordinator& coordinator,
              storage::TableId storage, RowRequest request);
 
-  runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, std::size_t rows_max) override;
+  runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) override;
+  void skip_rest_of(const base::Bytes& partition) override {
+    skips_rest_ = skips_rest_ || partition_ == partition;
+  }
   std::optional<causality::Context> context() const override { return context_; }
 
  private:
@@ -77,14 +88,15 @@ class StoredRows final : public RowStream {
   runtime::Task<base::Result<void>> resume_scan();
   runtime::Task<base::Result<void>> read_static();
   base::Result<void> begin_partition(base::Bytes partition);
-  runtime::Task<base::Result<void>> read_rows(std::vector<Row>& rows, std::size_t end);
-  runtime::Task<base::Result<void>> read_points(std::vector<Row>& rows, std::size_t end);
-  runtime::Task<base::Result<void>> read_scanned(std::vector<Row>& rows, std::size_t end);
+  runtime::Task<base::Result<void>> read_rows(std::vector<Row>& rows);
+  runtime::Task<base::Result<void>> read_points(std::vector<Row>& rows);
+  runtime::Task<base::Result<void>> read_scanned(std::vector<Row>& rows);
   runtime::Task<base::Result<void>> seek_range();
+  bool turn_is_over() { return ++rows_this_turn_ >= kRowsPerTurn; }
   runtime::Task<base::Result<void>> take_turn();
   bool in_range() const;
   bool partition_is_full() const;
-  bool should_pause(const std::vector<Row>& rows) const;
+  bool is_filled(const std::vector<Row>& rows) const;
   base::Result<void> emit(const causality::PartitionStore& stored, const base::Bytes& clustering,
                           std::vector<Row>& rows);
   bool accept(Row row, std::vector<Row>& rows);
@@ -105,10 +117,14 @@ class StoredRows final : public RowStream {
   bool static_is_live_ = false;
   bool found_row_ = false;  // some row of the partition is there, whether it matches or not
   std::uint64_t rows_in_partition_ = 0;
+  bool skips_rest_ = false;
   std::size_t range_index_ = 0;
   bool in_range_ = false;  // the cursor stands where the range is read from
   std::optional<base::Bytes> after_clustering_;
   std::size_t rows_this_turn_ = 0;
+  // Of the fill under way.
+  std::size_t rows_end_ = 0;
+  std::size_t bytes_left_ = 0;
   std::optional<causality::Context> context_;
 };
 
@@ -118,7 +134,7 @@ class VirtualTableRows final : public RowStream {
   VirtualTableRows(const VirtualTable& table, RowRequest request)
       : table_(table), request_(std::move(request)) {}
 
-  runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, std::size_t rows_max) override;
+  runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) override;
 
  private:
   bool matches(const VirtualRow& row) const;

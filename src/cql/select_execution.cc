@@ -23,6 +23,9 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kRowsPerFill = 128;
+constexpr std::size_t kBytesPerFill = std::size_t{256} << 10;
+// Results up to this size are taken for nothing; most are.
+constexpr std::size_t kUncharged = std::size_t{64} << 10;
 
 class SelectExecution {
  public:
@@ -33,8 +36,9 @@ class SelectExecution {
         parameters_(std::move(parameters)),
         moment_(std::move(moment)),
         evaluation_{parameters_.values, moment_},
-        writer_(plan.columns, parameters_.skip_metadata),
-        grouping_(plan.selection, *plan.table) {}
+        writer_(plan.columns, parameters_.skip_metadata && !plan.columns_may_change),
+        grouping_(plan.selection, *plan.table),
+        charge_(services.result_bytes) {}
 
   Task<QueryResult<Response>> run();
 
@@ -59,6 +63,8 @@ class SelectExecution {
   QueryResult<void> write_row(const Row& row);
   QueryResult<void> write_group();
   QueryResult<void> check_size() const;
+  // For what was read and what was written of it.
+  QueryResult<void> charge_memory();
   Response finish(const std::optional<RowPosition>& after);
 
   const SelectPlan& plan_;
@@ -74,6 +80,12 @@ class SelectExecution {
   std::size_t partitions_named_ = 0;
   std::uint64_t rows_left_ = kNoLimit;
   std::uint64_t page_rows_ = kNoLimit;
+  // Groups of a partition that were written, of as many as may be.
+  Bytes groups_of_;
+  std::uint64_t groups_in_partition_ = 0;
+  std::uint64_t groups_per_partition_ = kNoLimit;
+  ByteBudget::Charge charge_;
+  std::size_t sorted_bytes_ = 0;  // of rows that wait to be sorted
   runtime::MonotonicTime pause_at_ = runtime::MonotonicTime::never();
 };
 
@@ -104,7 +116,12 @@ QueryResult<void> SelectExecution::begin() {
   request.reversed = plan_.reversed;
   request.distinct = plan_.distinct;
   request.static_without_rows = plan_.static_without_rows;
-  TRY(request.per_partition_limit, limit_of(plan_.per_partition_limit, "PER PARTITION LIMIT"));
+  TRY(const auto per_partition, limit_of(plan_.per_partition_limit, "PER PARTITION LIMIT"));
+  if (plan_.is_grouped()) {
+    groups_per_partition_ = per_partition.value_or(kNoLimit);
+  } else {
+    request.per_partition_limit = per_partition;
+  }
   TRY(const auto limit, limit_of(plan_.limit, "LIMIT"));
   rows_left_ = limit.value_or(kNoLimit);
   if (parameters_.page_size && *parameters_.page_size > 0) {
@@ -112,6 +129,10 @@ QueryResult<void> SelectExecution::begin() {
   }
   if (parameters_.paging_state && !parameters_.paging_state->empty()) {
     TRY(PagingState state, decode_paging_state(*parameters_.paging_state, parameters_.fingerprint));
+    if (plan_.is_grouped()) {
+      groups_of_ = state.after.partition;
+      groups_in_partition_ = state.after.rows_in_partition;
+    }
     request.after = std::move(state.after);
     rows_left_ = state.rows_left.value_or(kNoLimit);
   }
@@ -142,9 +163,11 @@ Task<QueryResult<const Row*>> SelectExecution::peek() {
       wanted = std::min({wanted, rows_left_,
                          page_rows_ - std::min<std::uint64_t>(page_rows_, writer_.row_count())});
     }
-    const auto filled =
-        co_await stream_->fill(rows_, static_cast<std::size_t>(std::max<std::uint64_t>(wanted, 1)));
+    const auto filled = co_await stream_->fill(
+        rows_, {.rows = static_cast<std::size_t>(std::max<std::uint64_t>(wanted, 1)),
+                .bytes = kBytesPerFill});
     if (!filled) co_return read_error(filled.error(), parameters_.consistency);
+    CO_TRY_VOID(charge_memory());
   }
   co_return next_ < rows_.size() ? &rows_[next_] : nullptr;
 }
@@ -175,6 +198,13 @@ QueryResult<void> SelectExecution::write_group() {
 
 QueryResult<void> SelectExecution::check_size() const {
   return is_paged() ? QueryResult<void>() : check_result_size(writer_.size(), services_.limits);
+}
+
+QueryResult<void> SelectExecution::charge_memory() {
+  std::size_t bytes = writer_.size() + sorted_bytes_;
+  for (const Row& row : rows_) bytes += size_of(row);
+  if (bytes <= kUncharged || charge_.grow_to(bytes)) return {};
+  return QueryError(protocol::ErrorCode::overloaded, "Too many bytes of results are under way");
 }
 
 Response SelectExecution::finish(const std::optional<RowPosition>& after) {
@@ -219,22 +249,34 @@ bool SelectExecution::same_group(const Row& a, const Row& b) const {
 }
 
 Task<QueryResult<Response>> SelectExecution::run_groups() {
-  std::optional<Row> last;
+  std::optional<Row> last;           // of the group that is being made
+  std::optional<RowPosition> after;  // of the last group that was written
   while (true) {
     CO_TRY(const Row* row, co_await peek());
-    const bool ends = last && (row == nullptr || !same_group(*last, *row));
-    if (ends) {
+    if (last && (row == nullptr || !same_group(*last, *row))) {
       CO_TRY_VOID(write_group());
-      if (--rows_left_ == 0 || row == nullptr) co_return finish(std::nullopt);
-      if (page_is_full()) co_return finish(position_of(*last));
+      after = position_of(*last);
+      after->rows_in_partition = ++groups_in_partition_;
+      last.reset();
+      if (--rows_left_ == 0) co_return finish(std::nullopt);
     }
     if (row == nullptr) break;
+    if (groups_of_ != row->partition) {
+      groups_of_ = row->partition;
+      groups_in_partition_ = 0;
+    }
+    if (!last && groups_in_partition_ >= groups_per_partition_) {
+      stream_->skip_rest_of(groups_of_);
+      take();
+      continue;
+    }
+    if (!last && page_is_full()) co_return finish(after);
     CO_TRY_VOID(grouping_.add(*row, evaluation_));
     last = std::move(rows_[next_]);
     take();
   }
   // Aggregates say something of no rows at all, too; groups there are none of.
-  if (plan_.group_by.empty()) CO_TRY_VOID(write_group());
+  if (plan_.group_by.empty() && !after) CO_TRY_VOID(write_group());
   co_return finish(std::nullopt);
 }
 
@@ -247,13 +289,11 @@ Task<QueryResult<Response>> SelectExecution::run_sorted() {
         "this query");
   }
   std::vector<Row> all;
-  std::size_t bytes = 0;
   while (true) {
     CO_TRY(const Row* row, co_await peek());
     if (row == nullptr) break;
-    for (const Cell& cell : row->cells)
-      bytes += sizeof(Cell) + (cell.value ? cell.value->size() : 0);
-    if (bytes > services_.limits.result_bytes_max) {
+    sorted_bytes_ += size_of(*row);
+    if (sorted_bytes_ > services_.limits.result_bytes_max) {
       co_return invalid("The rows to be sorted have more than {} bytes",
                         services_.limits.result_bytes_max);
     }

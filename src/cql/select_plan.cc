@@ -173,7 +173,7 @@ QueryResult<void> SelectPlanner::plan_limits() {
   if (plan_.distinct) {
     return invalid("PER PARTITION LIMIT is not allowed with SELECT DISTINCT queries");
   }
-  if (plan_.selection.has_aggregate()) {
+  if (plan_.selection.has_aggregate() && plan_.group_by.empty()) {
     return invalid("PER PARTITION LIMIT is not allowed with aggregate queries.");
   }
   TRY(plan_.per_partition_limit,
@@ -206,6 +206,11 @@ QueryResult<SelectPlan> SelectPlanner::plan() {
   TRY_VOID(plan_groups());
   TRY_VOID(plan_limits());
   lay_out();
+  plan_.columns_may_change =
+      select_.selectors.empty() ||
+      std::ranges::any_of(plan_.selection.columns(), [](const protocol::ColumnSpec& column) {
+        return column.type.mentions(TypeKind::udt);
+      });
   plan_.columns = protocol::EncodedColumns(plan_.selection.columns());
   return std::move(plan_);
 }

@@ -33,6 +33,9 @@ struct SelectPlan {
   bool ordered = false;  // by an ORDER BY
   bool reversed = false;
   bool static_without_rows = false;
+  // A change of the schema may give the result other columns or types: SELECT *, and user types.
+  // Somebody may still hold the metadata of before, so rows never go without theirs.
+  bool columns_may_change = false;
   std::optional<Term> limit;
   std::optional<Term> per_partition_limit;
   // One row of a stored table by its whole key, columns as they are, nothing to be said besides:

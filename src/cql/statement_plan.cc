@@ -70,6 +70,10 @@ QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
 // ---- Prepared statements ----
 
 void PreparedStatements::put(Statement statement) {
+  if (const Statement* before = find(base::ByteView(statement.id)); before != nullptr) {
+    statement.columns_changed = statement.columns_changed || before->columns_changed ||
+                                before->plan->result_columns() != statement.plan->result_columns();
+  }
   erase(statement.id);
   bytes_ += cost_of(statement);
   by_use_.push_front(std::move(statement));

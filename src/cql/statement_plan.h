@@ -62,6 +62,7 @@ class PreparedStatements {
     std::string text;
     std::string keyspace;  // in force when it was prepared
     PlanPtr plan;
+    bool columns_changed = false;  // since it was first prepared
   };
 
   explicit PreparedStatements(Limits limits) : limits_(limits) {}

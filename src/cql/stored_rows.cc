@@ -49,29 +49,32 @@ StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coor
   }
 }
 
-Task<Result<void>> StoredRows::fill(std::vector<Row>& rows, std::size_t rows_max) {
-  const std::size_t end = rows.size() + rows_max;
-  while (rows.size() < end && phase_ != Phase::done && !should_pause(rows)) {
+Task<Result<void>> StoredRows::fill(std::vector<Row>& rows, Amount amount) {
+  rows_end_ = rows.size() + amount.rows;
+  bytes_left_ = std::max<std::size_t>(amount.bytes, 1);
+  while (phase_ != Phase::done && !is_filled(rows)) {
     if (phase_ == Phase::between_partitions) {
+      // Partitions of which nothing is shown count as well.
+      if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
       CO_TRY_VOID(co_await enter_partition());
     } else if (!request_.where.by_key) {
-      CO_TRY_VOID(co_await read_scanned(rows, end));
+      CO_TRY_VOID(co_await read_scanned(rows));
     } else if (request_.point_reads) {
-      CO_TRY_VOID(co_await read_points(rows, end));
+      CO_TRY_VOID(co_await read_points(rows));
     } else {
-      CO_TRY_VOID(co_await read_rows(rows, end));
+      CO_TRY_VOID(co_await read_rows(rows));
     }
   }
   if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->settle(request_.until));
   co_return {};
 }
 
-bool StoredRows::should_pause(const std::vector<Row>& rows) const {
+bool StoredRows::is_filled(const std::vector<Row>& rows) const {
+  if (rows.size() >= rows_end_ || bytes_left_ == 0) return true;
   return !rows.empty() && runtime_.clock.now() >= request_.pause_at;
 }
 
 Task<Result<void>> StoredRows::take_turn() {
-  if (++rows_this_turn_ < kRowsPerTurn) co_return {};
   rows_this_turn_ = 0;
   if (request_.until.stop.stop_requested()) co_return Error(Errc::cancelled);
   if (runtime_.clock.now() >= request_.until.deadline) co_return Error(Errc::timeout);
@@ -90,6 +93,7 @@ Result<void> StoredRows::begin_partition(Bytes partition) {
   static_is_live_ = false;
   found_row_ = false;
   rows_in_partition_ = 0;
+  skips_rest_ = false;
   range_index_ = 0;
   in_range_ = false;
   after_clustering_.reset();
@@ -174,7 +178,7 @@ void StoredRows::leave_partition(std::vector<Row>& rows) {
 // ---- Rows ----
 
 bool StoredRows::partition_is_full() const {
-  if (request_.distinct && rows_in_partition_ > 0) return true;
+  if (skips_rest_ || (request_.distinct && rows_in_partition_ > 0)) return true;
   return request_.per_partition_limit && rows_in_partition_ >= *request_.per_partition_limit;
 }
 
@@ -183,6 +187,7 @@ bool StoredRows::accept(Row row, std::vector<Row>& rows) {
     if (!filter.matches(*request_.table, row)) return false;
   }
   row.number_in_partition = ++rows_in_partition_;
+  bytes_left_ -= std::min(bytes_left_, size_of(row));
   rows.push_back(std::move(row));
   return true;
 }
@@ -202,8 +207,8 @@ const model::ClusteringRange& StoredRows::range() const {
   return request_.reversed ? ranges[ranges.size() - 1 - range_index_] : ranges[range_index_];
 }
 
-Task<Result<void>> StoredRows::read_points(std::vector<Row>& rows, std::size_t end) {
-  while (rows.size() < end && !should_pause(rows)) {
+Task<Result<void>> StoredRows::read_points(std::vector<Row>& rows) {
+  while (!is_filled(rows)) {
     if (range_index_ == request_.where.rows.size() || partition_is_full()) {
       leave_partition(rows);
       co_return {};
@@ -218,7 +223,7 @@ Task<Result<void>> StoredRows::read_points(std::vector<Row>& rows, std::size_t e
            co_await coordinator_.read_row(storage_, partition_, clustering, request_.until));
     CO_TRY_VOID(emit(read.partition, clustering, rows));
     if (request_.wants_context) context_ = reader_.context_of(read, clustering);
-    CO_TRY_VOID(co_await take_turn());
+    if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
   }
   co_return {};
 }
@@ -244,8 +249,8 @@ bool StoredRows::in_range() const {
   return base::compare(key, rows.from) >= 0 && (!rows.to || base::compare(key, *rows.to) < 0);
 }
 
-Task<Result<void>> StoredRows::read_rows(std::vector<Row>& rows, std::size_t end) {
-  while (rows.size() < end && !should_pause(rows)) {
+Task<Result<void>> StoredRows::read_rows(std::vector<Row>& rows) {
+  while (!is_filled(rows)) {
     if (range_index_ == request_.where.rows.size() || partition_is_full()) {
       leave_partition(rows);
       co_return {};
@@ -264,13 +269,13 @@ Task<Result<void>> StoredRows::read_rows(std::vector<Row>& rows, std::size_t end
     } else {
       CO_TRY_VOID(co_await cursor_->next());
     }
-    CO_TRY_VOID(co_await take_turn());
+    if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
   }
   co_return {};
 }
 
-Task<Result<void>> StoredRows::read_scanned(std::vector<Row>& rows, std::size_t end) {
-  while (rows.size() < end && !should_pause(rows)) {
+Task<Result<void>> StoredRows::read_scanned(std::vector<Row>& rows) {
+  while (!is_filled(rows)) {
     if (!cursor_->valid() || !base::equal(cursor_->partition(), partition_)) {
       leave_partition(rows);
       co_return {};
@@ -283,7 +288,7 @@ Task<Result<void>> StoredRows::read_scanned(std::vector<Row>& rows, std::size_t 
     CO_TRY(const PartitionStore stored, cursor_->read());
     CO_TRY_VOID(emit(stored, clustering, rows));
     CO_TRY_VOID(co_await cursor_->next());
-    CO_TRY_VOID(co_await take_turn());
+    if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
   }
   co_return {};
 }

@@ -104,6 +104,16 @@ constexpr std::array kTables = {
                 "return_type text, state_func text, state_type text, "
                 "PRIMARY KEY ((keyspace_name), aggregate_name, argument_types)) "
                 "WITH comment = 'user defined aggregate definitions'"},
+    SystemTable{"system_traces",
+                "CREATE TABLE sessions (session_id uuid PRIMARY KEY, client inet, command text, "
+                "coordinator inet, coordinator_port int, duration int, "
+                "parameters map<text, text>, request text, started_at timestamp) "
+                "WITH comment = 'tracing sessions'"},
+    SystemTable{"system_traces",
+                "CREATE TABLE events (session_id uuid, event_id timeuuid, activity text, "
+                "source inet, source_elapsed int, source_port int, thread text, "
+                "PRIMARY KEY ((session_id), event_id)) "
+                "WITH comment = 'tracing events'"},
     SystemTable{"system_virtual_schema",
                 "CREATE TABLE keyspaces (keyspace_name text PRIMARY KEY) "
                 "WITH comment = 'virtual keyspace definitions'"},

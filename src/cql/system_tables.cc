@@ -108,6 +108,42 @@ void add_metrics(const std::vector<MetricRow>& metrics, VirtualRows& rows) {
   }
 }
 
+void add_trace_sessions(const std::vector<Traces::Session>& traces, const NodeFacts& facts,
+                        VirtualRows& rows) {
+  for (const Traces::Session& session : traces) {
+    rows.add();
+    rows.set("session_id", model::uuid_value(session.id));
+    rows.set("client", inet_value(session.client));
+    rows.set("command", text_value(session.command));
+    rows.set("coordinator", inet_value(facts.cql_address));
+    rows.set("coordinator_port", model::int_value(facts.cql_address.port()));
+    rows.set("duration", model::int_value(session.duration_us));
+    std::vector<model::MapEntry> parameters;
+    for (const auto& [name, value] : session.parameters) {
+      parameters.push_back({text_value(name), text_value(value)});
+    }
+    rows.set("parameters", model::compose_map(DataType::text(), std::move(parameters)));
+    rows.set("request", text_value(session.request));
+    rows.set("started_at", timestamp_value(session.started_at));
+  }
+}
+
+void add_trace_events(const std::vector<Traces::Session>& traces, const NodeFacts& facts,
+                      VirtualRows& rows) {
+  for (const Traces::Session& session : traces) {
+    for (const Traces::Event& event : session.events) {
+      rows.add();
+      rows.set("session_id", model::uuid_value(session.id));
+      rows.set("event_id", model::uuid_value(event.id));
+      rows.set("activity", text_value(event.activity));
+      rows.set("source", inet_value(facts.cql_address));
+      rows.set("source_elapsed", model::int_value(event.elapsed_us));
+      rows.set("source_port", model::int_value(facts.cql_address.port()));
+      rows.set("thread", text_value("core"));
+    }
+  }
+}
+
 void add_tablets(const replication::Coordinator& coordinator, VirtualRows& rows) {
   for (const storage::TabletInfo& tablet : coordinator.tablets()) {
     rows.add();
@@ -140,6 +176,25 @@ VirtualTable::WaitingMaker gathered(Source<Row> source,
   };
 }
 
+using TraceSource = Source<Traces::Session>;
+using TraceAdder = void (*)(const std::vector<Traces::Session>&, const NodeFacts&, VirtualRows&);
+
+runtime::Task<base::Result<void>> gather_traces(const TraceSource& source, TraceAdder add,
+                                                const NodeFacts& facts, VirtualRows& rows,
+                                                runtime::Until until) {
+  if (!source) co_return {};
+  CO_TRY(const std::vector<Traces::Session> sessions, co_await source(std::move(until)));
+  add(sessions, facts, rows);
+  co_return {};
+}
+
+VirtualTable::WaitingMaker traced(TraceSource source, TraceAdder add, NodeFacts facts) {
+  return [source = std::move(source), add, facts = std::move(facts)](VirtualRows& rows,
+                                                                     runtime::Until until) {
+    return gather_traces(source, add, facts, rows, std::move(until));
+  };
+}
+
 }  // namespace
 
 std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator) {
@@ -161,6 +216,8 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
     tables.add(VirtualTable(std::move(table), std::move(maker)));
   };
   add_schema_tables(all, [&catalog] { return catalog.snapshot()->schema(); }, tables);
+  add("system_traces", "sessions", traced(sources.traces, add_trace_sessions, facts));
+  add("system_traces", "events", traced(sources.traces, add_trace_events, facts));
   add("system", "local", [&catalog, &coordinator, facts = std::move(facts)](VirtualRows& rows) {
     add_local(catalog, coordinator, facts, rows);
   });

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "cql/catalog.h"
+#include "cql/traces.h"
 #include "cql/virtual_table.h"
 #include "model/token.h"
 #include "replication/coordinator.h"
@@ -62,8 +63,8 @@ struct MetricRow {
   double value = 0;
 };
 
-// Where the rows of the keyspace helenus come from. Each is asked anew for each read; no two rows
-// may have the same key. An absent one has no rows.
+// Where the rows of the keyspaces helenus and system_traces come from. Each is asked anew for each
+// read; no two rows may have the same key. An absent one has no rows.
 struct SystemSources {
   template <class Row>
   using Gathered = runtime::Task<base::Result<std::vector<Row>>>;
@@ -71,6 +72,7 @@ struct SystemSources {
   // Of all cores.
   std::function<Gathered<ClientRow>(runtime::Until)> clients;
   std::function<Gathered<MetricRow>(runtime::Until)> metrics;
+  std::function<Gathered<Traces::Session>(runtime::Until)> traces;
   std::function<std::vector<SettingRow>()> settings;
 };
 

@@ -83,6 +83,7 @@ SystemSources sources() {
   return {
       .clients = clients,
       .metrics = metrics,
+      .traces = {},
       .settings = [] { return std::vector<SettingRow>{{.name = "rack", .value = "r1"}}; },
   };
 }
@@ -200,7 +201,7 @@ TEST(SystemTables, RealAndVirtualKeyspacesAreToldApart) {
     for (const Shown& row : co_await rows_of(tables, schema, "system_schema", "tables")) {
       real.insert(row.at("keyspace_name"));
     }
-    EXPECT_THAT(real, ElementsAre("'system'", "'system_schema'"));
+    EXPECT_THAT(real, ElementsAre("'system'", "'system_schema'", "'system_traces'"));
     std::set<std::string> virtual_ones;
     for (const Shown& row : co_await rows_of(tables, schema, "system_virtual_schema", "columns")) {
       virtual_ones.insert(row.at("keyspace_name"));

@@ -60,12 +60,12 @@ void VirtualTableRows::choose(std::vector<VirtualRow> made) {
   }
 }
 
-Task<Result<void>> VirtualTableRows::fill(std::vector<Row>& rows, std::size_t rows_max) {
+Task<Result<void>> VirtualTableRows::fill(std::vector<Row>& rows, Amount amount) {
   if (!std::exchange(made_, true)) {
     CO_TRY(auto made, co_await table_.rows(request_.until));
     choose(std::move(made));
   }
-  for (; rows_max > 0 && next_ < rows_.size(); --rows_max) {
+  for (; amount.rows > 0 && next_ < rows_.size(); --amount.rows) {
     rows.push_back(std::move(rows_[next_++]));
   }
   co_return {};

@@ -6,13 +6,22 @@ namespace helenus::node {
 
 using base::Result;
 
+namespace {
+
+cql::QueryProcessorOptions traced(cql::QueryProcessorOptions options, cql::Traces& traces) {
+  options.traces = &traces;
+  return options;
+}
+
+}  // namespace
+
 CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator& first,
                          cql::Catalog& catalog, cql::CatalogPtr snapshot, Options options)
     : here_(here),
       coordinator_(first.beside(here)),
       view_(here, catalog, std::move(snapshot)),
       processor_(here, *coordinator_, view_, tables_, std::move(options.cluster),
-                 options.processor),
+                 traced(options.processor, traces_)),
       server_(here, processor_, std::move(options.server)) {
   view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
 }

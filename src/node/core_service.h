@@ -15,6 +15,7 @@
 #include "cql/query_processor.h"
 #include "cql/server.h"
 #include "cql/system_tables.h"
+#include "cql/traces.h"
 #include "cql/virtual_table.h"
 #include "replication/coordinator.h"
 #include "runtime/address.h"
@@ -51,12 +52,15 @@ class CoreService {
   cql::CatalogView& view() { return view_; }
   cql::QueryProcessor& processor() { return processor_; }
   const cql::Server& server() const { return server_; }
+  // Of requests that this core was sent.
+  const cql::Traces& traces() const { return traces_; }
 
  private:
   runtime::Runtime& here_;
   const std::unique_ptr<replication::Coordinator> coordinator_;
   cql::CatalogView view_;
   cql::VirtualTables tables_;
+  cql::Traces traces_;
   cql::QueryProcessor processor_;
   cql::Server server_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -92,6 +93,9 @@ cql::QueryProcessorOptions Database::processor_options() const {
   options.read_timeout = timeout;
   options.range_timeout = timeout;
   options.write_timeout = timeout;
+  cql::ExecutionLimits& limits = options.execution;
+  limits.result_bytes_all_max =
+      std::max(limits.result_bytes_all_max / cores_, 2 * limits.result_bytes_max);
   return options;
 }
 
@@ -264,6 +268,11 @@ std::vector<cql::ClientInfo> clients_of(const CoreService& service) {
   return service.server().clients();
 }
 
+std::vector<cql::Traces::Session> traces_of(const CoreService& service) {
+  const auto& sessions = service.traces().sessions();
+  return {sessions.begin(), sessions.end()};
+}
+
 }  // namespace
 
 template <class T>
@@ -338,10 +347,18 @@ Task<Result<std::vector<cql::ClientRow>>> Database::client_rows(Runtime& here, U
   co_return rows;
 }
 
+Task<Result<std::vector<cql::Traces::Session>>> Database::traces(Runtime& here, Until until) {
+  CO_TRY(auto parts, co_await gather(here, traces_of, std::move(until)));
+  std::vector<cql::Traces::Session> sessions;
+  for (auto& part : parts) std::ranges::move(part, std::back_inserter(sessions));
+  co_return sessions;
+}
+
 cql::SystemSources Database::system_sources(Runtime& there) {
   cql::SystemSources sources;
   sources.clients = [this, &there](Until until) { return client_rows(there, std::move(until)); };
   sources.metrics = [this, &there](Until until) { return metric_rows(there, std::move(until)); };
+  sources.traces = [this, &there](Until until) { return traces(there, std::move(until)); };
   sources.settings = [this] {
     std::vector<cql::SettingRow> rows;
     for (const ConfigField& field : config_fields()) {

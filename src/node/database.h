@@ -23,6 +23,7 @@
 #include "cql/query_processor.h"
 #include "cql/server.h"
 #include "cql/system_tables.h"
+#include "cql/traces.h"
 #include "node/config.h"
 #include "node/core_service.h"
 #include "node/metrics.h"
@@ -80,6 +81,8 @@ class Database {
                                                                        runtime::Until until);
   runtime::Task<base::Result<std::vector<cql::ClientRow>>> client_rows(runtime::Runtime& here,
                                                                        runtime::Until until);
+  runtime::Task<base::Result<std::vector<cql::Traces::Session>>> traces(runtime::Runtime& here,
+                                                                        runtime::Until until);
 
   runtime::Runtime& runtime_;
   const Config& config_;

@@ -133,6 +133,13 @@ const tests = {
     assert.strictEqual(row.v, 'b');
   },
 
+  async 'a trace can be read'(client) {
+    const result = await client.execute('SELECT * FROM ks.p LIMIT 1', [], { traceQuery: true });
+    const trace = await client.metadata.getTrace(result.info.traceId);
+    assert.strictEqual(trace.parameters.query, 'SELECT * FROM ks.p LIMIT 1');
+    assert.ok(trace.events.length >= 2);
+  },
+
   async 'errors have the codes of Cassandra'(client) {
     const codes = types.responseErrorCodes;
     await assert.rejects(client.execute('SELEKT'), { code: codes.syntaxError });

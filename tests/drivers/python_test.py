@@ -74,6 +74,37 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(str(hosts[0].host_id), self.node.health()["node"])
         self.assertEqual(len(self.cluster.metadata.token_map.ring), 16)
 
+    def test_traces_can_be_read(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        insert = self.session.prepare("INSERT INTO t (k, v) VALUES (?, ?)")
+        trace = self.session.execute(insert, (1, 2), trace=True).get_query_trace()
+        self.assertEqual(trace.request_type, "Execute CQL3 prepared query")
+        self.assertEqual(trace.parameters["query"], insert.query_string)
+        result = self.session.execute("SELECT v FROM t WHERE k = 1", trace=True)
+        self.assertEqual(result.one().v, 2)
+        trace = result.get_query_trace()
+        self.assertEqual(trace.parameters["query"], "SELECT v FROM t WHERE k = 1")
+        self.assertEqual(str(trace.coordinator), HOST)
+        self.assertGreater(trace.duration, datetime.timedelta())
+        self.assertGreaterEqual(len(trace.events), 2)
+        self.assertIn("SELECT v FROM t", trace.events[0].description)
+        self.assertLess(
+            abs(trace.started_at - datetime.datetime.utcnow()), datetime.timedelta(minutes=5)
+        )
+
+    def test_a_changed_table_is_never_read_by_old_columns(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        self.session.execute("INSERT INTO t (k, v) VALUES (1, 2)")
+        with connect(self.node) as other_cluster:
+            other = other_cluster.connect(self.keyspace)
+            first = self.session.prepare("SELECT * FROM t")
+            second = other.prepare("SELECT * FROM t")
+            self.assertEqual(other.execute(second).one()._asdict(), {"k": 1, "v": 2})
+            self.session.execute("ALTER TABLE t ADD a int")
+            row = {"k": 1, "a": None, "v": 2}
+            self.assertEqual(self.session.execute(first).one()._asdict(), row)
+            self.assertEqual(other.execute(second).one()._asdict(), row)
+
     def test_schema_metadata_follows_changes(self):
         self.session.execute("CREATE TYPE address (street text, zip int)")
         self.session.execute(
