@@ -68,6 +68,8 @@ class DiskQueue {
 
   DiskFaults faults;
   const DiskFaultCounts& counts() const { return counts_; }
+  // Reads, writes, syncs and looks at names, so far.
+  std::uint32_t operations_begun() const { return serials_; }
   SimDisk& disk() { return disk_; }
 
   void start(SimFile& file, runtime::File::ReadAt& read);

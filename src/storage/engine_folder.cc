@@ -34,19 +34,23 @@ base::Bytes encode_folder_file(std::uint32_t shards) {
 Result<std::uint32_t> decode_folder_file(base::ByteView bytes) {
   if (bytes.size() < kMagic.size() + 1 ||
       !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "does not begin with {}", kMagic);
+    return Error(Errc::corrupt, "at offset 0: does not begin with {}", kMagic);
   }
   const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
   if (version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
+    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
+                 kMagic.size(), version, kVersion);
   }
   if (bytes.size() != kFolderFileSize ||
       base::load_le<std::uint32_t>(bytes.data() + kFolderFileSize - 4) !=
           base::crc32c(bytes.first(kFolderFileSize - 4))) {
-    return Error(Errc::corrupt, "checksum does not match");
+    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
+                 kFolderFileSize - 4);
   }
   const auto shards = base::load_le<std::uint32_t>(bytes.data() + kMagic.size() + 1);
-  if (shards == 0 || shards > kShardsMax) return Error(Errc::corrupt, "{} shards", shards);
+  if (shards == 0 || shards > kShardsMax) {
+    return Error(Errc::corrupt, "at offset {}: {} shards", kMagic.size() + 1, shards);
+  }
   return shards;
 }
 

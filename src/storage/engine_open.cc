@@ -95,6 +95,8 @@ Task<Result<void>> Engine::find_folder() {
   auto decoded = decode_folder_file(*file);
   if (!decoded) co_return std::move(decoded).error().within(path);
   shard_count_ = *decoded;
+  // A kill may have left its name in memory alone, and data must not outlive it.
+  CO_TRY_VOID(co_await runtime_.files.sync_directory(options_.data_directories.front()));
   co_return co_await load_shards();
 }
 

@@ -91,16 +91,18 @@ base::Bytes encode(const LogCatalog& catalog) {
 Result<LogCatalog> decode_log_catalog(base::ByteView bytes) {
   if (bytes.size() < kMagic.size() + 4 + kChecksumSize ||
       !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "does not begin with {}", kMagic);
+    return Error(Errc::corrupt, "at offset 0: does not begin with {}", kMagic);
   }
   const auto covered = bytes.first(bytes.size() - kChecksumSize);
   if (base::load_le<std::uint32_t>(bytes.data() + covered.size()) != base::crc32c(covered)) {
-    return Error(Errc::corrupt, "checksum does not match");
+    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
+                 covered.size());
   }
   base::Decoder in(covered.subspan(kMagic.size()));
   const std::uint32_t version = in.u32_le();
   if (version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
+    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
+                 kMagic.size(), version, kVersion);
   }
   LogCatalog catalog;
   catalog.incarnation = in.u32_le();

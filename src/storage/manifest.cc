@@ -220,17 +220,19 @@ Result<Body> body_of(base::ByteView bytes) {
   const std::size_t head_size = kMagic.size() + 1;
   if (bytes.size() < head_size + kChecksumSize ||
       !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "does not begin with {}", kMagic);
+    return Error(Errc::corrupt, "at offset 0: does not begin with {}", kMagic);
   }
   // The version is read first: a later one may have another frame.
   const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
   if (version < kVersionFirst || version > kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads versions {} to {}", version,
-                 kVersionFirst, kVersion);
+    return Error(Errc::unsupported,
+                 "at offset {}: version {}, this program reads versions {} to {}", kMagic.size(),
+                 version, kVersionFirst, kVersion);
   }
   const std::size_t covered = bytes.size() - kChecksumSize;
   if (base::load_le<std::uint32_t>(bytes.data() + covered) != base::crc32c(bytes.first(covered))) {
-    return Error(Errc::corrupt, "checksum does not match");
+    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
+                 covered);
   }
   return Body{.version = version, .bytes = bytes.subspan(head_size, covered - head_size)};
 }

@@ -86,6 +86,9 @@ Task<Result<std::unique_ptr<Shard>>> Shard::load(ShardEnvironment environment, S
 }
 
 Task<Result<void>> Shard::open_files() {
+  // After a kill the manifest may be one whose name is not durable yet. The files that only the one
+  // before names must not go as long as a power loss could bring it back.
+  CO_TRY_VOID(co_await environment_.runtime.files.sync_directory(directory(0)));
   CO_TRY_VOID(co_await remove_leftovers());
   for (const auto& [id, record] : manifest_.tablets) add_tablet(id, record);
   for (const auto& [id, record] : manifest_.tables) {

@@ -57,8 +57,11 @@ Task<Result<void>> Shard::open_mutation_files() {
     for (const auto& [id, mutations] : file->metadata) {
       Tablet* owner = tablet(id);
       if (owner == nullptr) continue;  // it was dropped
-      owner->mutations.found_in_file(mutations.dots);
-      owner->floors.add(mutations.dots, mutations.largest);
+      // One that was dropped may have been made anew: what the earlier one saw is not this one's.
+      const causality::Clock dots = causality::meet(mutations.dots, owner->clock);
+      if (dots.empty()) continue;
+      owner->mutations.found_in_file(dots);
+      owner->floors.add(dots, mutations.largest);
     }
     add_mutation_file(std::move(file));
   }
@@ -176,8 +179,10 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
 void Shard::add_mutation_file(std::shared_ptr<const MutationFile> file) {
   LiveMutationFile entry{.file = std::move(file), .live = {}};
   for (const auto& [id, mutations] : entry.file->metadata) {
-    if (tablet(id) == nullptr) continue;
-    auto live = causality::subtract(mutations.dots, tablet(id)->mutations.stable());
+    const Tablet* owner = tablet(id);
+    if (owner == nullptr) continue;
+    auto live = causality::subtract(causality::meet(mutations.dots, owner->clock),
+                                    owner->mutations.stable());
     if (!live.empty()) entry.live.emplace(id, std::move(live));
   }
   const auto number = [](const LiveMutationFile& each) { return each.file->record.number; };
