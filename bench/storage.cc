@@ -326,7 +326,7 @@ class Ours {
     std::uint64_t rows = 0;
     must(co_await cursor->seek_first());
     while (cursor->valid()) {
-      keep(must(cursor->row()).row().cell(causality::ColumnId{0}).versions().size());
+      keep(must(cursor->look())->row().cell(causality::ColumnId{0}).versions().size());
       ++rows;
       must(co_await cursor->next());
     }

@@ -1,6 +1,7 @@
 #include "causality/clock.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/assert.h"
@@ -80,38 +81,61 @@ std::vector<ClosedActors> cut(std::span<const ClosedActors> a, std::span<const C
 
 }  // namespace
 
+void Clock::release(State* state) {
+  if (state->references.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  const std::unique_ptr<State> last_reference(state);
+}
+
+Clock::State& Clock::own() {
+  if (state_ == nullptr) {
+    state_ = std::make_unique<State>().release();
+  } else if (state_->references.load(std::memory_order_acquire) > 1) {
+    auto mine = std::make_unique<State>();
+    mine->entries = state_->entries;
+    mine->closed = state_->closed;
+    release(std::exchange(state_, mine.release()));
+  }
+  return *state_;
+}
+
 const CounterSet* Clock::find(ActorId actor) const {
-  const auto at = std::lower_bound(entries_.begin(), entries_.end(), actor, entry_before);
-  return at != entries_.end() && at->actor == actor ? &at->counters : nullptr;
+  const auto here = entries();
+  const auto at = std::lower_bound(here.begin(), here.end(), actor, entry_before);
+  return at != here.end() && at->actor == actor ? &at->counters : nullptr;
 }
 
 CounterSet& Clock::at(ActorId actor) {
-  auto at = std::lower_bound(entries_.begin(), entries_.end(), actor, entry_before);
-  if (at == entries_.end() || at->actor != actor) at = entries_.insert(at, Entry{actor, {}});
+  auto& mine = own().entries;
+  auto at = std::lower_bound(mine.begin(), mine.end(), actor, entry_before);
+  if (at == mine.end() || at->actor != actor) at = mine.insert(at, Entry{actor, {}});
   return at->counters;
 }
 
 bool Clock::is_closed(ActorId actor) const {
+  const auto marks = closed();
   const auto at = std::lower_bound(
-      closed_.begin(), closed_.end(), actor,
+      marks.begin(), marks.end(), actor,
       [](const ClosedActors& range, ActorId wanted) { return last_of(range) < wanted; });
-  return at != closed_.end() && contains_actor(*at, actor);
+  return at != marks.end() && contains_actor(*at, actor);
 }
 
 bool Clock::contains(const Dot& dot) const {
+  if (state_ == nullptr) return false;
   const CounterSet* counters = find(dot.actor);
   if (counters != nullptr) return counters->contains(dot.counter);
-  return !closed_.empty() && is_closed(dot.actor);
+  return is_closed(dot.actor);
 }
 
 bool Clock::covers(const Clock& other) const {
-  for (const Entry& entry : other.entries_) {
+  if (state_ == other.state_) return true;
+  for (const Entry& entry : other.entries()) {
     const CounterSet* counters = find(entry.actor);
     if (counters == nullptr ? !is_closed(entry.actor) : !counters->contains_all(entry.counters)) {
       return false;
     }
   }
-  return cut(other.closed_, closed_, Keep::what_only_the_first_has).empty();
+  return other.closed().empty() ||
+         cut(other.closed(), closed(), Keep::what_only_the_first_has).empty();
 }
 
 Counter Clock::base_of(ActorId actor) const {
@@ -126,23 +150,23 @@ Counter Clock::max_of(ActorId actor) const {
 
 std::uint64_t Clock::dots_above_base() const {
   std::uint64_t count = 0;
-  for (const Entry& entry : entries_) count += entry.counters.size() - entry.counters.base();
+  for (const Entry& entry : entries()) count += entry.counters.size() - entry.counters.base();
   return count;
 }
 
 void Clock::add(const DotRange& range) {
-  if (!closed_.empty() && is_closed(range.actor)) return;
+  if (is_closed(range.actor)) return;
   CounterSet& counters = at(range.actor);
   counters.insert({range.first, range.last});
   if (counters.base() == kCounterMax) close(range.actor);
 }
 
 void Clock::add(ActorId actor, CounterSet counters) {
-  if (counters.empty() || (!closed_.empty() && is_closed(actor))) return;
+  if (counters.empty() || is_closed(actor)) return;
   // Decoders bring actors in order.
-  if (entries_.empty() || entries_.back().actor < actor) {
+  if (entries().empty() || entries().back().actor < actor) {
     const bool full = counters.base() == kCounterMax;
-    entries_.push_back({actor, std::move(counters)});
+    own().entries.push_back({actor, std::move(counters)});
     if (full) close(actor);
     return;
   }
@@ -153,26 +177,28 @@ void Clock::add(ActorId actor, CounterSet counters) {
 
 CounterSet& Clock::reopen(ActorId actor) {
   const ClosedActors one[] = {{actor.node, actor.incarnation, actor.incarnation}};
-  closed_ = cut(closed_, one, Keep::what_only_the_first_has);
+  State& mine = own();
+  mine.closed = cut(mine.closed, one, Keep::what_only_the_first_has);
   CounterSet& counters = at(actor);
   counters = CounterSet::up_to(kCounterMax);
   return counters;
 }
 
 void Clock::remove(const Dot& dot) {
-  if (!closed_.empty() && is_closed(dot.actor)) {
+  if (is_closed(dot.actor)) {
     reopen(dot.actor).erase(dot.counter);
     return;
   }
-  const auto at = std::lower_bound(entries_.begin(), entries_.end(), dot.actor, entry_before);
-  if (at == entries_.end() || at->actor != dot.actor) return;
+  if (!contains(dot)) return;
+  auto& mine = own().entries;
+  const auto at = std::lower_bound(mine.begin(), mine.end(), dot.actor, entry_before);
   at->counters.erase(dot.counter);
-  if (at->counters.empty()) entries_.erase(at);
+  if (at->counters.empty()) mine.erase(at);
 }
 
 void Clock::close_full_entries() {
   std::vector<ActorId> full;
-  for (const Entry& entry : entries_) {
+  for (const Entry& entry : entries()) {
     if (entry.counters.base() == kCounterMax) full.push_back(entry.actor);
   }
   for (const ActorId actor : full) close(actor);
@@ -180,18 +206,19 @@ void Clock::close_full_entries() {
 
 void Clock::close(const ClosedActors& actors) {
   ASSERT(actors.first <= actors.last);
+  State& mine = own();
   // Decoders bring marks in order.
-  if (closed_.empty() || last_of(closed_.back()) < first_of(actors)) {
-    append(closed_, actors);
+  if (mine.closed.empty() || last_of(mine.closed.back()) < first_of(actors)) {
+    append(mine.closed, actors);
   } else {
     const ClosedActors one[] = {actors};
-    closed_ = unite(closed_, one);
+    mine.closed = unite(mine.closed, one);
   }
   const auto begin =
-      std::lower_bound(entries_.begin(), entries_.end(), first_of(actors), entry_before);
-  const auto end = std::find_if(begin, entries_.end(),
+      std::lower_bound(mine.entries.begin(), mine.entries.end(), first_of(actors), entry_before);
+  const auto end = std::find_if(begin, mine.entries.end(),
                                 [&](const Entry& entry) { return last_of(actors) < entry.actor; });
-  entries_.erase(begin, end);
+  mine.entries.erase(begin, end);
 }
 
 Dot event(Clock& clock, ActorId actor) {
@@ -204,47 +231,53 @@ Dot event(Clock& clock, ActorId actor) {
 }
 
 Clock join(const Clock& a, const Clock& b) {
+  // Nearly always one is as new as the other, and then it is the answer as it stands.
+  if (a.covers(b)) return a;
+  if (b.covers(a)) return b;
   Clock all;
-  if (!a.closed_.empty() || !b.closed_.empty()) all.closed_ = unite(a.closed_, b.closed_);
-  const auto keep = [&all](Clock::Entry entry) {
-    if (all.closed_.empty() || !all.is_closed(entry.actor)) {
-      all.entries_.push_back(std::move(entry));
-    }
+  Clock::State& united = all.own();
+  if (!a.closed().empty() || !b.closed().empty()) united.closed = unite(a.closed(), b.closed());
+  const auto keep = [&](Clock::Entry entry) {
+    if (!all.is_closed(entry.actor)) united.entries.push_back(std::move(entry));
   };
-  all.entries_.reserve(std::max(a.entries_.size(), b.entries_.size()));
+  const auto of_a = a.entries();
+  const auto of_b = b.entries();
+  united.entries.reserve(std::max(of_a.size(), of_b.size()));
   bool full = false;
-  auto left = a.entries_.begin();
-  auto right = b.entries_.begin();
-  while (left != a.entries_.end() && right != b.entries_.end()) {
+  auto left = of_a.begin();
+  auto right = of_b.begin();
+  while (left != of_a.end() && right != of_b.end()) {
     if (left->actor < right->actor) {
       keep(*left++);
     } else if (right->actor < left->actor) {
       keep(*right++);
     } else {
       keep({left->actor, unite(left->counters, right->counters)});
-      full |= !all.entries_.empty() && all.entries_.back().counters.base() == kCounterMax;
+      full |= !united.entries.empty() && united.entries.back().counters.base() == kCounterMax;
       ++left;
       ++right;
     }
   }
-  for (; left != a.entries_.end(); ++left) keep(*left);
-  for (; right != b.entries_.end(); ++right) keep(*right);
+  for (; left != of_a.end(); ++left) keep(*left);
+  for (; right != of_b.end(); ++right) keep(*right);
   if (full) all.close_full_entries();
   return all;
 }
 
 Clock meet(const Clock& a, const Clock& b) {
   Clock both;
-  both.closed_ = cut(a.closed_, b.closed_, Keep::what_both_have);
-  for (const Clock::Entry& entry : a.entries_) {
+  if (a.empty() || b.empty()) return both;
+  Clock::State& common = both.own();
+  common.closed = cut(a.closed(), b.closed(), Keep::what_both_have);
+  for (const Clock::Entry& entry : a.entries()) {
     if (const CounterSet* counters = b.find(entry.actor)) {
-      CounterSet common = intersect(entry.counters, *counters);
-      if (!common.empty()) both.entries_.push_back({entry.actor, std::move(common)});
+      CounterSet here = intersect(entry.counters, *counters);
+      if (!here.empty()) common.entries.push_back({entry.actor, std::move(here)});
     } else if (b.is_closed(entry.actor)) {
-      both.entries_.push_back(entry);
+      common.entries.push_back(entry);
     }
   }
-  for (const Clock::Entry& entry : b.entries_) {
+  for (const Clock::Entry& entry : b.entries()) {
     if (a.find(entry.actor) == nullptr && a.is_closed(entry.actor)) {
       both.at(entry.actor) = entry.counters;
     }
@@ -254,17 +287,19 @@ Clock meet(const Clock& a, const Clock& b) {
 
 Clock subtract(const Clock& a, const Clock& b) {
   Clock rest;
-  rest.closed_ = cut(a.closed_, b.closed_, Keep::what_only_the_first_has);
-  for (const Clock::Entry& entry : a.entries_) {
+  if (b.covers(a)) return rest;
+  Clock::State& left = rest.own();
+  left.closed = cut(a.closed(), b.closed(), Keep::what_only_the_first_has);
+  for (const Clock::Entry& entry : a.entries()) {
     if (const CounterSet* counters = b.find(entry.actor)) {
-      CounterSet left = subtract(entry.counters, *counters);
-      if (!left.empty()) rest.entries_.push_back({entry.actor, std::move(left)});
+      CounterSet alone = subtract(entry.counters, *counters);
+      if (!alone.empty()) left.entries.push_back({entry.actor, std::move(alone)});
     } else if (!b.is_closed(entry.actor)) {
-      rest.entries_.push_back(entry);
+      left.entries.push_back(entry);
     }
   }
-  if (rest.closed_.empty()) return rest;
-  for (const Clock::Entry& entry : b.entries_) {
+  if (left.closed.empty()) return rest;
+  for (const Clock::Entry& entry : b.entries()) {
     if (!rest.is_closed(entry.actor)) continue;
     CounterSet& counters = rest.reopen(entry.actor);
     counters = subtract(counters, entry.counters);
@@ -273,12 +308,17 @@ Clock subtract(const Clock& a, const Clock& b) {
 }
 
 Clock base(const Clock& clock) {
+  const auto is_base = [](const Clock::Entry& entry) {
+    return entry.counters.base() == entry.counters.max();
+  };
+  if (std::ranges::all_of(clock.entries(), is_base)) return clock;
   Clock bases;
-  bases.closed_ = clock.closed_;
-  bases.entries_.reserve(clock.entries_.size());
-  for (const Clock::Entry& entry : clock.entries_) {
+  Clock::State& state = bases.own();
+  state.closed.assign(clock.closed().begin(), clock.closed().end());
+  state.entries.reserve(clock.entries().size());
+  for (const Clock::Entry& entry : clock.entries()) {
     const Counter counter = entry.counters.base();
-    if (counter > 0) bases.entries_.push_back({entry.actor, CounterSet::up_to(counter)});
+    if (counter > 0) state.entries.push_back({entry.actor, CounterSet::up_to(counter)});
   }
   return bases;
 }

@@ -11,12 +11,20 @@
 //   b covers a  <=>  join(a, b) = b  <=>  missing(b, a) is empty
 //
 // A value: no I/O, no clock on the wall, not shared between cores while it changes. Size and the
-// cost of every operation follow actors and gaps, never the number of dots.
+// cost of every operation follow actors and gaps, never the number of dots. Copies share what they
+// hold until one of them changes: the context of a mutation is one piece of memory for all of its
+// cells, and copying a clock costs a count of references. An empty clock has no memory.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include <absl/container/inlined_vector.h>
 
 #include "causality/counter_set.h"
 #include "causality/dot.h"
@@ -40,8 +48,21 @@ class Clock {
   };
 
   Clock() = default;
+  Clock(const Clock& other) : state_(other.state_) {
+    if (state_ != nullptr) state_->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  Clock(Clock&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Clock& operator=(Clock other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Clock() {
+    if (state_ != nullptr) release(state_);
+  }
 
-  bool empty() const { return entries_.empty() && closed_.empty(); }
+  bool empty() const {
+    return state_ == nullptr || (state_->entries.empty() && state_->closed.empty());
+  }
   bool contains(const Dot& dot) const;
   bool is_closed(ActorId actor) const;
   // Whether every dot of `other` is here.
@@ -54,11 +75,18 @@ class Clock {
   std::uint64_t dots_above_base() const;
 
   // Ascending by actor; no entry is empty, none is of a closed actor.
-  std::span<const Entry> entries() const { return entries_; }
+  std::span<const Entry> entries() const {
+    return state_ == nullptr ? std::span<const Entry>() : std::span<const Entry>(state_->entries);
+  }
   // Ascending, disjoint, never adjacent.
-  std::span<const ClosedActors> closed() const { return closed_; }
+  std::span<const ClosedActors> closed() const {
+    return state_ == nullptr ? std::span<const ClosedActors>()
+                             : std::span<const ClosedActors>(state_->closed);
+  }
 
-  void reserve(std::size_t actors) { entries_.reserve(actors); }
+  void reserve(std::size_t actors) {
+    if (actors > 0) own().entries.reserve(actors);
+  }
   // Adds dots. Dots of a closed actor are here already and change nothing.
   // Requires: counters in 1..kCounterMax.
   void add(const Dot& dot) { add(DotRange{dot.actor, dot.counter, dot.counter}); }
@@ -71,14 +99,29 @@ class Clock {
   void close(ActorId actor) { close({actor.node, actor.incarnation, actor.incarnation}); }
   void close(const ClosedActors& actors);
 
-  friend bool operator==(const Clock&, const Clock&) = default;
+  friend bool operator==(const Clock& a, const Clock& b) {
+    return a.state_ == b.state_ || (std::ranges::equal(a.entries(), b.entries()) &&
+                                    std::ranges::equal(a.closed(), b.closed()));
+  }
 
  private:
+  // As many replicas as most tablets have find room without more memory.
+  static constexpr std::size_t kEntriesInline = 3;
+
+  struct State {
+    std::atomic<std::uint32_t> references{1};
+    absl::InlinedVector<Entry, kEntriesInline> entries;
+    std::vector<ClosedActors> closed;
+  };
+
   friend Clock join(const Clock&, const Clock&);
   friend Clock meet(const Clock&, const Clock&);
   friend Clock subtract(const Clock&, const Clock&);
   friend Clock base(const Clock&);
 
+  static void release(State* state);
+  // What this clock holds, made its own before it is changed.
+  State& own();
   const CounterSet* find(ActorId actor) const;
   // Turns the closed mark of `actor` into the range it means.
   CounterSet& reopen(ActorId actor);
@@ -87,8 +130,7 @@ class Clock {
   // The entry of `actor`, made when absent.
   CounterSet& at(ActorId actor);
 
-  std::vector<Entry> entries_;
-  std::vector<ClosedActors> closed_;
+  State* state_ = nullptr;  // null: nothing
 };
 
 // Mints the next dot of `actor` and adds it. Law: the dot was not in the clock, is in it now, and

@@ -60,6 +60,21 @@ TEST(Clock, EventMintsTheNextDotOfItsActor) {
   EXPECT_EQ(event(clock, actor_of(9, 1)), (Dot{actor_of(9, 1), 1}));
 }
 
+TEST(Clock, ACopyKeepsWhatItHadWhenTheOtherChanges) {
+  Clock clock = with({{kA, 1, 3}, {kB, 1, 5}});
+  const Clock before = clock;
+  event(clock, kA);
+  clock.remove({kB, 5});
+  clock.close(actor_of(3, 1));
+  EXPECT_EQ(before, with({{kA, 1, 3}, {kB, 1, 5}}));
+  EXPECT_EQ(clock.max_of(kA), 4U);
+  Clock copy = before;
+  copy.add(Dot{kB, 7});
+  const Clock moved = std::move(copy);
+  EXPECT_FALSE(before.contains({kB, 7}));
+  EXPECT_TRUE(moved.contains({kB, 7}));
+}
+
 TEST(ClockDeathTest, AClosedActorMintsNothing) {
   Clock clock;
   clock.close(kA);
@@ -135,6 +150,19 @@ TEST(Context, ThatClaimsDotsNeverMintedHereIsRefused) {
   Context closing;
   closing.dots.close(kA);
   EXPECT_TRUE(check_claims(closing, kA, minted).failed_with(base::Errc::invalid_argument));
+}
+
+RC_GTEST_PROP(ClockLaws, NoOperationChangesACopyMadeBefore, ()) {
+  Clock clock = *any_clock();
+  const Clock copy = clock;
+  Clock apart;
+  for (const Clock::Entry& entry : clock.entries()) apart.add(entry.actor, entry.counters);
+  for (const ClosedActors& closed : clock.closed()) apart.close(closed);
+  RC_ASSERT(copy == apart);
+  clock.add(*any_dot());
+  clock.remove(*any_dot());
+  clock.close((*any_dot()).actor);
+  RC_ASSERT(copy == apart);
 }
 
 RC_GTEST_PROP(ClockLaws, JoinIsALeastUpperBound, ()) {

@@ -222,19 +222,16 @@ void put_cell(Encoder& out, const CellStore& cell) {
   put_clock(out, cell.context());
 }
 CellStore get_cell(Reader& in) {
-  std::vector<Version> versions;
+  Versions versions;
   const std::size_t count = in.count(5);
   versions.reserve(room_for(count));
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    Version version;
+    Version& version = versions.emplace_back();
     version.dot = get_dot(in);
     const std::uint8_t flags = in.flags(kKindMask | kExpires);
     version.timestamp = Timestamp{in.signed_varint()};
     get_content(in, flags, version);
-    if (!versions.empty() && !(versions.back().dot < version.dot)) {
-      in.fail("versions are out of order");
-    }
-    versions.push_back(std::move(version));
+    if (i > 0 && !(versions[i - 1].dot < version.dot)) in.fail("versions are out of order");
   }
   Clock context = get_clock(in);
   for (const Version& version : versions) {
@@ -258,19 +255,19 @@ Scope get_scope(Reader& in) {
   return scope;
 }
 
-RowStore get_row(Reader& in) {
-  RowStore row;
+void get_row(Reader& in, RowStore& row) {
+  row.clear();
   std::optional<std::uint32_t> previous;
   const std::size_t count = in.count(4);
+  row.reserve(room_for(count));
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     const std::uint32_t column = in.u32_varint();
     if (previous && column <= *previous) in.fail("columns are out of order");
     previous = column;
-    const CellStore cell = get_cell(in);
+    CellStore cell = get_cell(in);
     if (in.ok() && cell.empty()) in.fail("an empty cell is written down");
-    row.absorb(ColumnId{column}, cell);
+    row.absorb(ColumnId{column}, std::move(cell));
   }
-  return row;
 }
 
 void put_changes(Encoder& out, const std::vector<CellChange>& cells) {
@@ -340,13 +337,18 @@ Delta get_delta(Reader& in) {
   return delta;
 }
 
-template <class T>
-base::Result<T> decode(const Bytes& bytes, T (*get)(Reader&)) {
-  Reader in(bytes);
+base::Result<void> check_version(Reader& in) {
   const std::uint8_t version = in.u8();
   if (in.ok() && version != kFormatVersion) {
     return base::Error(base::Errc::unsupported, "causality format {}", version);
   }
+  return {};
+}
+
+template <class T>
+base::Result<T> decode(const Bytes& bytes, T (*get)(Reader&)) {
+  Reader in(bytes);
+  TRY_VOID(check_version(in));
   T value = get(in);
   TRY_VOID(in.finish());
   return value;
@@ -401,7 +403,15 @@ base::Result<CellStore> decode_cell(const Bytes& bytes) {
   return decode(bytes, &get_cell);
 }
 base::Result<RowStore> decode_row(const Bytes& bytes) {
-  return decode(bytes, &get_row);
+  RowStore row;
+  TRY_VOID(decode_row_into(row, bytes));
+  return row;
+}
+base::Result<void> decode_row_into(RowStore& row, const Bytes& bytes) {
+  Reader in(bytes);
+  TRY_VOID(check_version(in));
+  get_row(in, row);
+  return in.finish();
 }
 base::Result<ScopedStore> decode_scoped(const Bytes& bytes) {
   return decode<ScopedStore>(bytes, [](Reader& in) {

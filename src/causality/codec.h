@@ -34,6 +34,8 @@ base::Result<Clock> decode_clock(const base::Bytes& bytes);
 base::Result<Context> decode_context(const base::Bytes& bytes);
 base::Result<CellStore> decode_cell(const base::Bytes& bytes);
 base::Result<RowStore> decode_row(const base::Bytes& bytes);
+// The same into memory that is there. After an error what is in `row` means nothing.
+base::Result<void> decode_row_into(RowStore& row, const base::Bytes& bytes);
 base::Result<ScopedStore> decode_scoped(const base::Bytes& bytes);
 base::Result<Delta> decode_delta(const base::Bytes& bytes);
 

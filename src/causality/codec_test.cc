@@ -234,7 +234,7 @@ constexpr std::uint32_t kVeryMany = 100'000;
 TEST(CausalityFormat, ACellThatMergesLetGrowComesBack) {
   CellStore cell;
   for (std::uint32_t actor = 1; actor <= 100; ++actor) {
-    std::vector<Version> increments;
+    Versions increments;
     for (std::uint32_t i = 1; i <= kVeryMany / 100; ++i) {
       Version& version = increments.emplace_back();
       version.dot = {actor_of(actor, 1), i};

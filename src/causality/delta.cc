@@ -59,13 +59,17 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
   return {};
 }
 
-Version version_of(const Delta& delta, const CellChange& change) {
-  return {.dot = delta.dot,
-          .timestamp = delta.timestamp,
-          .kind = change.kind,
-          .expires = change.expires,
-          .amount = change.amount,
-          .value = change.value};
+CellStore cell_of(const Delta& delta, CellChange change, Policy policy) {
+  Versions versions;
+  if (change.kind != VersionKind::empty || policy == Policy::lww) {
+    versions.push_back({.dot = delta.dot,
+                        .timestamp = delta.timestamp,
+                        .kind = change.kind,
+                        .expires = change.expires,
+                        .amount = change.amount,
+                        .value = std::move(change.value)});
+  }
+  return CellStore(std::move(versions), delta.context.dots);
 }
 
 Version empty_version_of(const Delta& delta) {
@@ -155,18 +159,26 @@ Timestamp timestamp_of_scopes(const Delta& delta) {
 PartitionStore fragment_of(const Delta& delta, Policy policy) {
   PartitionStore fragment;
   for (const CellChange& change : delta.cells) {
-    std::vector<Version> versions;
-    if (change.kind != VersionKind::empty || policy == Policy::lww) {
-      versions.push_back(version_of(delta, change));
-    }
-    fragment.absorb(change.row, change.column, CellStore(std::move(versions), delta.context.dots));
+    fragment.absorb(change.row, change.column, cell_of(delta, change, policy));
   }
   for (const Scope& scope : delta.scopes) {
-    std::vector<Version> versions;
+    Versions versions;
     if (policy == Policy::lww) versions.push_back(empty_version_of(delta));
     fragment.absorb(ScopedStore{scope, CellStore(std::move(versions), delta.context.dots)});
   }
   return fragment;
+}
+
+RowStore row_fragment_of(Delta delta, Policy policy) {
+  ASSERT(delta.scopes.empty());
+  ASSERT_SLOW(delta.cells.empty() || delta.cells.front().row == delta.cells.back().row);
+  RowStore row;
+  row.reserve(delta.cells.size());
+  for (CellChange& change : delta.cells) {
+    const ColumnId column = change.column;
+    row.absorb(column, cell_of(delta, std::move(change), policy));
+  }
+  return row;
 }
 
 Applied apply(Clock& clock, PartitionStore& memtable, const Delta& delta, Policy policy) {

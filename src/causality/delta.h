@@ -119,6 +119,9 @@ Timestamp timestamp_of_scopes(const Delta& delta);
 // The delta as a fragment: what a memtable merges. Law: merging the fragments of a set of deltas in
 // any order, in any grouping, any number of times gives one result.
 PartitionStore fragment_of(const Delta& delta, Policy policy);
+// The same of a delta that changes cells of one row alone: that row's part of the fragment.
+// Requires: no scopes, one row.
+RowStore row_fragment_of(Delta delta, Policy policy);
 
 enum class Applied : std::uint8_t { now, before };
 

@@ -1,15 +1,25 @@
 #include "causality/dot_store.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.h"
 
 namespace helenus::causality {
 
-CellStore::CellStore(std::vector<Version> versions, Clock context)
+namespace {
+
+template <class Predicate>
+void erase_versions(Versions& versions, Predicate&& predicate) {
+  versions.erase(std::remove_if(versions.begin(), versions.end(), predicate), versions.end());
+}
+
+}  // namespace
+
+CellStore::CellStore(Versions versions, Clock context)
     : versions_(std::move(versions)), context_(std::move(context)) {
-  std::ranges::sort(versions_, {}, &Version::dot);
+  if (versions_.size() > 1) std::ranges::sort(versions_, {}, &Version::dot);
   for (std::size_t i = 0; i < versions_.size(); ++i) {
     ASSERT(i == 0 || versions_[i - 1].dot != versions_[i].dot);
     ASSERT(!context_.contains(versions_[i].dot), "{} is in its own context", versions_[i].dot);
@@ -29,8 +39,8 @@ void CellStore::add(Version version) {
 }
 
 void CellStore::discard(const Clock& seen) {
-  std::erase_if(versions_, [&](const Version& version) { return seen.contains(version.dot); });
-  context_ = context_.empty() ? seen : join(context_, seen);
+  erase_versions(versions_, [&](const Version& version) { return seen.contains(version.dot); });
+  context_ = join(context_, seen);
 }
 
 namespace {
@@ -43,32 +53,49 @@ bool overrides(const Version& a, const Version& b) {
 
 }  // namespace
 
-void CellStore::absorb(const CellStore& other) {
-  if (!other.context_.empty()) {
-    std::erase_if(versions_,
-                  [&](const Version& version) { return other.context_.contains(version.dot); });
+template <class Iterator>
+void CellStore::absorb_from(Iterator first, Iterator last, const Clock& context) {
+  if (!context.empty()) {
+    erase_versions(versions_,
+                   [&](const Version& version) { return context.contains(version.dot); });
   }
   // What is new goes behind what was here and is put in order once: a cell may hold very many
   // increments.
   const std::size_t before = versions_.size();
-  for (const Version& version : other.versions_) {
+  for (; first != last; ++first) {
+    const Version& version = *first;
     if (context_.contains(version.dot)) continue;
     const std::span<Version> here(versions_.data(), before);
     const auto at = std::ranges::lower_bound(here, version.dot, {}, &Version::dot);
     if (at == here.end() || at->dot != version.dot) {
-      versions_.push_back(version);
+      versions_.push_back(*first);
     } else if (*at != version) {
       // One mutation deleted the scope and wrote the cell: what it wrote stands.
       ASSERT_SLOW(at->kind == VersionKind::empty || version.kind == VersionKind::empty,
                   "the dot {} has two versions", version.dot);
-      if (overrides(version, *at)) *at = version;
+      if (overrides(version, *at)) *at = *first;
     }
   }
   const bool in_order = before == 0 || before == versions_.size() ||
                         versions_[before - 1].dot < versions_[before].dot;
   if (!in_order) std::ranges::sort(versions_, {}, &Version::dot);
-  if (!other.context_.empty()) {
-    context_ = context_.empty() ? other.context_ : join(context_, other.context_);
+  if (!context.empty()) context_ = join(context_, context);
+}
+
+void CellStore::absorb(const CellStore& other) {
+  if (empty()) {
+    *this = other;
+  } else {
+    absorb_from(other.versions_.begin(), other.versions_.end(), other.context_);
+  }
+}
+
+void CellStore::absorb(CellStore&& other) {
+  if (empty()) {
+    *this = std::move(other);
+  } else {
+    absorb_from(std::make_move_iterator(other.versions_.begin()),
+                std::make_move_iterator(other.versions_.end()), other.context_);
   }
 }
 
@@ -80,7 +107,7 @@ void CellStore::forget(std::span<const Dot> dots) {
   if (dots.empty()) return;
   std::vector<Dot> sorted(dots.begin(), dots.end());
   std::ranges::sort(sorted);
-  std::erase_if(versions_, [&](const Version& version) {
+  erase_versions(versions_, [&](const Version& version) {
     return std::ranges::binary_search(sorted, version.dot);
   });
 }
@@ -99,7 +126,7 @@ CellStore strip(CellStore store, const Clock& known) {
 CellStore fill(CellStore store, const Clock& clock) {
   Clock alive;
   for (const Version& version : store.versions()) alive.add(version.dot);
-  std::vector<Version> versions(store.versions().begin(), store.versions().end());
+  Versions versions(store.versions().begin(), store.versions().end());
   return CellStore(std::move(versions), subtract(join(store.context(), clock), alive));
 }
 
@@ -135,17 +162,18 @@ const CellStore& RowStore::cell(ColumnId column) const {
   return at == cells_.end() ? kNothing : at->second;
 }
 
-void RowStore::absorb(ColumnId column, const CellStore& cell) {
-  if (!cell.empty()) cells_[column].absorb(cell);
+void RowStore::absorb(ColumnId column, CellStore cell) {
+  if (!cell.empty()) cells_[column].absorb(std::move(cell));
 }
 
-void RowStore::absorb(const RowStore& other) {
-  for (const auto& [column, cell] : other.cells_) absorb(column, cell);
+void RowStore::absorb(RowStore other) {
+  cells_.merge(std::move(other.cells_),
+               [](CellStore& mine, CellStore&& theirs) { mine.absorb(std::move(theirs)); });
 }
 
 void RowStore::strip(const Clock& known) {
   for (auto& [column, cell] : cells_) cell.strip(known);
-  std::erase_if(cells_, [](const auto& entry) { return entry.second.empty(); });
+  cells_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
 void RowStore::drop_superseded(const Clock& seen) {
@@ -157,7 +185,7 @@ void RowStore::drop_superseded(const Clock& seen) {
     }
     cell.forget(gone);
   }
-  std::erase_if(cells_, [](const auto& entry) { return entry.second.empty(); });
+  cells_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
 void RowStore::forget(ColumnId column, std::span<const Dot> dots) {
@@ -188,8 +216,12 @@ CellStore PartitionStore::cell(const RowKey& row, ColumnId column) const {
   return found;
 }
 
-void PartitionStore::absorb(const RowKey& row, ColumnId column, const CellStore& cell) {
-  if (!cell.empty()) rows_[row].absorb(column, cell);
+void PartitionStore::absorb(const RowKey& row, ColumnId column, CellStore cell) {
+  if (!cell.empty()) rows_[row].absorb(column, std::move(cell));
+}
+
+void PartitionStore::absorb(const RowKey& row, RowStore store) {
+  if (!store.empty()) rows_[row].absorb(std::move(store));
 }
 
 void PartitionStore::absorb(const ScopedStore& scoped) {
@@ -203,7 +235,8 @@ void PartitionStore::absorb(const ScopedStore& scoped) {
 }
 
 void PartitionStore::absorb(const PartitionStore& other) {
-  for (const auto& [row, store] : other.rows_) rows_[row].absorb(store);
+  rows_.merge(other.rows_,
+              [](RowStore& mine, RowStore&& theirs) { mine.absorb(std::move(theirs)); });
   for (const ScopedStore& scoped : other.scoped_) absorb(scoped);
 }
 
@@ -213,7 +246,7 @@ void PartitionStore::settle() {
       if (scoped.scope.contains(row)) store.drop_superseded(scoped.store.context());
     }
   }
-  std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
+  rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
 void PartitionStore::strip(const Clock& known) {
@@ -236,7 +269,7 @@ void PartitionStore::strip(const Clock& known) {
     }
     scoped.store.strip(spared);
   }
-  std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
+  rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
   std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
 }
 
@@ -260,7 +293,7 @@ void PartitionStore::forget_scoped(std::span<const Dot> dots) {
     scoped.store.forget(own);
   }
   std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
-  std::erase_if(rows_, [](const auto& entry) { return entry.second.empty(); });
+  rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
 }  // namespace helenus::causality

@@ -13,14 +13,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "base/bytes.h"
 #include "causality/clock.h"
 #include "causality/dot.h"
+#include "causality/flat_map.h"
 
 namespace helenus::causality {
 
@@ -41,12 +43,15 @@ struct Version {
   friend bool operator==(const Version&, const Version&) = default;
 };
 
+// Nearly every cell has one.
+using Versions = absl::InlinedVector<Version, 1>;
+
 // The versions of one cell.
 class CellStore {
  public:
   CellStore() = default;
   // Requires: no version's dot is in the context; dots differ.
-  CellStore(std::vector<Version> versions, Clock context);
+  CellStore(Versions versions, Clock context);
 
   bool empty() const { return versions_.empty() && context_.empty(); }
   // Ascending by dot.
@@ -65,6 +70,8 @@ class CellStore {
   void discard(const Clock& seen);
   // Merges another store of the same cell into this one. Law: see sync below.
   void absorb(const CellStore& other);
+  // The same; takes over what it can.
+  void absorb(CellStore&& other);
   // Forgets the part of the context that `known` covers. Law: fill(strip(s, c), c') = fill(s, c')
   // for every c' that covers c; the versions do not change, so no reader sees a difference.
   // When it is allowed: merge_instant in delta.h; `known` is the durable *base* of the
@@ -75,7 +82,12 @@ class CellStore {
   void forget(std::span<const Dot> dots);
 
  private:
-  std::vector<Version> versions_;
+  // Merges versions, which the iterators give for copying or moving, and the context they came
+  // with.
+  template <class Iterator>
+  void absorb_from(Iterator first, Iterator last, const Clock& context);
+
+  Versions versions_;
   Clock context_;
 };
 
@@ -131,12 +143,15 @@ struct ScopedStore {
 class RowStore {
  public:
   bool empty() const { return cells_.empty(); }
-  const std::map<ColumnId, CellStore>& cells() const { return cells_; }
+  const FlatMap<ColumnId, CellStore>& cells() const { return cells_; }
   // The store of a column; empty when there is none.
   const CellStore& cell(ColumnId column) const;
 
-  void absorb(ColumnId column, const CellStore& cell);
-  void absorb(const RowStore& other);
+  void reserve(std::size_t cells) { cells_.reserve(cells); }
+  // Keeps the memory.
+  void clear() { cells_.clear(); }
+  void absorb(ColumnId column, CellStore cell);
+  void absorb(RowStore other);
   void strip(const Clock& known);
   // Takes out the versions that `seen` names without remembering it: a scope remembers it.
   void drop_superseded(const Clock& seen);
@@ -145,7 +160,7 @@ class RowStore {
   friend bool operator==(const RowStore&, const RowStore&) = default;
 
  private:
-  std::map<ColumnId, CellStore> cells_;
+  FlatMap<ColumnId, CellStore> cells_;
 };
 
 // What a client may be given as the context of a row it read, so that one context serves a write of
@@ -158,13 +173,14 @@ Clock context_of_read(std::span<const CellStore* const> cells, const Clock& cloc
 class PartitionStore {
  public:
   bool empty() const { return rows_.empty() && scoped_.empty(); }
-  const std::map<RowKey, RowStore>& rows() const { return rows_; }
+  const FlatMap<RowKey, RowStore>& rows() const { return rows_; }
   std::span<const ScopedStore> scoped() const { return scoped_; }
 
   // What this fragment knows of one cell: its own store and those of all scopes it lies in.
   CellStore cell(const RowKey& row, ColumnId column) const;
 
-  void absorb(const RowKey& row, ColumnId column, const CellStore& cell);
+  void absorb(const RowKey& row, ColumnId column, CellStore cell);
+  void absorb(const RowKey& row, RowStore store);
   void absorb(const ScopedStore& scoped);
   // Law: commutative, associative, idempotent, as sync is for every cell.
   void absorb(const PartitionStore& other);
@@ -183,7 +199,7 @@ class PartitionStore {
   friend bool operator==(const PartitionStore&, const PartitionStore&) = default;
 
  private:
-  std::map<RowKey, RowStore> rows_;
+  FlatMap<RowKey, RowStore> rows_;
   // Ascending by scope, one entry a scope.
   std::vector<ScopedStore> scoped_;
 };

@@ -80,8 +80,8 @@ TEST(RowContext, NamesOnlyDotsThatEveryCellReflects) {
 TEST(CellStore, OfVeryManyVersionsMergesFillsAndForgetsInOneRunOverThem) {
   // Odd counters on one side, even ones on the other: increments that were not folded yet.
   constexpr Counter kVersions = 20'000;
-  std::vector<Version> odd;
-  std::vector<Version> even;
+  Versions odd;
+  Versions even;
   std::vector<Dot> dots;
   Clock clock;
   for (Counter counter = 1; counter <= kVersions; ++counter) {

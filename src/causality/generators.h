@@ -74,7 +74,7 @@ inline Version version_of(const Dot& dot, bool lww) {
 inline rc::Gen<CellStore> any_cell(bool lww = true, bool with_closed = true) {
   return rc::gen::exec([lww, with_closed] {
     const Clock context = *any_clock(with_closed);
-    std::vector<Version> versions;
+    Versions versions;
     for (const Dot& dot : *rc::gen::container<std::set<Dot>>(any_dot())) {
       if (!context.contains(dot)) versions.push_back(version_of(dot, lww));
     }

@@ -42,8 +42,8 @@ bool expired_everywhere(const Version& version, const Stability& stable) {
 
 }  // namespace
 
-std::vector<const Version*> visible(const CellStore& cell, Policy policy, WallTime now) {
-  std::vector<const Version*> seen;
+VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now) {
+  VisibleVersions seen;
   if (policy == Policy::lww) {
     const Version* best = winner(cell.versions());
     if (best != nullptr && !shows_nothing(*best, now)) seen.push_back(best);

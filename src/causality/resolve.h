@@ -13,6 +13,8 @@
 #include <span>
 #include <vector>
 
+#include <absl/container/inlined_vector.h>
+
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
@@ -32,7 +34,8 @@ bool shows_nothing(const Version& version, WallTime now);
 
 // What a reader sees at `now`. lww: at most one version, never an empty or expired one; siblings:
 // all values, ascending by dot; counter: all increments.
-std::vector<const Version*> visible(const CellStore& cell, Policy policy, WallTime now);
+using VisibleVersions = absl::InlinedVector<const Version*, 1>;
+VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now);
 
 // The sum of the increments, wrapping like any 64-bit integer.
 std::int64_t counter_value(const CellStore& cell);

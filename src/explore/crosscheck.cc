@@ -86,7 +86,7 @@ class Comparison {
     return version;
   }
   lib::CellStore store_of(const Fragment& fragment) const {
-    std::vector<lib::Version> versions;
+    lib::Versions versions;
     each(fragment.versions, [&](int e) { versions.push_back(version_of(e)); });
     return {std::move(versions), clock_of(fragment.context)};
   }
@@ -251,7 +251,7 @@ class Comparison {
     // Larger than those of any version there is.
     if (kind == Kind::put) write.value = base::Bytes::copy_of("~");
     each(cells, [&](int cell) {
-      std::vector<lib::Version> versions;
+      lib::Versions versions;
       each(read_cell(state_, it, cell).versions, [&](int e) {
         versions.push_back(version_of(e));
         if (event(e).kind == Kind::remove) versions.back().value = {};

@@ -560,12 +560,12 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
     CO_TRY(scopes, co_await view.find(base::as_bytes(key), until, trace));
   }
   const std::string key = encode_key({partition, EntryKind::row, row});
-  CO_TRY(const auto entry, co_await view.find(base::as_bytes(key), until, trace));
-  read.partition = assemble_row(row, entry, scopes);
+  CO_TRY(auto entry, co_await view.find(base::as_bytes(key), until, trace));
+  if (entry.empty()) ++statistics_.reads_found_nothing;
+  read.partition = assemble_row(row, std::move(entry), scopes);
   ++statistics_.reads;
   if (trace.memtables_with_key > 0) ++statistics_.reads_from_memtables;
   if (trace.sstables_with_key > 0) ++statistics_.reads_from_sstables;
-  if (entry.empty()) ++statistics_.reads_found_nothing;
   statistics_.blocks_per_read.record(trace.blocks_read);
   statistics_.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
   if (trace.sequence > durable_sequence_) CO_TRY_VOID(co_await settle(trace, until));

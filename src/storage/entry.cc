@@ -35,22 +35,31 @@ EntryKey key_parts(base::ByteView bytes, std::size_t partition_size) {
           .clustering = bytes.subspan(partition_size + 1)};
 }
 
+void Entry::clear() {
+  row_.clear();
+  if (!scopes_.empty()) scopes_ = {};
+}
+
 void Entry::absorb(const Entry& other) {
   row_.absorb(other.row_);
   scopes_.absorb(other.scopes_);
 }
 
 void Entry::absorb(Entry&& other) {
-  if (empty()) {
-    *this = std::move(other);
+  row_.absorb(std::move(other.row_));
+  if (scopes_.empty()) {
+    scopes_ = std::move(other.scopes_);
   } else {
-    absorb(std::as_const(other));
+    scopes_.absorb(other.scopes_);
   }
 }
 
-void Entry::absorb(const causality::Delta& delta, causality::Policy policy) {
+void Entry::absorb(causality::Delta delta, causality::Policy policy) {
+  if (delta.scopes.empty()) {
+    row_.absorb(causality::row_fragment_of(std::move(delta), policy));
+    return;
+  }
   const causality::PartitionStore fragment = causality::fragment_of(delta, policy);
-  for (const auto& [key, row] : fragment.rows()) row_.absorb(row);
   for (const causality::ScopedStore& scoped : fragment.scoped()) scopes_.absorb(scoped);
 }
 
@@ -67,7 +76,7 @@ void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
                        const causality::Stability& stable, const causality::PartitionStore& scopes,
                        base::ByteView clustering) {
   // Scopes that do not hold the row say nothing about it, and a partition may have very many.
-  const auto key = base::Bytes::copy_of(clustering);
+  const auto key = scopes.empty() ? base::Bytes() : base::Bytes::copy_of(clustering);
   causality::PartitionStore partition;
   for (const causality::ScopedStore& scoped : scopes.scoped()) {
     if (scoped.scope.from && *scoped.scope.from > key) break;
@@ -104,6 +113,12 @@ void encode(base::Encoder& out, const Entry& entry) {
 }
 
 Result<Entry> decode_entry(const base::Bytes& bytes) {
+  Entry entry;
+  TRY_VOID(absorb_encoded(bytes, entry));
+  return entry;
+}
+
+Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
   base::Decoder in(bytes);
   const std::uint8_t version = in.u8();
   if (in.ok() && version != kFormatVersion) {
@@ -111,21 +126,29 @@ Result<Entry> decode_entry(const base::Bytes& bytes) {
   }
   const std::size_t scopes = in.count(1);
   TRY_VOID(in.status());
-  Entry entry;
   if (scopes == 0) {
-    TRY(entry.row_, causality::decode_row(bytes.slice(in.offset())));
-    return entry;
+    if (entry.row_.empty()) return causality::decode_row_into(entry.row_, bytes.slice(in.offset()));
+    causality::RowStore row;
+    TRY_VOID(causality::decode_row_into(row, bytes.slice(in.offset())));
+    entry.row_.absorb(std::move(row));
+    return {};
   }
+  causality::PartitionStore decoded;
   for (std::size_t index = 0; index < scopes; ++index) {
     const base::ByteView encoded = in.prefixed();
     TRY_VOID(in.status());
     const auto offset = static_cast<std::size_t>(encoded.data() - bytes.data());
     TRY(const auto scoped, causality::decode_scoped(bytes.slice(offset, encoded.size())));
-    entry.scopes_.absorb(scoped);
+    decoded.absorb(scoped);
   }
   TRY_VOID(in.finish());
-  if (entry.scopes().size() != scopes) return Error(Errc::corrupt, "a scope is there twice");
-  return entry;
+  if (decoded.scoped().size() != scopes) return Error(Errc::corrupt, "a scope is there twice");
+  if (entry.scopes_.empty()) {
+    entry.scopes_ = std::move(decoded);
+  } else {
+    entry.scopes_.absorb(decoded);
+  }
+  return {};
 }
 
 }  // namespace helenus::storage

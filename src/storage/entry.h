@@ -39,6 +39,8 @@ EntryKey key_parts(base::ByteView bytes, std::size_t partition_size);
 
 class Entry {
  public:
+  // Forgets everything and keeps the memory for the next entry.
+  void clear();
   bool empty() const { return row_.empty() && scopes_.empty(); }
   // Of a row entry; empty in a scopes entry.
   const causality::RowStore& row() const { return row_; }
@@ -50,7 +52,9 @@ class Entry {
   // The same; takes the fragment over if there is nothing to merge it with.
   void absorb(Entry&& other);
   // Merges what a delta says. Requires: the delta is of this key alone, a row's changes or scopes.
-  void absorb(const causality::Delta& delta, causality::Policy policy);
+  void absorb(causality::Delta delta, causality::Policy policy);
+  // Gives the row away.
+  causality::RowStore take_row() && { return std::move(row_); }
   // See causality::CellStore::strip, and merge_writer.h for when it is allowed.
   void strip(const causality::Clock& known);
   // Drops the stable versions of a scopes entry. Requires: every row of the partition that they may
@@ -65,6 +69,7 @@ class Entry {
   friend bool operator==(const Entry&, const Entry&) = default;
   friend void encode(base::Encoder& out, const Entry& entry);
   friend base::Result<Entry> decode_entry(const base::Bytes& bytes);
+  friend base::Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry);
 
  private:
   causality::RowStore row_;
@@ -74,5 +79,8 @@ class Entry {
 void encode(base::Encoder& out, const Entry& entry);
 // Errors: corrupt, unsupported. Values are slices of `bytes`.
 base::Result<Entry> decode_entry(const base::Bytes& bytes);
+// Merges an encoded fragment of the same key into `entry`: into one that is empty it is decoded
+// where it shall be. After an error what is in `entry` means nothing. Errors: as decode_entry.
+base::Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry);
 
 }  // namespace helenus::storage

@@ -57,12 +57,10 @@ class SstableSource final : public EntrySource {
   bool valid() const override { return cursor_->valid(); }
   RowKey key() const override { return cursor_->key(); }
   base::Result<void> absorb_into(Entry& entry) const override {
-    auto decoded = decode_entry(cursor_->share_value());
-    if (!decoded) {
-      return std::move(decoded).error().within(
+    if (auto absorbed = absorb_encoded(cursor_->share_value(), entry); !absorbed) {
+      return std::move(absorbed).error().within(
           fmt::format("{}: entry {}", name_, base::to_hex(cursor_->key().bytes, 64)));
     }
-    entry.absorb(*std::move(decoded));
     return {};
   }
 

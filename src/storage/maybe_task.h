@@ -32,6 +32,12 @@ class [[nodiscard]] MaybeTask {
     return *std::move(value_);
   }
 
+  // The work that is left. Requires: !ready().
+  runtime::Task<T> task() && {
+    ASSERT(!ready());
+    return std::move(task_);
+  }
+
   auto operator co_await() && {
     struct Awaiter {
       MaybeTask& maybe;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/codec.h"
 #include "causality/codec.h"
 
 namespace helenus::storage {
@@ -21,6 +22,27 @@ causality::Delta restricted_to(const causality::Delta& delta,
 }
 
 }  // namespace
+
+Memtable::Key::Key(base::ByteView bytes)
+    : head(0), data(bytes.data()), size(static_cast<std::uint32_t>(bytes.size())) {
+  if (bytes.size() >= sizeof head) {
+    head = base::load_be<std::uint64_t>(data);
+    return;
+  }
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    head |= std::to_integer<std::uint64_t>(bytes[i]) << (56 - 8 * i);
+  }
+}
+
+absl::weak_ordering Memtable::KeyOrder::operator()(const Key& a, const Key& b) const {
+  // A short key is filled up with zeros: unequal heads prove everything, equal ones nothing.
+  if (a.head != b.head) {
+    return a.head < b.head ? absl::weak_ordering::less : absl::weak_ordering::greater;
+  }
+  const std::strong_ordering order = base::compare(a.view(), b.view());
+  if (order == 0) return absl::weak_ordering::equivalent;
+  return order < 0 ? absl::weak_ordering::less : absl::weak_ordering::greater;
+}
 
 void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
                      base::ByteView encoded, std::uint64_t sequence) {
@@ -53,23 +75,23 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
 }
 
 Entry Memtable::find(base::ByteView key) const {
-  const auto at = keys_.find(base::as_text(key));
+  const auto at = keys_.find(Key(key));
   return at == keys_.end() ? Entry() : merge(at->second);
 }
 
 bool Memtable::contains_partition(base::ByteView partition) const {
-  const auto at = keys_.lower_bound(base::as_text(partition));
-  return at != keys_.end() && at->first.starts_with(base::as_text(partition));
+  const auto at = keys_.lower_bound(Key(partition));
+  return at != keys_.end() && base::as_text(at->first.view()).starts_with(base::as_text(partition));
 }
 
 void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence) {
   const std::string bytes = encode_key(key);
-  auto at = keys_.lower_bound(bytes);
-  if (at == keys_.end() || at->first != bytes) {
+  auto at = keys_.lower_bound(Key(base::as_bytes(bytes)));
+  if (at == keys_.end() || !base::equal(at->first.view(), base::as_bytes(bytes))) {
     const base::ByteView owned = arena_.copy(base::as_bytes(bytes));
     ++generation_;
-    at = keys_.insert(at, {base::as_text(owned),
-                           Chain{.partition = static_cast<std::uint32_t>(key.partition.size())}});
+    at = keys_.insert(
+        at, {Key(owned), Chain{.partition = static_cast<std::uint32_t>(key.partition.size())}});
   }
   Chain& chain = at->second;
   push(chain, Form::delta, encoded);
@@ -98,13 +120,13 @@ Entry Memtable::merge(const Chain& chain) const {
   for (const Fragment* at = chain.newest; at != nullptr; at = at->next) {
     const base::Bytes bytes = base::Bytes::copy_of(at->bytes());
     if (at->form == Form::delta) {
-      const auto delta = causality::decode_delta(bytes);
+      auto delta = causality::decode_delta(bytes);
       ASSERT(delta.has_value(), "memory of ours: {}", delta.error().to_string());
-      merged.absorb(*delta, policy_);
+      merged.absorb(*std::move(delta), policy_);
     } else {
-      const auto entry = decode_entry(bytes);
+      auto entry = decode_entry(bytes);
       ASSERT(entry.has_value(), "memory of ours: {}", entry.error().to_string());
-      merged.absorb(*entry);
+      merged.absorb(*std::move(entry));
     }
   }
   return merged;
@@ -115,12 +137,12 @@ void Memtable::Cursor::stand_on(Keys::const_iterator at) {
   if (!valid_) return;
   at_ = at;
   generation_ = memtable_->generation_;
-  key_ = base::as_bytes(at->first);
+  key_ = at->first.view();
   partition_size_ = at->second.partition;
 }
 
 const Memtable::Chain& Memtable::Cursor::chain() const {
-  return in_place() ? at_->second : memtable_->keys_.find(base::as_text(key_))->second;
+  return in_place() ? at_->second : memtable_->keys_.find(Key(key_))->second;
 }
 
 void Memtable::Cursor::seek_last() {
@@ -129,16 +151,16 @@ void Memtable::Cursor::seek_last() {
 }
 
 void Memtable::Cursor::seek(base::ByteView key) {
-  stand_on(memtable_->keys_.lower_bound(base::as_text(key)));
+  stand_on(memtable_->keys_.lower_bound(Key(key)));
 }
 
 void Memtable::Cursor::seek_before(base::ByteView key) {
-  const auto at = memtable_->keys_.lower_bound(base::as_text(key));
+  const auto at = memtable_->keys_.lower_bound(Key(key));
   stand_on(at == memtable_->keys_.begin() ? memtable_->keys_.end() : std::prev(at));
 }
 
 void Memtable::Cursor::next() {
-  stand_on(in_place() ? std::next(at_) : memtable_->keys_.upper_bound(base::as_text(key_)));
+  stand_on(in_place() ? std::next(at_) : memtable_->keys_.upper_bound(Key(key_)));
 }
 
 void Memtable::Cursor::previous() {

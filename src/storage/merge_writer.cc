@@ -51,7 +51,7 @@ Result<void> MergeWriter::take(EntrySource& source) {
   if (counts_.keys_read++ == 0 || base::as_text(key.partition()) != partition_) {
     begin_partition(key.partition());
   }
-  entry_ = Entry();
+  entry_.clear();
   if (partition_gone_) return {};
   TRY_VOID(source.absorb_into(entry_));
   if (!tablet_) return {};

@@ -90,8 +90,10 @@ class MergeWriter {
   const MergeCounts& counts() const { return counts_; }
 
  private:
-  // Entries are merged this long without letting others run.
-  static constexpr std::size_t kBytesPerTurn = std::size_t{64} << 10;
+  // Entries are merged this long without letting others run: about a block, a quarter of a
+  // millisecond or less. Every write that comes meanwhile waits as long, once for each merge that
+  // runs.
+  static constexpr std::size_t kBytesPerTurn = std::size_t{16} << 10;
 
   base::Result<void> take(EntrySource& source);
   void begin_partition(base::ByteView partition);

@@ -1,7 +1,6 @@
 #include "storage/merged_entries.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace helenus::storage {
@@ -52,7 +51,7 @@ MergedEntries::Motion MergedEntries::step(Direction direction) {
     if (!motion.ready()) return step_rest(place, std::move(motion), direction);
     if (auto moved = std::move(motion).take(); !moved) return fail(std::move(moved).error());
   }
-  settle(direction);
+  if (!still_foremost(direction)) settle(direction);
   return Result<void>();
 }
 
@@ -91,19 +90,38 @@ MergedEntries::Motion MergedEntries::move(std::size_t index, Direction direction
   return direction == Direction::forward ? sources_[index]->next() : sources_[index]->previous();
 }
 
+bool MergedEntries::still_foremost(Direction direction) const {
+  if (here_.size() != 1 || !sources_[here_.front()]->valid()) return false;
+  if (next_ == kNone) return true;
+  const auto order =
+      base::compare(sources_[here_.front()]->key().bytes, sources_[next_]->key().bytes);
+  return order != 0 && (order < 0) == (direction == Direction::forward);
+}
+
 void MergedEntries::settle(Direction direction) {
   direction_ = direction;
   here_.clear();
-  std::optional<base::ByteView> foremost;
+  next_ = kNone;
+  base::ByteView foremost;
+  base::ByteView following;
+  const auto before = [direction](base::ByteView a, base::ByteView b) {
+    return (base::compare(a, b) < 0) == (direction == Direction::forward);
+  };
   for (std::size_t index = 0; index < sources_.size(); ++index) {
     if (!sources_[index]->valid()) continue;
     const base::ByteView key = sources_[index]->key().bytes;
-    const auto order = foremost ? base::compare(key, *foremost) : std::strong_ordering::less;
-    if (order == std::strong_ordering::equal) {
+    if (!here_.empty() && base::equal(key, foremost)) {
       here_.push_back(index);
-    } else if (!foremost || (order < 0) == (direction == Direction::forward)) {
+    } else if (here_.empty() || before(key, foremost)) {
+      if (!here_.empty()) {
+        next_ = here_.front();
+        following = foremost;
+      }
       foremost = key;
       here_.assign(1, index);
+    } else if (next_ == kNone || before(key, following)) {
+      next_ = index;
+      following = key;
     }
   }
 }

@@ -5,6 +5,7 @@
 // All sources are merged, always: the newest need not have the latest version (theory §6).
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,12 +49,18 @@ class MergedEntries final : public EntrySource {
   runtime::Task<base::Result<void>> step_rest(std::size_t place, Motion motion,
                                               Direction direction);
   Motion move(std::size_t index, Direction direction);
-  // Finds the foremost key and who has it.
+  // Finds the foremost key, who has it, and who comes next.
   void settle(Direction direction);
+  // Whether the only source that had the last key is foremost again: the others have not moved, so
+  // it is enough to ask the one that came next. Settles nothing otherwise.
+  bool still_foremost(Direction direction) const;
   base::Result<void> fail(base::Error error);
 
   std::vector<std::unique_ptr<EntrySource>> sources_;
+  static constexpr std::size_t kNone = SIZE_MAX;
+
   std::vector<std::size_t> here_;
+  std::size_t next_ = kNone;  // has the foremost key of those that are not here
   Direction direction_ = Direction::forward;
   std::string turning_at_;
 };

@@ -8,11 +8,10 @@ namespace helenus::storage {
 using base::Result;
 using runtime::Task;
 
-causality::PartitionStore assemble_row(base::ByteView row, const Entry& entry,
-                                       const Entry& scopes) {
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const Entry& scopes) {
   causality::PartitionStore partition;
   const auto key = base::Bytes::copy_of(row);
-  for (const auto& [column, cell] : entry.row().cells()) partition.absorb(key, column, cell);
+  partition.absorb(key, std::move(entry).take_row());
   for (const causality::ScopedStore& scoped : scopes.scopes()) {
     if (scoped.scope.contains(key)) partition.absorb(scoped);
   }
@@ -136,9 +135,16 @@ Result<Entry> TableCursor::row() {
   return entry;
 }
 
+Result<const Entry*> TableCursor::look() {
+  ASSERT(valid_);
+  row_.clear();
+  TRY_VOID(entries_->absorb_into(row_));
+  return &row_;
+}
+
 Result<causality::PartitionStore> TableCursor::read() {
-  TRY(const auto entry, row());
-  return assemble_row(row_key(), entry, scopes_);
+  TRY(auto entry, row());
+  return assemble_row(row_key(), std::move(entry), scopes_);
 }
 
 }  // namespace helenus::storage

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/when_all.h"
 #include "storage/merged_entries.h"
 
 namespace helenus::storage {
@@ -21,6 +22,20 @@ void absorb_memtable(const Memtable& memtable, base::ByteView key, Entry& entry,
   entry.absorb(cursor.entry());
 }
 
+Result<void> absorb_lookup(const Sstable& sstable, base::ByteView key, Result<Lookup> lookup,
+                           Entry& entry, ReadTrace& trace) {
+  if (!lookup) return std::move(lookup).error();
+  trace.blocks_read += lookup->blocks_read;
+  if (lookup->ended_at_filter) ++trace.sstables_filtered;
+  if (!lookup->found) return {};
+  ++trace.sstables_with_key;
+  if (auto decoded = absorb_encoded(lookup->found->value, entry); !decoded) {
+    return std::move(decoded).error().within(
+        fmt::format("{}: entry {}", sstable.reader->path(), base::to_hex(key, 64)));
+  }
+  return {};
+}
+
 }  // namespace
 
 bool Sstable::may_hold_partition(base::ByteView partition, std::uint64_t hash) const {
@@ -36,21 +51,26 @@ Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
   absorb_memtable(*active_, key, entry, trace);
   for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, entry, trace);
   const std::uint64_t hash = key_hash(key);
+  // What is in memory is merged at once. The files that must be read are read side by side: the
+  // disk takes no longer for several than for one.
+  std::vector<const Sstable*> reading;
+  std::vector<Task<Result<Lookup>>> reads;
   for (const auto& sstable : *sstables_) {
     if (!sstable->in_range(key)) continue;
     ++trace.sstables_in_range;
     if (sstable->damage) co_return *sstable->damage;
-    CO_TRY(auto lookup, co_await sstable->reader->get(key, hash, until));
-    trace.blocks_read += lookup.blocks_read;
-    if (lookup.ended_at_filter) ++trace.sstables_filtered;
-    if (!lookup.found) continue;
-    ++trace.sstables_with_key;
-    auto decoded = decode_entry(lookup.found->value);
-    if (!decoded) {
-      co_return std::move(decoded).error().within(
-          fmt::format("{}: entry {}", sstable->reader->path(), base::to_hex(key, 64)));
+    auto lookup = sstable->reader->get(key, hash, until);
+    if (lookup.ready()) {
+      CO_TRY_VOID(absorb_lookup(*sstable, key, std::move(lookup).take(), entry, trace));
+    } else {
+      reading.push_back(sstable.get());
+      reads.push_back(std::move(lookup).task());
     }
-    entry.absorb(*std::move(decoded));
+  }
+  if (reads.empty()) co_return entry;
+  auto lookups = co_await runtime::when_all(std::move(reads));
+  for (std::size_t i = 0; i < reading.size(); ++i) {
+    CO_TRY_VOID(absorb_lookup(*reading[i], key, std::move(lookups[i]), entry, trace));
   }
   co_return entry;
 }
