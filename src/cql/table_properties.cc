@@ -21,7 +21,8 @@ using parser::Property;
 namespace {
 
 // Classes of filters of files, and what each can be told.
-constexpr std::array<std::string_view, 3> kFilters = {"bloom", "cuckoo", "none"};
+constexpr std::array<std::string_view, 4> kFilters = {"bloom", "consistent_cuckoo", "cuckoo",
+                                                      "none"};
 
 QueryResult<std::string> read_rows_cached(const std::string& text) {
   const std::string word = to_upper(text);

@@ -19,12 +19,14 @@ std::string_view name_of(FilterKind kind) {
       return "cuckoo";
     case FilterKind::bloom:
       return "bloom";
+    case FilterKind::consistent_cuckoo:
+      return "consistent_cuckoo";
   }
   UNREACHABLE("filter kind {}", static_cast<int>(kind));
 }
 
 std::optional<FilterKind> filter_kind_named(std::string_view name) {
-  for (const auto kind : {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom}) {
+  for (const auto kind : kFilterKinds) {
     if (name == name_of(kind)) return kind;
   }
   return std::nullopt;
@@ -63,7 +65,9 @@ FilterBuilder::FilterBuilder(FilterOptions options) : options_(options) {
 
 base::Bytes FilterBuilder::finish() {
   ASSERT(enabled() && !hashes_.empty());
-  base::Bytes encoded = options_.kind == FilterKind::cuckoo ? build_cuckoo() : build_bloom();
+  base::Bytes encoded = options_.kind == FilterKind::cuckoo  ? build_cuckoo()
+                        : options_.kind == FilterKind::bloom ? build_bloom()
+                                                             : build_consistent_cuckoo();
   hashes_.clear();
   return encoded;
 }
@@ -86,6 +90,17 @@ base::Bytes FilterBuilder::build_cuckoo() const {
                                     : all_in<filters::Cuckoo16>(hashes_);
   // Only keys made to collide get here; a Bloom filter takes them all.
   return encoded.has_value() ? *encoded : build_bloom();
+}
+
+base::Bytes FilterBuilder::build_consistent_cuckoo() const {
+  auto filter = filters::ConsistentCuckoo::for_capacity(hashes_.size());
+  ASSERT(filter.has_value(), "{}", filter.error().to_string());
+  filter->reserve(hashes_.size());
+  for (const std::uint64_t hash : hashes_) {
+    // Only keys made to collide are refused; a Bloom filter takes them all.
+    if (!filter->insert(filters::KeyHash(hash))) return build_bloom();
+  }
+  return filter->encode();
 }
 
 base::Bytes FilterBuilder::build_bloom() const {
@@ -111,6 +126,10 @@ Result<SstableFilter> SstableFilter::decode(base::ByteView encoded) {
   if (opened.envelope.kind == filters::Kind::blocked_bloom) {
     TRY(auto bloom, filters::BlockedBloom::decode(bytes));
     return SstableFilter(std::move(bloom));
+  }
+  if (opened.envelope.kind == filters::Kind::consistent_cuckoo) {
+    TRY(auto cuckoo, filters::ConsistentCuckoo::decode(bytes));
+    return SstableFilter(std::move(cuckoo));
   }
   if (opened.envelope.kind == filters::Kind::cuckoo) {
     if (opened.envelope.width == 8) {

@@ -12,6 +12,7 @@
 // one in each of three functions.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "filters/blocked_bloom.h"
+#include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
 
 namespace helenus::storage {
@@ -30,7 +32,12 @@ enum class FilterKind : std::uint8_t {
   none,
   cuckoo,  // keys can be taken out again
   bloom,   // blocked: one cache line a lookup, nothing can be taken out
+  // Keys can be taken out, and the memory they leave is given back. 36 bits a hash and an absent
+  // key let through in 4000, whatever the options say: its fingerprints cannot be narrower.
+  consistent_cuckoo,
 };
+inline constexpr std::array kFilterKinds = {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom,
+                                            FilterKind::consistent_cuckoo};
 std::string_view name_of(FilterKind kind);
 std::optional<FilterKind> filter_kind_named(std::string_view name);
 
@@ -65,6 +72,7 @@ class FilterBuilder {
   unsigned fingerprint_bits() const;
   base::Bytes build_cuckoo() const;
   base::Bytes build_bloom() const;
+  base::Bytes build_consistent_cuckoo() const;
 
   const FilterOptions options_;
   std::vector<std::uint64_t> hashes_;
@@ -88,8 +96,8 @@ class SstableFilter {
   }
 
  private:
-  using Any =
-      std::variant<filters::Cuckoo12, filters::Cuckoo8, filters::Cuckoo16, filters::BlockedBloom>;
+  using Any = std::variant<filters::Cuckoo12, filters::Cuckoo8, filters::Cuckoo16,
+                           filters::BlockedBloom, filters::ConsistentCuckoo>;
   explicit SstableFilter(Any filter) : filter_(std::move(filter)) {}
 
   Any filter_;

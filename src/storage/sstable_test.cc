@@ -163,7 +163,7 @@ RC_GTEST_PROP(Sstable, AnswersAsAMapWould, (std::uint64_t seed)) {
   options.compression = static_cast<Compression>(prng.below(3));
   options.block_bytes = prng.chance(0.5) ? prng.between(1, 2000) : kDataBlockBytesDefault;
   options.index = {.node_bytes = prng.between(1, 3000), .upper_node_bytes = prng.between(1, 5000)};
-  options.filter = {.kind = static_cast<FilterKind>(prng.below(3)),
+  options.filter = {.kind = kFilterKinds[prng.below(kFilterKinds.size())],
                     .false_positive_rate = prng.chance(0.5) ? 0.05 : 0.001,
                     .hashes_max = prng.chance(0.5) ? prng.between(1, 200) : 1'000'000};
   options.write_bytes = prng.between(1, 100'000);
@@ -424,6 +424,7 @@ TEST(SstableFilters, LetThroughFewAbsentKeysAndEveryPresentOne) {
     run({.kind = FilterKind::cuckoo, .false_positive_rate = 0.04, .hashes_max = hashes_max}, 0.04);
     run({.kind = FilterKind::cuckoo, .false_positive_rate = 1e-4, .hashes_max = hashes_max}, 5e-4);
     run({.kind = FilterKind::bloom, .hashes_max = hashes_max}, 0.013);
+    run({.kind = FilterKind::consistent_cuckoo, .hashes_max = hashes_max}, 0.001);
   }
 }
 
@@ -462,6 +463,7 @@ TEST(SstableFilters, TakeTheMemoryTheyAreGivenAndSayHowMuch) {
   run(FilterKind::cuckoo, 10, 8, 8.6);
   run(FilterKind::cuckoo, 12, 12, 12.9);
   run(FilterKind::cuckoo, 24, 16, 17.1);
+  run(FilterKind::consistent_cuckoo, 10, 34, 39);
   run(FilterKind::none, 10, 0, 0);
 }
 
@@ -506,7 +508,7 @@ TEST(SstableFilters, HashesMadeToCollideStillGetAFilter) {
 }
 
 TEST(SstableFilters, NamesReadBack) {
-  for (const auto kind : {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom}) {
+  for (const auto kind : kFilterKinds) {
     EXPECT_EQ(filter_kind_named(name_of(kind)), kind);
   }
   EXPECT_EQ(filter_kind_named("ribbon"), std::nullopt);
