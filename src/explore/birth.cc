@@ -58,12 +58,13 @@ ReadContext context_of_clock(const State& state, int r, Mask cells) {
   return {.context = seen, .past = replica.clock, .floor = floor_of_context(state, r, cells, seen)};
 }
 
-bool would_defeat(int timestamp, const Event& known) {
+bool would_defeat(int timestamp, Strength strength, const Event& known) {
   if (known.timestamp != timestamp) return known.timestamp < timestamp;
+  if (known.expires != 0 && strength == Strength::stays) return false;
   return known.kind != Kind::remove;
 }
 
-Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp) {
+Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp, Strength strength) {
   Mask kept = 0;
   each(cells, [&](int cell) {
     bool applies = true;
@@ -71,7 +72,7 @@ Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp) {
     const Events alive = read_cell(state, replica_of(state, r), cell).versions;
     each(alive, [&](int e) {
       const Event& known = event_of(state, e);
-      applies = applies && would_defeat(timestamp, known);
+      applies = applies && would_defeat(timestamp, strength, known);
       ties = ties || known.timestamp == timestamp;
     });
     each(without(replica_of(state, r).log, alive), [&](int e) {
@@ -122,7 +123,8 @@ bool below_unstable_past(const State& state, Events past, Mask cells, int timest
   bool below = false;
   each(without(past, everywhere), [&](int e) {
     const Event& seen = event_of(state, e);
-    const bool older = touches(seen, cells) && !would_defeat(timestamp, seen);
+    const bool older =
+        touches(seen, cells) && !would_defeat(timestamp, Strength::defeats_expiring, seen);
     below = below || (older && may_surface(state, e));
   });
   return below;

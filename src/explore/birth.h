@@ -27,13 +27,18 @@ ReadContext context_of_read(const State& state, const Scope& scope, int r, Mask 
 // What a replica contributes to a quorum delete: its whole clock.
 ReadContext context_of_clock(const State& state, int r, Mask cells);
 
+// What a mutation that is minted now is like: whether it defeats a value that expires at the same
+// timestamp. A delete does, and a value that expires, too; a value that stays does not.
+enum class Strength : std::uint8_t { stays, defeats_expiring };
+
 // Whether a mutation that is minted now would defeat a known one: the larger timestamp; then empty
-// beats value; then the larger bytes, which the one minted later has. Two deletes are the same.
-bool would_defeat(int timestamp, const Event& known);
+// beats value; then one that expires; then the larger bytes, which the one minted later has. Two
+// deletes are the same.
+bool would_defeat(int timestamp, Strength strength, const Event& known);
 
 // Rule (d): the cells of an explicit-timestamp write through `r` in which it defeats all that is
 // known there; see causality::explicit_write_applies.
-Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp);
+Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp, Strength strength);
 // Rule (d) under a client's context: whether the context covers something that `r` has not seen and
 // that the explicit timestamp may not defeat; see causality::mint.
 bool forbids_explicit(const State& state, const Scope& scope, int r, const ReadContext& client,

@@ -244,7 +244,8 @@ class Comparison {
   void compare_explicit(int r, Mask cells, const ReadContext& client, const lib::Context& context,
                         int timestamp, Kind kind) const {
     const Replica& it = replica(r);
-    const Mask wins = cells_it_wins(state_, r, cells, timestamp);
+    const auto strength = kind == Kind::put ? Strength::stays : Strength::defeats_expiring;
+    const Mask wins = cells_it_wins(state_, r, cells, timestamp, strength);
     lib::Version write;
     write.timestamp = lib::Timestamp{timestamp};
     write.kind = kind == Kind::remove ? lib::VersionKind::empty : lib::VersionKind::value;

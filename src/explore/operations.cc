@@ -119,7 +119,9 @@ bool write(State& state, const Scope& scope, const Action& action) {
   Mask cells = action.what;
   if (replica.lacks_range != 0 && cells >> kCellsPerTable != 0) return false;
   if (is_explicit(action)) {
-    cells = cells_it_wins(state, r, cells, action.timestamp);
+    const bool stays = action.operation == Kind::put && (action.flags & kExpires) == 0;
+    cells = cells_it_wins(state, r, cells, action.timestamp,
+                          stays ? Strength::stays : Strength::defeats_expiring);
     const bool raised = scope.mutant == Mutant::explicit_is_raised;
     if (cells == 0) return false;
     if (!raised && forbids_explicit(state, scope, r, client, action.timestamp)) return false;

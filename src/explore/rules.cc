@@ -102,6 +102,7 @@ bool defeats(const State& state, int a, int b) {
   const Event& right = event_of(state, b);
   if (left.timestamp != right.timestamp) return left.timestamp > right.timestamp;
   if (hides(state, a) != hides(state, b)) return hides(state, a);
+  if (left.expires != right.expires) return left.expires != 0;
   return a > b;
 }
 

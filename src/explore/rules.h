@@ -38,7 +38,8 @@ Fragment filled(const State& state, const Scope& scope, int sender, int cell);
 // The same of a cell that was read already.
 Fragment filled(const State& state, const Scope& scope, int sender, const Fragment& whole);
 
-// Which version defeats which: timestamp, then empty, then number. For last-writer-wins.
+// Which version defeats which: timestamp, then empty, then one that expires, then number. For
+// last-writer-wins.
 bool defeats(const State& state, int a, int b);
 // What a reader whose wall clock reads `wall` sees of a set of concurrent versions.
 Events visible(const State& state, const Scope& scope, Events versions, int wall);
