@@ -1,5 +1,6 @@
 #include "cql/traces.h"
 
+#include <string>
 #include <utility>
 
 #include "cql/protocol/primitives.h"
@@ -7,8 +8,9 @@
 namespace helenus::cql {
 
 void Traces::add(Session session) {
+  // A string of its own: one that is only made shorter keeps all of its memory.
   const auto cut = [](std::string& text) {
-    text.resize(protocol::cut_utf8(text, kTextSizeMax).size());
+    text = std::string(protocol::cut_utf8(text, kTextSizeMax));
   };
   for (auto& [name, value] : session.parameters) cut(value);
   for (Event& event : session.events) cut(event.activity);

@@ -35,7 +35,7 @@ constexpr std::array kFieldOptions = {
     FieldOption{"--data", "data_directory", "Folder for all of the node's data"},
     FieldOption{"--cql", "cql_address", "IP:PORT that drivers connect to"},
     FieldOption{"--admin", "admin_address", "IP:PORT for health, status and metrics over HTTP"},
-    FieldOption{"--cores", "cores", "Event loops, one a core; 0: all cores"},
+    FieldOption{"--cores", "cores", "Event loops that serve, one a core; 0: the first core alone"},
     FieldOption{"--file-backend", "file_backend",
                 "How files are read, written and synced: auto, io_uring or threads"},
     FieldOption{"--log", "log",

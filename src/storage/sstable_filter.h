@@ -32,8 +32,8 @@ enum class FilterKind : std::uint8_t {
   none,
   cuckoo,  // keys can be taken out again
   bloom,   // blocked: one cache line a lookup, nothing can be taken out
-  // Keys can be taken out, and the memory they leave is given back. 36 bits a hash and an absent
-  // key let through in 4000, whatever the options say: its fingerprints cannot be narrower.
+  // Made for keys to be taken out again, whose memory it gives back; nothing here does so yet. 36
+  // bits a hash and one absent key in 4000 let through, whatever the options say.
   consistent_cuckoo,
 };
 inline constexpr std::array kFilterKinds = {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom,
