@@ -85,7 +85,8 @@ void MergeWriter::begin_partition(ByteView partition) {
   const ByteView scopes_key = base::as_bytes(scopes_key_);
   const std::uint64_t hash = key_hash(scopes_key);
   scopes_in_files_ = std::ranges::any_of(plan_.others, [&](const auto& other) {
-    return other->metadata.scopes > 0 && other->may_hold(scopes_key, hash);
+    // Of a file that cannot be read nobody knows whether it has scopes.
+    return (other->damage || other->metadata.scopes > 0) && other->may_hold(scopes_key, hash);
   });
   scopes_outside_ = known_now_ != nullptr && outside_holds(scopes_key);
 }

@@ -97,7 +97,7 @@ void TimestampFloors::fold(const Dots& dots) {
   folded_.push_back({.dots = dots});
   raise(folded_floor_, dots.largest);
   // A third one alike joins the two oldest of them, which may make a third one among those before.
-  for (std::size_t last = folded_.size(); last >= 3; --last) {
+  for (std::size_t last = folded_.size(); last >= 3; last -= 2) {
     Folded& older = folded_[last - 3];
     const Folded& newer = folded_[last - 2];
     if (older.folds != newer.folds || newer.folds != folded_[last - 1].folds) break;
