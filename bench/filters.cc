@@ -219,23 +219,19 @@ void batch_rows(Duel& duel, const F& filter) {
   compare("batch positive", 0, "in a loop", lookups<F>);
 }
 
-template <unsigned kBits>
-void cuckoo_beside_plain(Report& report, const Scale& scale) {
-  using Ours = filters::Cuckoo<kBits>;
-  using Plain = PlainCuckoo<kBits>;
-  Duel duel(report, fmt::format("cuckoo {}", kBits), fmt::format("plain cuckoo {}", kBits), scale);
-  std::optional<Ours> ours;
-  std::optional<Plain> plain;
-  const double keys = static_cast<double>(scale.keys);
+// Fills both and gives the rows that every pair of filters has.
+template <class F, class Peer, class Make>
+void filled_rows(Duel& duel, std::optional<F>& ours, std::optional<Peer>& plain, Make&& make) {
+  const Scale& scale = duel.scale();
   const auto timed_fill = [&](auto& filter) {
     const CpuStopwatch stopwatch;
     insert_all(filter, scale.keys);
-    return keys / stopwatch.seconds() / 1e6;
+    return static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6;
   };
   duel.rate(
       "insert all", scale.builds,
       [&] {
-        ours = *Ours::for_capacity(scale.keys);
+        ours = make();
         return timed_fill(*ours);
       },
       [&] {
@@ -248,7 +244,6 @@ void cuckoo_beside_plain(Report& report, const Scale& scale) {
   duel.rate(
       "positive", scale.rounds, [&] { return lookups(*ours, 0, scale.lookups); },
       [&] { return lookups(*plain, 0, scale.lookups); });
-  batch_rows(duel, *ours);
   duel.rate(
       "batch negative", scale.rounds,
       [&] { return batched_lookups(*ours, kStrangers, scale.lookups); },
@@ -259,6 +254,17 @@ void cuckoo_beside_plain(Report& report, const Scale& scale) {
   duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(*plain, scale.keys));
   duel.row("false positives", "%", false_positive_percent(scale.strangers, hits(*ours)),
            false_positive_percent(scale.strangers, hits(*plain)));
+}
+
+template <unsigned kBits>
+void cuckoo_beside_plain(Report& report, const Scale& scale) {
+  using Ours = filters::Cuckoo<kBits>;
+  using Plain = PlainCuckoo<kBits>;
+  Duel duel(report, fmt::format("cuckoo {}", kBits), fmt::format("plain cuckoo {}", kBits), scale);
+  std::optional<Ours> ours;
+  std::optional<Plain> plain;
+  filled_rows(duel, ours, plain, [&] { return *Ours::for_capacity(scale.keys); });
+  batch_rows(duel, *ours);
   const std::uint64_t ours_filled = fill_up(*ours, scale.keys);
   const std::uint64_t plain_filled = fill_up(*plain, scale.keys);
   duel.row("load at first refusal", "%", 100 * ours->load(), 100 * plain->load());
@@ -392,37 +398,7 @@ void elastic_beside_plain(Report& report, const Scale& scale, const std::string&
   Duel duel(report, name, peer_name, scale);
   std::optional<F> ours;
   std::optional<Peer> plain;
-  const auto timed_fill = [&](auto& filter) {
-    const CpuStopwatch stopwatch;
-    insert_all(filter, scale.keys);
-    return static_cast<double>(scale.keys) / stopwatch.seconds() / 1e6;
-  };
-  duel.rate(
-      "insert all", scale.builds,
-      [&] {
-        ours = make();
-        return timed_fill(*ours);
-      },
-      [&] {
-        plain.emplace(scale.keys);
-        return timed_fill(*plain);
-      });
-  duel.rate(
-      "negative", scale.rounds, [&] { return lookups(*ours, kStrangers, scale.lookups); },
-      [&] { return lookups(*plain, kStrangers, scale.lookups); });
-  duel.rate(
-      "positive", scale.rounds, [&] { return lookups(*ours, 0, scale.lookups); },
-      [&] { return lookups(*plain, 0, scale.lookups); });
-  duel.rate(
-      "batch negative", scale.rounds,
-      [&] { return batched_lookups(*ours, kStrangers, scale.lookups); },
-      [&] { return lookups(*plain, kStrangers, scale.lookups); });
-  const auto hits = [](const auto& filter) {
-    return [&filter](std::uint64_t key) { return filter.contains(KeyHash::of_integer(key)); };
-  };
-  duel.row("bits a key", "bits", bits_per_key(*ours, scale.keys), bits_per_key(*plain, scale.keys));
-  duel.row("false positives", "%", false_positive_percent(scale.strangers, hits(*ours)),
-           false_positive_percent(scale.strangers, hits(*plain)));
+  filled_rows(duel, ours, plain, make);
   const std::uint64_t gone = scale.keys / 10 * 9;
   duel.row("erase nine tenths", "Mops", erase_all(*ours, gone), erase_all(*plain, gone));
   duel.row("bits a key of the tenth that is left", "bits", bits_per_key(*ours, scale.keys - gone),

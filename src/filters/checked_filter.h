@@ -14,6 +14,16 @@
 
 namespace helenus::filters {
 
+// Sends a filter through its bytes. What is wrong, or nothing.
+template <class F>
+const char* problem_of_reload(F& filter) {
+  const base::Bytes encoded = filter.encode();
+  auto decoded = F::decode(encoded);
+  if (!decoded) return "does not decode its own bytes";
+  filter = *std::move(decoded);
+  return filter.encode() == encoded ? nullptr : "encodes differently after decoding";
+}
+
 template <Filter F>
 class CheckedFilter {
  public:
@@ -65,14 +75,7 @@ class CheckedFilter {
 
   // Sends the filter through its bytes.
   void reload() {
-    const base::Bytes encoded = filter_.encode();
-    auto decoded = F::decode(encoded);
-    if (!decoded) {
-      expect(false, "does not decode its own bytes", KeyHash());
-      return;
-    }
-    filter_ = *std::move(decoded);
-    expect(filter_.encode() == encoded, "encodes differently after decoding", KeyHash());
+    if (const char* problem = problem_of_reload(filter_)) expect(false, problem, KeyHash());
   }
 
   // Asks for every key that is in.

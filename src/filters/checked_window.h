@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "filters/checked_filter.h"
 #include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {
@@ -53,14 +54,7 @@ class CheckedWindow {
 
   // Sends the filter through its bytes.
   void reload() {
-    const base::Bytes encoded = filter_.encode();
-    auto decoded = SlicedForgetful::decode(encoded);
-    if (!decoded) {
-      expect(false, "does not decode its own bytes", KeyHash());
-      return;
-    }
-    filter_ = *std::move(decoded);
-    expect(filter_.encode() == encoded, "encodes differently after decoding", KeyHash());
+    if (const char* problem = problem_of_reload(filter_)) expect(false, problem, KeyHash());
   }
 
   // Asks for every key whose window has not ended.

@@ -1,7 +1,6 @@
 #include "filters/consistent_cuckoo.h"
 
 #include <array>
-#include <cmath>
 #include <string>
 
 #include "base/assert.h"
@@ -271,20 +270,14 @@ std::uint64_t ConsistentCuckoo::memory_bytes() const {
   return total;
 }
 
-// Two random fingerprints are equal with probability (2^bits + 2) / 2^(2 bits): one value, 1, is
-// twice as likely as the others. A stranger meets every key that is in.
-double ConsistentCuckoo::rate_with(std::uint64_t keys) const {
-  const double values = std::exp2(options_.fingerprint_bits);
-  const double equal = (values + 2) / (values * values);
-  return -std::expm1(static_cast<double>(keys) * std::log1p(-equal));
-}
-
+// A stranger meets every key that is in.
 double ConsistentCuckoo::false_positive_rate() const {
-  return rate_with(size_);
+  return rate_of_equal_fingerprints(options_.fingerprint_bits, static_cast<double>(size_));
 }
 
 double ConsistentCuckoo::false_positive_rate_max() const {
-  return rate_with(options_.capacity);
+  return rate_of_equal_fingerprints(options_.fingerprint_bits,
+                                    static_cast<double>(options_.capacity));
 }
 
 base::Result<void> ConsistentCuckoo::check() const {

@@ -37,6 +37,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "filters/filter.h"
+#include "filters/fingerprint.h"
 #include "filters/index_independent_cuckoo.h"
 #include "filters/key_hash.h"
 
@@ -128,13 +129,9 @@ class ConsistentCuckoo {
       : options_(options), candidates_max_(options.shape.candidates) {}
   static base::Result<void> check(const Options& options);
 
-  // The low bits of the hash, never zero.
   Fingerprint fingerprint_of(KeyHash key) const {
-    const auto low = static_cast<std::uint32_t>(
-        key.value() & ((std::uint64_t{1} << options_.fingerprint_bits) - 1));
-    return low + (low == 0 ? 1 : 0);
+    return filters::fingerprint_of(key, options_.fingerprint_bits);
   }
-  double rate_with(std::uint64_t keys) const;
   void add_member(const Shape& shape, std::uint32_t bucket_count);
   bool insert_anywhere(Fingerprint fingerprint);
   bool insert_by_growing(Fingerprint fingerprint);

@@ -1,6 +1,5 @@
 #include "filters/cuckoo.h"
 
-#include <cmath>
 #include <utility>
 
 #include "filters/cuckoo_table.h"
@@ -90,18 +89,15 @@ unsigned Cuckoo<kBits>::count(KeyHash key) const {
   return equal_in(first) + (second == first ? 0 : equal_in(second));
 }
 
-// Two random fingerprints are equal with probability (2^bits + 2) / 2^(2 bits): one value, 1, is
-// twice as likely as the others. A lookup compares with the fingerprints of eight slots.
+// A lookup compares with the fingerprints of eight slots.
 template <unsigned kBits>
 double Cuckoo<kBits>::false_positive_rate() const {
-  const double equal = (std::exp2(kBits) + 2) / std::exp2(2 * kBits);
-  return -std::expm1(2 * kSlotsPerBucket * load() * std::log1p(-equal));
+  return rate_of_equal_fingerprints(kBits, 2 * kSlotsPerBucket * load());
 }
 
 template <unsigned kBits>
 double Cuckoo<kBits>::false_positive_rate_max() const {
-  const double equal = (std::exp2(kBits) + 2) / std::exp2(2 * kBits);
-  return -std::expm1(2 * kSlotsPerBucket * std::log1p(-equal));
+  return rate_of_equal_fingerprints(kBits, 2 * kSlotsPerBucket);
 }
 
 template <unsigned kBits>

@@ -32,6 +32,7 @@
 #include "filters/bucket.h"
 #include "filters/chain.h"
 #include "filters/filter.h"
+#include "filters/fingerprint.h"
 #include "filters/key_hash.h"
 #include "filters/placement.h"
 #include "filters/table.h"
@@ -114,11 +115,7 @@ class Cuckoo {
     return bucket_count * Slots::kBytes + Slots::kSlackBytes;
   }
 
-  // The low bits of the hash, never zero.
-  static std::uint32_t fingerprint_of(KeyHash key) {
-    const std::uint32_t low = static_cast<std::uint32_t>(key.value()) & Slots::kSlotMask;
-    return low + (low == 0 ? 1 : 0);
-  }
+  static std::uint32_t fingerprint_of(KeyHash key) { return filters::fingerprint_of(key, kBits); }
 
   const std::byte* bucket_at(std::uint64_t bucket) const {
     return table_.data() + bucket * Slots::kBytes;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "base/codec.h"
 #include "base/hash.h"
 #include "filters/envelope.h"
+#include "filters/fingerprint.h"
 #include "filters/overlap.h"
 
 namespace helenus::filters {
@@ -47,11 +47,9 @@ base::Result<DynamicCuckoo> DynamicCuckoo::with_options(const Options& options) 
   return filter;
 }
 
-// The fingerprint from the low bits, never zero; the bucket from the high ones.
+// The fingerprint comes from the low bits, the bucket from the high ones.
 DynamicCuckoo::Home DynamicCuckoo::home_of(KeyHash key) const {
-  const std::uint64_t values = std::uint64_t{1} << options_.fingerprint_bits;
-  auto fingerprint = static_cast<Fingerprint>(key.value() & (values - 1));
-  if (fingerprint == 0) fingerprint = 1;
+  const Fingerprint fingerprint = fingerprint_of(key, options_.fingerprint_bits);
   const auto first = static_cast<std::uint32_t>(key.value() >> 32) & (options_.member_buckets - 1);
   return {.fingerprint = fingerprint, .first = first, .second = other_bucket(first, fingerprint)};
 }
@@ -222,19 +220,16 @@ unsigned DynamicCuckoo::compact() {
   return static_cast<unsigned>(before - members_.size());
 }
 
-double DynamicCuckoo::compared_rate(double compared) const {
-  const double values = std::exp2(options_.fingerprint_bits);
-  const double equal = (values + 2) / (values * values);
-  return -std::expm1(compared * std::log1p(-equal));
-}
-
 // A lookup compares with two buckets of every member, as full as they are on average.
 double DynamicCuckoo::false_positive_rate() const {
-  return compared_rate(2.0 * static_cast<double>(size_) / options_.member_buckets);
+  return rate_of_equal_fingerprints(options_.fingerprint_bits,
+                                    2.0 * static_cast<double>(size_) / options_.member_buckets);
 }
 
 double DynamicCuckoo::false_positive_rate_max() const {
-  return compared_rate(2.0 * static_cast<double>(options_.capacity) / options_.member_buckets);
+  return rate_of_equal_fingerprints(
+      options_.fingerprint_bits,
+      2.0 * static_cast<double>(options_.capacity) / options_.member_buckets);
 }
 
 base::Bytes DynamicCuckoo::encode() const {

@@ -111,7 +111,6 @@ class DynamicCuckoo {
   bool insert_by_walking(Member& member, const Home& home);
   bool move_out(std::size_t from);
   bool move_bucket(Member& member, std::size_t from, std::uint32_t bucket);
-  double compared_rate(double compared) const;
   void add_member() { members_.push_back({.slots = std::vector<Fingerprint>(slots_per_member())}); }
 
   Options options_;

@@ -293,16 +293,6 @@ bool IndexIndependentCuckoo::insert_each(std::span<const Fingerprint> fingerprin
   return std::ranges::all_of(fingerprints, [this](Fingerprint each) { return insert(each); });
 }
 
-bool IndexIndependentCuckoo::insert_all(std::span<const Fingerprint> fingerprints) {
-  begin();
-  if (insert_each(fingerprints)) {
-    commit();
-    return true;
-  }
-  roll_back();
-  return false;
-}
-
 // Requires: a transaction is under way, to take back what a failure leaves.
 bool IndexIndependentCuckoo::move_strangers_out_of(std::span<const std::uint32_t> buckets) {
   std::array<Fingerprint, std::size_t{kPlacesMax} * kSlotsMax> strangers;
@@ -343,7 +333,9 @@ bool IndexIndependentCuckoo::try_one_more_bucket() {
 bool IndexIndependentCuckoo::add_bucket() {
   if ((bucket_count() + 1) * shape_.places > kRingPlacesMax) return false;
   begin();
-  for (unsigned tried = 0; tried < kLabelsTried; ++tried) {
+  // On an even ring there is one place for the next bucket: another try would be the same.
+  const unsigned tries = shape_.ring == Ring::even ? 1 : kLabelsTried;
+  for (unsigned tried = 0; tried < tries; ++tried) {
     if (try_one_more_bucket()) {
       commit();
       return true;
@@ -357,7 +349,9 @@ bool IndexIndependentCuckoo::insert_with_room(Fingerprint fingerprint, unsigned 
   if ((bucket_count() + buckets_max) * shape_.places > kRingPlacesMax) return false;
   begin();
   for (unsigned tried = 0; tried < buckets_max; ++tried) {
-    if (try_one_more_bucket() && insert(fingerprint)) {
+    const bool added = try_one_more_bucket();
+    if (!added && shape_.ring == Ring::even) break;
+    if (added && insert(fingerprint)) {
       commit();
       return true;
     }

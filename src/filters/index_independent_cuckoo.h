@@ -126,11 +126,9 @@ class IndexIndependentCuckoo {
   // Adds buckets, at most `buckets_max`, until there is a place for the fingerprint. False: nothing
   // has changed.
   [[nodiscard]] bool insert_with_room(Fingerprint fingerprint, unsigned buckets_max);
-  // Inserts all or none.
-  [[nodiscard]] bool insert_all(std::span<const Fingerprint> fingerprints);
 
-  // Changes made from begin() on can be taken back as one, until commit() or roll_back(). Of
-  // remove_bucket this is not true: Requires: it is not called in between.
+  // Insertions from begin() on can be taken back as one, until commit() or roll_back(). Requires:
+  // nothing else that is a transaction of its own (buckets come or go) is called in between.
   void begin();
   void commit();
   void roll_back();
