@@ -1,0 +1,323 @@
+#include "rpc/inbound.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+namespace helenus::rpc {
+
+using base::Bytes;
+using base::Errc;
+using base::Error;
+using base::kv;
+using base::Result;
+using runtime::MonotonicTime;
+using runtime::Task;
+using runtime::Until;
+using namespace std::chrono_literals;
+
+namespace {
+
+// How long one that is refused may take to read why.
+constexpr runtime::Duration kLingerTimeout = 1s;
+constexpr std::size_t kLingerFramesMax = 64;
+
+std::string cut(std::string_view text) {
+  return std::string(text.substr(0, kTextSizeMax));
+}
+
+}  // namespace
+
+Inbound::Inbound(runtime::Runtime& runtime, const Self& self, InboundOwner& owner,
+                 Statistics& statistics, const base::Logger& log,
+                 std::unique_ptr<runtime::Stream> stream)
+    : runtime_(runtime),
+      self_(self),
+      owner_(owner),
+      all_(statistics),
+      log_(log),
+      pipe_(runtime, std::move(stream), kHandshakeBodySizeMax),
+      capacity_(runtime),
+      tasks_(runtime) {}
+
+Task<void> Inbound::run() {
+  const auto shaken = co_await shake_hands();
+  if (shaken) {
+    co_await serve();
+  } else if (!shaken.failed_with(Errc::refused)) {
+    log_end(broken_by_ ? *broken_by_ : shaken.error());
+  }
+  pipe_.close();
+}
+
+Task<Result<void>> Inbound::shake_hands() {
+  const Until until = Until::after(runtime_, self_.options.limits.handshake_timeout, over_.token());
+  auto frame = co_await pipe_.read(until);
+  if (frame.failed_with(Errc::timeout)) {
+    co_return Error(Errc::timeout, "no handshake within the time for it");
+  }
+  if (!frame) co_return std::move(frame).error();
+  const auto* hello = std::get_if<Hello>(&*frame);
+  if (hello == nullptr) {
+    co_return Error(Errc::corrupt, "a frame of the kind '{}' before a handshake", name_of(*frame));
+  }
+  auto verdict = judge(self_, *hello);
+  const auto* const welcome = std::get_if<Welcome>(&verdict);
+  auto refusal = welcome == nullptr ? std::get<Refusal>(verdict) : owner_.admit(*hello);
+  if (refusal) co_return co_await refuse(*hello, *std::move(refusal), until);
+
+  hello_ = *hello;
+  version_ = welcome->version;
+  peer_ = &owner_.statistics_of(hello->from);
+  pipe_.set_body_size_max(self_.options.limits.body_size_max);
+  send(*welcome, 0);
+  ++peer_->connections_accepted;
+  ++peer_->connections_current;
+  owner_.on_admitted(*hello);
+  log_.debug("a node connected", kv("node", hello->from.value()),
+             kv("address", pipe_.peer_address()), kv("lane", name_of(hello->lane)),
+             kv("version", version_.value()));
+  co_return {};
+}
+
+// A stream that is closed with bytes unread breaks, and the caller might lose the reason. So its
+// half is read to the end.
+Task<Result<void>> Inbound::refuse(Hello hello, Refusal refusal, Until until) {
+  ++all_.connections_refused;
+  if (refusal.reason != RefusalReason::itself) {
+    log_.warn("refused a node", kv("node", hello.from.value()), kv("address", pipe_.peer_address()),
+              kv("cluster", hello.cluster), kv("reason", refusal.text));
+  }
+  std::string text = refusal.text;
+  CO_TRY_VOID(co_await pipe_.write(std::move(refusal), until));
+  pipe_.end_writing();
+  const Until lingering = Until::after(runtime_, kLingerTimeout, until.stop);
+  for (std::size_t i = 0; i < kLingerFramesMax; ++i) {
+    const auto frame = co_await pipe_.read(lingering);
+    if (!frame) break;
+  }
+  co_return Error(Errc::refused, std::move(text));
+}
+
+Task<void> Inbound::serve() {
+  tasks_.spawn(write_frames());
+  Error why = co_await read_frames();
+  if (broken_by_) why = *broken_by_;
+  over_.request_stop();
+  co_await tasks_.join();
+  count_bytes();
+  --peer_->connections_current;
+  log_end(why);
+}
+
+void Inbound::log_end(const Error& why) {
+  if (why.code() == Errc::closed || why.code() == Errc::cancelled) {
+    log_.debug("a connection ended", kv("address", pipe_.peer_address()), kv("reason", why));
+  } else if (why.code() == Errc::connection_lost) {
+    log_.info("a connection broke", kv("address", pipe_.peer_address()), kv("reason", why));
+  } else {
+    ++all_.connections_bad;
+    log_.warn("closed a connection", kv("address", pipe_.peer_address()),
+              kv("node", hello_ ? hello_->from.value().to_string() : "unknown"), kv("reason", why));
+  }
+}
+
+void Inbound::drain() {
+  if (!hello_) return abort(Error(Errc::closed, "this node is stopping"));
+  if (std::exchange(draining_, true)) return;
+  send(Goodbye(), 0);
+}
+
+void Inbound::abort(Error why) {
+  if (!broken_by_) broken_by_ = std::move(why);
+  pipe_.close();
+  over_.request_stop();
+}
+
+Task<Error> Inbound::read_frames() {
+  heard_at_ = runtime_.clock.now();
+  const Limits& limits = self_.options.limits;
+  for (;;) {
+    while (outgoing_bytes_ >= limits.answer_bytes_high) {
+      auto woken = co_await capacity_.wait({.stop = over_.token()});
+      if (!woken) co_return std::move(woken).error();
+      heard_at_ = runtime_.clock.now();
+    }
+    auto frame = pipe_.take();
+    if (!frame) co_return std::move(frame).error();
+    if (*frame) {
+      heard_at_ = runtime_.clock.now();
+      if (auto problem = on_frame(**std::move(frame))) co_return *std::move(problem);
+      continue;
+    }
+    const Until until{.deadline = heard_at_ + limits.silence_max, .stop = over_.token()};
+    auto more = co_await pipe_.read_more(until);
+    if (more.failed_with(Errc::timeout)) {
+      co_return Error(Errc::timeout, "the node was silent for too long");
+    }
+    if (!more) co_return std::move(more).error();
+    count_bytes();
+  }
+}
+
+std::optional<Error> Inbound::on_frame(Frame frame) {
+  if (auto* request = std::get_if<Request>(&frame)) return on_request(std::move(*request));
+  if (auto* message = std::get_if<OneWay>(&frame)) {
+    on_one_way(std::move(*message));
+  } else if (const auto* cancel = std::get_if<Cancel>(&frame)) {
+    on_cancel(*cancel);
+  } else if (const auto* ping = std::get_if<Ping>(&frame)) {
+    send(Pong{.number = ping->number}, 0);
+  } else {
+    return Error(Errc::corrupt, "a frame of the kind '{}' out of turn", name_of(frame));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> Inbound::on_request(Request request) {
+  ++peer_->requests_received;
+  const std::uint64_t id = request.id;
+  if (at_work_.contains(id)) return Error(Errc::corrupt, "two requests of the number {}", id);
+  const Handler* const handler = owner_.handler_of(request.verb);
+  if (draining_ || handler == nullptr || !has_room(request.payload.size())) {
+    ++peer_->requests_refused;
+    if (draining_) {
+      answer(id, Error(Errc::unavailable, "the node is stopping"));
+    } else if (handler == nullptr) {
+      answer(id, Error(Errc::unsupported, "nobody serves the verb {}", request.verb));
+    } else {
+      answer(id, Error(Errc::overloaded, "{} handlers are at work", handlers_));
+    }
+    return std::nullopt;
+  }
+  const std::size_t size = request.payload.size();
+  auto deadline = MonotonicTime::never();
+  if (request.remaining_us > 0) {
+    constexpr std::uint64_t kRemainingMax = 1'000'000'000'000;  // eleven days
+    const std::chrono::microseconds remaining(
+        static_cast<std::int64_t>(std::min(request.remaining_us, kRemainingMax)));
+    deadline = runtime_.clock.now() + remaining;
+  }
+  const auto work = at_work_.try_emplace(id, over_.token()).first;
+  take_room(size);
+  tasks_.spawn(
+      handle(id, size, deadline,
+             (*handler)({.from = hello_->from,
+                         .version = version_,
+                         .payload = std::move(request.payload),
+                         .until = {.deadline = deadline, .stop = work->second.stop.token()}})));
+  return std::nullopt;
+}
+
+Task<void> Inbound::handle(std::uint64_t id, std::size_t size, MonotonicTime deadline,
+                           Task<Result<Bytes>> handling) {
+  auto result = co_await std::move(handling);
+  const auto work = at_work_.find(id);
+  const bool wanted =
+      !work->second.cancelled && !over_.stop_requested() && runtime_.clock.now() < deadline;
+  at_work_.erase(work);
+  give_room(size);
+  if (!wanted) {
+    ++peer_->answers_dropped;
+    co_return;
+  }
+  answer(id, std::move(result));
+}
+
+void Inbound::on_one_way(OneWay message) {
+  ++peer_->one_way_received;
+  const Handler* const handler = owner_.handler_of(message.verb);
+  const std::size_t size = message.payload.size();
+  if (draining_ || handler == nullptr || !has_room(size)) {
+    ++peer_->one_way_ignored;
+    return;
+  }
+  take_room(size);
+  tasks_.spawn(hear(message.verb, size,
+                    (*handler)({.from = hello_->from,
+                                .version = version_,
+                                .payload = std::move(message.payload),
+                                .until = {.stop = over_.token()},
+                                .wants_answer = false})));
+}
+
+Task<void> Inbound::hear(std::uint16_t verb, std::size_t size, Task<Result<Bytes>> handling) {
+  const auto result = co_await std::move(handling);
+  give_room(size);
+  if (!result) {
+    log_.debug("a one-way message failed", kv("node", hello_->from.value()), kv("verb", verb),
+               kv("error", result.error()));
+  }
+}
+
+void Inbound::on_cancel(const Cancel& cancel) {
+  const auto work = at_work_.find(cancel.id);
+  if (work == at_work_.end()) return;  // its answer is on the way
+  ++peer_->requests_cancelled;
+  work->second.cancelled = true;
+  work->second.stop.request_stop();
+}
+
+bool Inbound::has_room(std::size_t bytes) const {
+  const Limits& limits = self_.options.limits;
+  return handlers_ < limits.handlers_max && handler_bytes_ + bytes <= limits.handler_bytes_max &&
+         all_.handler_bytes_current + bytes <= limits.handler_bytes_all_max;
+}
+
+void Inbound::take_room(std::size_t bytes) {
+  ++handlers_;
+  ++peer_->handlers_current;
+  handler_bytes_ += bytes;
+  all_.handler_bytes_current += bytes;
+}
+
+void Inbound::give_room(std::size_t bytes) {
+  --handlers_;
+  --peer_->handlers_current;
+  handler_bytes_ -= bytes;
+  all_.handler_bytes_current -= bytes;
+}
+
+void Inbound::answer(std::uint64_t id, Result<Bytes> result) {
+  if (result && result->size() + kFrameOverheadMax > hello_->body_size_max) {
+    result = Error(Errc::invalid_argument, "the answer has {} bytes", result->size());
+  }
+  if (!result) {
+    Failure failure{.id = id, .code = result.error().code(), .text = cut(result.error().context())};
+    const std::size_t size = failure.text.size();
+    return send(std::move(failure), size);
+  }
+  const std::size_t size = result->size();
+  send(Answer{.id = id, .payload = *std::move(result)}, size);
+}
+
+void Inbound::send(Frame frame, std::size_t size) {
+  size += kFrameOverheadMax;
+  outgoing_bytes_ += size;
+  outgoing_.push_back({.frame = std::move(frame), .size = size});
+  pipe_.wake();
+}
+
+Task<void> Inbound::write_frames() {
+  Error why = co_await pipe_.write_from(*this, self_.options.limits.silence_max, over_.token());
+  if (why.code() == Errc::timeout) why = Error(Errc::timeout, "the node takes nothing");
+  if (!over_.stop_requested()) abort(std::move(why));
+}
+
+void Inbound::fill(FrameBatch& batch) {
+  while (!batch.full() && !outgoing_.empty()) {
+    const Outgoing& next = outgoing_.front();
+    batch.add(next.frame);
+    outgoing_bytes_ -= next.size;
+    outgoing_.pop_front();
+  }
+  if (outgoing_bytes_ < self_.options.limits.answer_bytes_high) capacity_.wake_all();
+}
+
+void Inbound::count_bytes() {
+  peer_->bytes_sent += pipe_.take_bytes_written();
+  peer_->bytes_received += pipe_.take_bytes_read();
+}
+
+}  // namespace helenus::rpc

@@ -1,0 +1,80 @@
+// Pipe: frames over one stream. Frames are taken one by one from what was read; what is to be
+// written is fetched from a source when the stream has room, so that many frames are one write.
+//
+// Core affinity: that of the stream. One reader and one writer at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/result.h"
+#include "rpc/frame.h"
+#include "runtime/operation.h"
+#include "runtime/stop_token.h"
+#include "runtime/task.h"
+#include "runtime/transport.h"
+#include "runtime/wait_queue.h"
+
+namespace helenus::rpc {
+
+// What a Pipe writes.
+class FrameSource {
+ public:
+  // Adds frames until there are none or the batch is full.
+  virtual void fill(FrameBatch& batch) = 0;
+
+ protected:
+  ~FrameSource() = default;
+};
+
+class Pipe {
+ public:
+  // `body_size_max` of frames to be read.
+  Pipe(runtime::Runtime& runtime, std::unique_ptr<runtime::Stream> stream,
+       std::size_t body_size_max);
+
+  void set_body_size_max(std::size_t body_size_max) { reader_.set_body_size_max(body_size_max); }
+
+  // The next frame that is there; none if more must be read. Errors: corrupt.
+  base::Result<std::optional<Frame>> take();
+  // Reads more. Errors: closed when the other side has ended its half between frames, or we closed;
+  // connection_lost, timeout, cancelled. Requires: take() gave none.
+  runtime::Task<base::Result<void>> read_more(runtime::Until until);
+  // Both. For the handshake.
+  runtime::Task<base::Result<Frame>> read(runtime::Until until);
+
+  // Writes one frame. Requires: nobody else writes. Errors: those of Stream::write.
+  runtime::Task<base::Result<void>> write(Frame frame, runtime::Until until);
+  // Writes what the source has, each batch within the timeout, until stopped (`cancelled`), or an
+  // error of Stream::write.
+  runtime::Task<base::Error> write_from(FrameSource& source, runtime::Duration timeout,
+                                        runtime::StopToken stop);
+  // The source has something.
+  void wake();
+  // Everything the source had when last asked has been handed to the stream.
+  bool is_writing() const { return writing_; }
+
+  void end_writing() { stream_->shutdown_write(); }
+  void close() { stream_->close(); }
+  runtime::Address peer_address() const { return peer_address_; }
+
+  // Since last asked.
+  std::uint64_t take_bytes_read() { return std::exchange(bytes_read_, 0); }
+  std::uint64_t take_bytes_written() { return std::exchange(bytes_written_, 0); }
+
+ private:
+  runtime::Runtime& runtime_;
+  const std::unique_ptr<runtime::Stream> stream_;
+  const runtime::Address peer_address_;
+  FrameReader reader_;
+  std::uint64_t bytes_read_ = 0;
+  std::uint64_t bytes_written_ = 0;
+  bool awake_ = false;
+  bool writing_ = false;
+  runtime::WaitQueue work_;
+};
+
+}  // namespace helenus::rpc
