@@ -1,0 +1,334 @@
+#include "metadata/cluster_metadata.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace helenus::metadata {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using model::NodeId;
+
+namespace {
+
+bool goes(const Node& node) {
+  return node.state == NodeState::leaving || node.state == NodeState::removing;
+}
+
+Result<void> check_nodes(const ClusterMetadata& metadata) {
+  const std::string& name = metadata.cluster_name;
+  if (name.empty() || name.size() > kClusterNameSizeMax) {
+    return Error(Errc::invalid_argument, "a cluster's name of {} bytes", name.size());
+  }
+  if (metadata.nodes.empty() || metadata.nodes.size() > ring::Topology::kNodesMax) {
+    return Error(Errc::invalid_argument, "{} nodes", metadata.nodes.size());
+  }
+  if (!std::ranges::is_sorted(metadata.nodes, {}, &Node::id)) {
+    return Error(Errc::invalid_argument, "nodes are not in order");
+  }
+  std::map<runtime::Address, NodeId> by_address;
+  const Node* before = nullptr;
+  for (const Node& node : metadata.nodes) {
+    if (before != nullptr && before->id() == node.id()) {
+      return Error(Errc::invalid_argument, "node {} is there twice", node.id());
+    }
+    before = &node;
+    const auto [other, is_new] = by_address.try_emplace(node.description.node_address, node.id());
+    if (!is_new) {
+      return Error(Errc::invalid_argument, "nodes {} and {} have the same address {}",
+                   other->second, node.id(), other->first);
+    }
+  }
+  return {};
+}
+
+// M4.
+Result<void> check_states(const ClusterMetadata& metadata) {
+  const auto count = [&](NodeState state) {
+    return std::ranges::count(metadata.nodes, state, &Node::state);
+  };
+  const auto joining = count(NodeState::joining);
+  const auto leaving = count(NodeState::leaving);
+  const auto removing = count(NodeState::removing);
+  const int kinds = (joining > 0 ? 1 : 0) + (leaving > 0 ? 1 : 0) + (removing > 0 ? 1 : 0);
+  if (joining > 1 || leaving > 1 || kinds > 1) {
+    return Error(Errc::invalid_argument, "{} nodes join, {} leave and {} are being removed at once",
+                 joining, leaving, removing);
+  }
+  return {};
+}
+
+// M2, M3 and M5 of one tablet.
+Result<void> check_tablet(const ClusterMetadata& metadata, const Tablet& tablet) {
+  const auto complaint = [&](std::string_view what) {
+    return Error(Errc::invalid_argument, "the tablet of token {} {}",
+                 ring::to_text(metadata.partitioner, tablet.token), what);
+  };
+  const Node* owner = metadata.find(tablet.owner);
+  if (owner == nullptr) return complaint("belongs to nobody here");
+  if (owner->state == NodeState::joining) return complaint("belongs to a node that joins");
+  if (tablet.epoch == Epoch(0) || tablet.epoch > metadata.epoch) {
+    return complaint("has an epoch that was not given");
+  }
+  if (!tablet.next_owner) return goes(*owner) ? complaint("will belong to nobody") : Result<void>();
+  const Node* next = metadata.find(*tablet.next_owner);
+  if (next == nullptr || goes(*next)) return complaint("will belong to nobody");
+  if (next == owner) return complaint("goes from its owner to the same");
+  if (!goes(*owner) && next->state != NodeState::joining) {
+    return complaint("changes hands though nobody joins or goes");
+  }
+  return {};
+}
+
+Result<void> check_tablets(const ClusterMetadata& metadata) {
+  if (metadata.epoch.value() > kEpochMax) {
+    return Error(Errc::invalid_argument, "epoch {}", metadata.epoch);
+  }
+  if (metadata.tablets.empty() || metadata.tablets.size() > ring::kTokensMax) {
+    return Error(Errc::invalid_argument, "{} tokens", metadata.tablets.size());
+  }
+  const ring::Position* before = nullptr;
+  for (const Tablet& tablet : metadata.tablets) {
+    if (metadata.partitioner == ring::Partitioner::murmur3 && tablet.token.bytes().size() != 8) {
+      return Error(Errc::invalid_argument, "a token of {} bytes", tablet.token.bytes().size());
+    }
+    if (before != nullptr && *before >= tablet.token) {
+      return Error(Errc::invalid_argument, "token {} is there twice, or not in its place",
+                   ring::to_text(metadata.partitioner, tablet.token));
+    }
+    before = &tablet.token;
+    TRY_VOID(check_tablet(metadata, tablet));
+  }
+  return {};
+}
+
+// M6.
+Result<void> check_keyspaces(const ClusterMetadata& metadata) {
+  const auto& keyspaces = metadata.schema.keyspaces();
+  if (keyspaces.size() != metadata.keyspaces.size()) {
+    return Error(Errc::invalid_argument, "replication of {} keyspaces, a schema of {}",
+                 metadata.keyspaces.size(), keyspaces.size());
+  }
+  for (const auto& [name, keyspace] : keyspaces) {
+    const auto found = metadata.keyspaces.find(name);
+    const auto strategy = ring::parse_strategy(keyspace->replication);
+    if (found == metadata.keyspaces.end() || !strategy || *strategy != found->second.target()) {
+      return Error(Errc::invalid_argument, "keyspace {} is not replicated as the schema says",
+                   name);
+    }
+    if (found->second.next == found->second.present) {
+      return Error(Errc::invalid_argument, "keyspace {} changes from a replication to the same",
+                   name);
+    }
+  }
+  return {};
+}
+
+// M7.
+Result<void> check_removed(const ClusterMetadata& metadata) {
+  if (metadata.removed.size() > kRemovedMax) {
+    return Error(Errc::invalid_argument, "{} removed nodes", metadata.removed.size());
+  }
+  std::set<NodeId> seen;
+  for (const NodeId node : metadata.removed) {
+    if (metadata.find(node) != nullptr || !seen.insert(node).second) {
+      return Error(Errc::invalid_argument, "node {} was removed and is there, or removed twice",
+                   node);
+    }
+  }
+  return {};
+}
+
+enum class Moment : unsigned char { present, next };
+
+NodeId owner_at(const Tablet& tablet, Moment moment) {
+  return moment == Moment::next && tablet.next_owner ? *tablet.next_owner : tablet.owner;
+}
+
+Result<ring::TopologyPtr> make_ring(const ClusterMetadata& metadata, Moment moment) {
+  std::map<NodeId, ring::Node> nodes;
+  for (const Node& node : metadata.nodes) {
+    const bool is_absent =
+        moment == Moment::present ? node.state == NodeState::joining : goes(node);
+    if (is_absent) continue;
+    nodes.emplace(node.id(),
+                  ring::Node{node.id(), node.description.datacentre, node.description.rack, {}});
+  }
+  for (const Tablet& tablet : metadata.tablets) {
+    nodes.at(owner_at(tablet, moment)).tokens.push_back(tablet.token);
+  }
+  std::vector<ring::Node> all;
+  all.reserve(nodes.size());
+  for (auto& [id, node] : nodes) all.push_back(std::move(node));
+  return ring::Topology::make(metadata.partitioner, std::move(all));
+}
+
+std::vector<NodeId> ids_of(const ring::Placement& placement, ring::TabletIndex tablet) {
+  std::vector<NodeId> ids;
+  for (const ring::NodeIndex index : placement.replicas_of(tablet)) {
+    ids.push_back(placement.topology()->node(index).id);
+  }
+  return ids;
+}
+
+bool contains(const std::vector<NodeId>& nodes, NodeId node) {
+  return std::ranges::find(nodes, node) != nodes.end();
+}
+
+// M8 for one keyspace.
+bool epochs_tell_of_changes(const ClusterMetadata& next, const Replication& replication_next,
+                            const ClusterMetadata& previous,
+                            const Replication& replication_previous) {
+  const auto before = replicas_of(previous, replication_previous);
+  const auto after = replicas_of(next, replication_next);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (next.tablets[i].epoch == previous.tablets[i].epoch && !same_replicas(before[i], after[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string_view name_of(NodeState state) {
+  switch (state) {
+    case NodeState::joining:
+      return "joining";
+    case NodeState::normal:
+      return "normal";
+    case NodeState::leaving:
+      return "leaving";
+    case NodeState::removing:
+      return "removing";
+  }
+  UNREACHABLE();
+}
+
+const Node* ClusterMetadata::find(NodeId node) const {
+  const auto found = std::ranges::lower_bound(nodes, node, {}, &Node::id);
+  return found == nodes.end() || found->id() != node ? nullptr : &*found;
+}
+
+bool ClusterMetadata::was_removed(NodeId node) const {
+  return contains(removed, node);
+}
+
+Result<void> validate(const ClusterMetadata& metadata) {
+  TRY_VOID(check_nodes(metadata));
+  TRY_VOID(check_states(metadata));
+  TRY_VOID(check_tablets(metadata));
+  TRY_VOID(check_keyspaces(metadata));
+  TRY_VOID(check_removed(metadata));
+  // Names of datacentres and racks.
+  TRY_VOID(make_ring(metadata, Moment::present));
+  TRY_VOID(make_ring(metadata, Moment::next));
+  return {};
+}
+
+bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous) {
+  if (next.cluster_name != previous.cluster_name || next.partitioner != previous.partitioner ||
+      next.epoch < previous.epoch || next.tablets.size() != previous.tablets.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < next.tablets.size(); ++i) {
+    if (next.tablets[i].token != previous.tablets[i].token) return false;
+    if (next.tablets[i].epoch < previous.tablets[i].epoch) return false;
+  }
+  std::vector<std::pair<Replication, Replication>> seen;
+  for (const auto& [name, replication] : next.keyspaces) {
+    const auto before = previous.keyspaces.find(name);
+    if (before == previous.keyspaces.end()) continue;
+    const auto both = std::pair(before->second, replication);
+    if (std::ranges::find(seen, both) != seen.end()) continue;
+    if (!epochs_tell_of_changes(next, replication, previous, before->second)) return false;
+    seen.push_back(both);
+  }
+  return true;
+}
+
+ring::TopologyPtr present_ring(const ClusterMetadata& metadata) {
+  auto topology = make_ring(metadata, Moment::present);
+  ASSERT(topology);
+  return *std::move(topology);
+}
+
+ring::TopologyPtr next_ring(const ClusterMetadata& metadata) {
+  auto topology = make_ring(metadata, Moment::next);
+  ASSERT(topology);
+  return *std::move(topology);
+}
+
+bool change_is_under_way(const ClusterMetadata& metadata) {
+  return std::ranges::any_of(metadata.nodes,
+                             [](const Node& node) { return node.state != NodeState::normal; }) ||
+         std::ranges::any_of(metadata.keyspaces,
+                             [](const auto& entry) { return entry.second.next.has_value(); });
+}
+
+bool same_replicas(const TabletReplicas& a, const TabletReplicas& b) {
+  return std::ranges::is_permutation(a.members, b.members) &&
+         std::ranges::is_permutation(a.pending, b.pending);
+}
+
+std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
+                                        const Replication& replication) {
+  const ring::Placement present(present_ring(metadata), replication.present);
+  const ring::Placement next(next_ring(metadata), replication.target());
+  std::vector<TabletReplicas> all(metadata.tablets.size());
+  for (ring::TabletIndex tablet = 0; tablet < all.size(); ++tablet) {
+    TabletReplicas& replicas = all[tablet];
+    replicas.members = ids_of(present, tablet);
+    std::erase_if(replicas.members,
+                  [&](NodeId node) { return metadata.find(node)->state == NodeState::removing; });
+    replicas.pending = ids_of(next, tablet);
+    std::erase_if(replicas.pending, [&](NodeId node) { return contains(replicas.members, node); });
+    std::set<NodeId> all_of_them(replicas.members.begin(), replicas.members.end());
+    all_of_them.insert(replicas.pending.begin(), replicas.pending.end());
+    ASSERT(all_of_them.size() == replicas.members.size() + replicas.pending.size(),
+           "a node holds tablet {} twice", tablet);
+  }
+  return all;
+}
+
+std::vector<NodeId> choose_acceptors(const ClusterMetadata& metadata,
+                                     const std::vector<NodeId>& present) {
+  // Who leaves decides no more, unless it is the only one.
+  std::vector<const Node*> candidates;
+  for (const NodeState state : {NodeState::normal, NodeState::leaving, NodeState::removing}) {
+    if (!candidates.empty()) break;
+    for (const Node& node : metadata.nodes) {
+      if (node.state == state) candidates.push_back(&node);
+    }
+  }
+  ASSERT(!candidates.empty());
+  const std::size_t wanted = candidates.size() >= 5 ? 5 : candidates.size() >= 3 ? 3 : 1;
+  std::vector<NodeId> chosen;
+  std::map<std::string, std::size_t> of_datacentre;
+  std::map<std::pair<std::string, std::string>, std::size_t> of_rack;
+  const auto choose = [&](const Node& node) {
+    chosen.push_back(node.id());
+    ++of_datacentre[node.description.datacentre];
+    ++of_rack[{node.description.datacentre, node.description.rack}];
+  };
+  for (const Node* node : candidates) {
+    if (chosen.size() < wanted && contains(present, node->id())) choose(*node);
+  }
+  while (chosen.size() < wanted) {
+    const auto crowd_of = [&](const Node* node) {
+      const NodeDescription& it = node->description;
+      return std::tuple(contains(chosen, it.id), of_datacentre[it.datacentre],
+                        of_rack[{it.datacentre, it.rack}], it.id);
+    };
+    choose(**std::ranges::min_element(candidates, {}, crowd_of));
+  }
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+}  // namespace helenus::metadata

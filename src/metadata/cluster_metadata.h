@@ -1,0 +1,162 @@
+// ClusterMetadata: what the nodes of a cluster agree on. It is the content of consensus's document:
+// who the nodes are, who owns which tablet, how keyspaces are replicated, and the schema.
+//
+// Two rings. Between the moment when a change of the ring is decided and the moment when data has
+// moved, there are two of them: the present one, by `owner`, and the next one, by `next_owner`
+// where there is one. So it is with a keyspace's replication. From both follow, for each keyspace
+// and tablet,
+//   members   the replicas on the present ring, but for nodes that are being removed
+//   pending   those on the next ring that are no members: they receive every write and copy what
+//             came before, and count from the end of the change on (theory: S8)
+// All copies in a keyspace follow from this one value by functions without choice, so whoever holds
+// the same document means the same replicas.
+//
+// Epochs (S10). Every change of the ring or of replication takes the next epoch, and gives it to
+// the tablets whose members or pending ones change in any keyspace. So one tablet and one epoch
+// mean one set of replicas as long as a keyspace lives, and a message with an older epoch is known
+// for one.
+//
+// Invariants, checked by validate():
+//   M1  no node and no address of a node is there twice
+//   M2  no token is there twice; each has one owner, which is a node that is here
+//   M3  a joining node owns nothing yet; a node that goes will own nothing
+//   M4  one node joins, or one leaves, or some are being removed, or none of this
+//   M5  no tablet has an epoch that was not given yet
+//   M6  keyspaces are those of the schema, and become what the schema says of them
+//   M7  a node that was removed is not here
+// and of every two documents in a row, checked by may_follow():
+//   M8  tokens stay; epochs of tablets only grow, and grow where replicas change
+// That no node is twice among a tablet's replicas follows from ring::Placement.
+//
+// Values without a clock, input or output. Sizes are bounded; the greatest documents are bounded by
+// the register that holds them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/strong.h"
+#include "model/node_id.h"
+#include "model/schema.h"
+#include "ring/partitioner.h"
+#include "ring/placement.h"
+#include "ring/topology.h"
+#include "runtime/address.h"
+
+namespace helenus::metadata {
+
+using Epoch = base::Strong<struct EpochTag, std::uint64_t>;
+
+inline constexpr std::size_t kClusterNameSizeMax = 128;
+inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 48;
+// Removed nodes that are remembered: those of the last removals.
+inline constexpr std::size_t kRemovedMax = 4096;
+
+// The numbers are those of the bytes.
+enum class NodeState : std::uint8_t {
+  joining = 0,   // takes over its data; owns nothing yet
+  normal = 1,    //
+  leaving = 2,   // hands over its data; a member of everything until that is done
+  removing = 3,  // is said to be dead: a member of nothing, others copy from those that are left
+};
+std::string_view name_of(NodeState state);
+
+// Who a node is, as it says itself.
+struct NodeDescription {
+  model::NodeId id;
+  runtime::Address node_address;    // where other nodes reach it
+  runtime::Address client_address;  // where drivers reach it
+  std::string datacentre;
+  std::string rack;
+
+  friend bool operator==(const NodeDescription&, const NodeDescription&) = default;
+};
+
+struct Node {
+  NodeDescription description;
+  NodeState state = NodeState::normal;
+
+  model::NodeId id() const { return description.id; }
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+// The range that ends at a token.
+struct Tablet {
+  ring::Position token;
+  model::NodeId owner;
+  std::optional<model::NodeId> next_owner;  // another one
+  Epoch epoch;
+
+  friend bool operator==(const Tablet&, const Tablet&) = default;
+};
+
+struct Replication {
+  ring::Strategy present;
+  std::optional<ring::Strategy> next;  // another one
+
+  // What it becomes, or is.
+  const ring::Strategy& target() const { return next ? *next : present; }
+  friend bool operator==(const Replication&, const Replication&) = default;
+};
+
+struct ClusterMetadata {
+  std::string cluster_name;
+  ring::Partitioner partitioner = ring::Partitioner::murmur3;
+  Epoch epoch;                  // the last one given
+  std::vector<Node> nodes;      // by ascending id
+  std::vector<Tablet> tablets;  // by ascending token
+  std::map<std::string, Replication, std::less<>> keyspaces;
+  std::vector<model::NodeId> removed;  // the last of them, the latest one last
+  model::Schema schema;                // what statements made
+
+  // Null if it is not here.
+  const Node* find(model::NodeId node) const;
+  bool was_removed(model::NodeId node) const;
+
+  friend bool operator==(const ClusterMetadata&, const ClusterMetadata&) = default;
+};
+
+// M1 to M7. Errors: invalid_argument, in words for an operator.
+base::Result<void> validate(const ClusterMetadata& metadata);
+
+// M8, and that it is the same cluster. Requires: both are valid.
+bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous);
+
+// The ring as it is, without joining nodes; and as it will be, without those that go. The same ring
+// unless a change is under way. Requires: valid.
+ring::TopologyPtr present_ring(const ClusterMetadata& metadata);
+ring::TopologyPtr next_ring(const ClusterMetadata& metadata);
+
+// Whether something has to be finished: a node joins or goes, or replication changes.
+bool change_is_under_way(const ClusterMetadata& metadata);
+
+// The replicas of one tablet. Nobody is in both or twice.
+struct TabletReplicas {
+  std::vector<model::NodeId> members;  // in the order of ring::Placement
+  std::vector<model::NodeId> pending;  // likewise
+
+  friend bool operator==(const TabletReplicas&, const TabletReplicas&) = default;
+};
+
+// Whatever the order.
+bool same_replicas(const TabletReplicas& a, const TabletReplicas& b);
+
+// Of every tablet, by its place in `tablets`. Requires: valid. Cost: two placements.
+std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
+                                        const Replication& replication);
+
+// Who should decide on the next document: five nodes if there are as many, else three, else one, as
+// in between a further one only adds to what may fail. Those of `present` that may stay do; others
+// are taken from the datacentres, then the racks, that have the fewest so far.
+// Who is about to go is taken only where nobody else is left. Not empty. Requires: valid.
+std::vector<model::NodeId> choose_acceptors(const ClusterMetadata& metadata,
+                                            const std::vector<model::NodeId>& present);
+
+}  // namespace helenus::metadata

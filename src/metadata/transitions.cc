@@ -1,0 +1,275 @@
+#include "metadata/transitions.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+#include "ring/token_assignment.h"
+
+namespace helenus::metadata {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using model::NodeId;
+
+namespace {
+
+ring::Node ring_node(const NodeDescription& description) {
+  return {description.id, description.datacentre, description.rack, {}};
+}
+
+Node* find_in(ClusterMetadata& metadata, NodeId node) {
+  const auto found = std::ranges::lower_bound(metadata.nodes, node, {}, &Node::id);
+  return found == metadata.nodes.end() || found->id() != node ? nullptr : &*found;
+}
+
+void insert(ClusterMetadata& metadata, Node node) {
+  const auto behind = std::ranges::lower_bound(metadata.nodes, node.id(), {}, &Node::id);
+  metadata.nodes.insert(behind, std::move(node));
+}
+
+// The node is gone and will not be taken back.
+void remove(ClusterMetadata& metadata, NodeId node) {
+  std::erase_if(metadata.nodes, [&](const Node& other) { return other.id() == node; });
+  if (metadata.removed.size() == kRemovedMax) metadata.removed.erase(metadata.removed.begin());
+  metadata.removed.push_back(node);
+}
+
+void set_next_owners(ClusterMetadata& metadata, const ring::Topology& next) {
+  ASSERT(metadata.tablets.size() == next.tablet_count());
+  for (ring::TabletIndex i = 0; i < next.tablet_count(); ++i) {
+    Tablet& tablet = metadata.tablets[i];
+    ASSERT(tablet.token == next.token_of(i));
+    const NodeId owner = next.node(next.owner_of(i)).id;
+    tablet.next_owner = owner == tablet.owner ? std::nullopt : std::optional(owner);
+  }
+}
+
+// How each keyspace that is in both was and is replicated, each way once.
+std::vector<std::pair<Replication, Replication>> replications(const ClusterMetadata& before,
+                                                              const ClusterMetadata& after) {
+  std::vector<std::pair<Replication, Replication>> all;
+  for (const auto& [name, replication] : after.keyspaces) {
+    const auto was = before.keyspaces.find(name);
+    if (was == before.keyspaces.end()) continue;
+    auto both = std::pair(was->second, replication);
+    if (std::ranges::find(all, both) == all.end()) all.push_back(std::move(both));
+  }
+  return all;
+}
+
+// The result of a change that leaves the replicas as they are.
+Result<ClusterMetadata> settled(const ClusterMetadata& before, ClusterMetadata after) {
+  TRY_VOID(validate(after));
+  ASSERT(may_follow(after, before), "M8: after epoch {}", before.epoch);
+  return after;
+}
+
+// The result of one that may change them: under a new epoch.
+Result<ClusterMetadata> in_new_epoch(const ClusterMetadata& before, ClusterMetadata after) {
+  if (before.epoch.value() >= kEpochMax) {
+    return Error(Errc::invalid_argument, "no epoch is left");
+  }
+  after.epoch = Epoch(before.epoch.value() + 1);
+  TRY_VOID(validate(after));
+  for (const auto& [was, is] : replications(before, after)) {
+    const auto replicas_before = replicas_of(before, was);
+    const auto replicas_after = replicas_of(after, is);
+    for (std::size_t i = 0; i < replicas_after.size(); ++i) {
+      if (!same_replicas(replicas_before[i], replicas_after[i])) {
+        after.tablets[i].epoch = after.epoch;
+      }
+    }
+  }
+  return settled(before, std::move(after));
+}
+
+// Why a node cannot join or leave now, if so.
+Result<void> check_nobody_moves(const ClusterMetadata& metadata) {
+  for (const Node& node : metadata.nodes) {
+    if (node.state != NodeState::normal) {
+      return Error(Errc::locked, "node {} ({}) is {}: wait for it, or give that up", node.id(),
+                   node.description.node_address, name_of(node.state));
+    }
+  }
+  return {};
+}
+
+Error unknown_node(const ClusterMetadata& metadata, NodeId node) {
+  return Error(Errc::not_found, "node {} {} cluster \"{}\"", node,
+               metadata.was_removed(node) ? "was removed from" : "is not of",
+               metadata.cluster_name);
+}
+
+// The name of a keyspace that loses its last member of a tablet, if there is one.
+std::optional<std::string> keyspace_that_loses_data(const ClusterMetadata& before,
+                                                    const ClusterMetadata& after) {
+  for (const auto& [name, replication] : after.keyspaces) {
+    const auto replicas_before = replicas_of(before, before.keyspaces.find(name)->second);
+    const auto replicas_after = replicas_of(after, replication);
+    for (std::size_t i = 0; i < replicas_after.size(); ++i) {
+      if (replicas_after[i].members.empty() && !replicas_before[i].members.empty()) return name;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<ClusterMetadata> found(Founding founding) {
+  std::vector<ring::Node> members;
+  ClusterMetadata metadata{.cluster_name = std::move(founding.cluster_name),
+                           .partitioner = founding.partitioner,
+                           .epoch = Epoch(1),
+                           .nodes = {},
+                           .tablets = {},
+                           .keyspaces = {},
+                           .removed = {},
+                           .schema = {}};
+  for (NodeDescription& description : founding.nodes) {
+    members.push_back(ring_node(description));
+    insert(metadata, {.description = std::move(description), .state = NodeState::normal});
+  }
+  TRY(const auto topology,
+      ring::create_ring(founding.partitioner, std::move(founding.tokens), std::move(members)));
+  for (ring::TabletIndex i = 0; i < topology->tablet_count(); ++i) {
+    metadata.tablets.push_back({.token = topology->token_of(i),
+                                .owner = topology->node(topology->owner_of(i)).id,
+                                .next_owner = std::nullopt,
+                                .epoch = metadata.epoch});
+  }
+  TRY_VOID(validate(metadata));
+  return metadata;
+}
+
+Result<ClusterMetadata> begin_join(const ClusterMetadata& metadata, NodeDescription newcomer) {
+  if (metadata.find(newcomer.id) != nullptr) {
+    return Error(Errc::already_exists, "node {} is of cluster \"{}\" already", newcomer.id,
+                 metadata.cluster_name);
+  }
+  if (metadata.was_removed(newcomer.id)) {
+    return Error(Errc::refused, "node {} was removed; it may come back as a new one, without data",
+                 newcomer.id);
+  }
+  TRY_VOID(check_nobody_moves(metadata));
+  TRY(const auto next, ring::join(*present_ring(metadata), ring_node(newcomer)));
+  ClusterMetadata after = metadata;
+  insert(after, {.description = std::move(newcomer), .state = NodeState::joining});
+  set_next_owners(after, *next);
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> begin_leave(const ClusterMetadata& metadata, NodeId node) {
+  if (metadata.find(node) == nullptr) return unknown_node(metadata, node);
+  TRY_VOID(check_nobody_moves(metadata));
+  TRY(const auto next, ring::leave(*present_ring(metadata), node));
+  ClusterMetadata after = metadata;
+  find_in(after, node)->state = NodeState::leaving;
+  set_next_owners(after, *next);
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> begin_removal(const ClusterMetadata& metadata, NodeId node,
+                                      DataLoss data_loss) {
+  const Node* present = metadata.find(node);
+  if (present == nullptr) return unknown_node(metadata, node);
+  if (present->state == NodeState::removing) {
+    return Error(Errc::already_exists, "node {} is being removed already", node);
+  }
+  for (const Node& other : metadata.nodes) {
+    const bool is_in_the_way = other.state == NodeState::joining ||
+                               (other.state == NodeState::leaving && &other != present);
+    if (is_in_the_way) {
+      return Error(Errc::locked, "node {} ({}) is {}: give that up first", other.id(),
+                   other.description.node_address, name_of(other.state));
+    }
+  }
+  ClusterMetadata after = metadata;
+  if (present->state == NodeState::normal) {
+    TRY(const auto next, ring::leave(*next_ring(metadata), node));
+    set_next_owners(after, *next);
+  }
+  find_in(after, node)->state = NodeState::removing;
+  TRY_VOID(validate(after));
+  if (data_loss == DataLoss::refused) {
+    if (const auto keyspace = keyspace_that_loses_data(metadata, after)) {
+      return Error(Errc::refused, "node {} holds the last copy of some data of keyspace {}", node,
+                   *keyspace);
+    }
+  }
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_of) {
+  if (!change_is_under_way(metadata)) return Error(Errc::not_found, "nothing is to be finished");
+  if (metadata.epoch != as_of) {
+    return Error(Errc::refused, "epoch {} was seen to be whole, and this is epoch {}", as_of,
+                 metadata.epoch);
+  }
+  ClusterMetadata after = metadata;
+  for (Tablet& tablet : after.tablets) {
+    if (tablet.next_owner) tablet.owner = *std::exchange(tablet.next_owner, std::nullopt);
+  }
+  for (auto& [name, replication] : after.keyspaces) {
+    if (replication.next) replication.present = *std::exchange(replication.next, std::nullopt);
+  }
+  for (const Node& node : metadata.nodes) {
+    if (node.state == NodeState::joining) find_in(after, node.id())->state = NodeState::normal;
+    if (node.state == NodeState::leaving || node.state == NodeState::removing) {
+      remove(after, node.id());
+    }
+  }
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> abandon_change(const ClusterMetadata& metadata) {
+  ClusterMetadata after = metadata;
+  bool somebody_moved = false;
+  for (const Node& node : metadata.nodes) {
+    if (node.state == NodeState::removing) {
+      return Error(Errc::refused, "the removal of node {} is final", node.id());
+    }
+    somebody_moved |= node.state != NodeState::normal;
+    if (node.state == NodeState::joining) remove(after, node.id());
+    if (node.state == NodeState::leaving) find_in(after, node.id())->state = NodeState::normal;
+  }
+  if (!somebody_moved) return Error(Errc::not_found, "nobody joins or leaves");
+  for (Tablet& tablet : after.tablets) tablet.next_owner.reset();
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Schema schema) {
+  ClusterMetadata after = metadata;
+  after.keyspaces.clear();
+  bool replicas_may_change = false;
+  for (const auto& [name, keyspace] : schema.keyspaces()) {
+    auto strategy = ring::parse_strategy(keyspace->replication);
+    if (!strategy) return std::move(strategy).error().within("keyspace " + name);
+    const auto was = metadata.keyspaces.find(name);
+    Replication replication{.present = *strategy, .next = std::nullopt};
+    if (was != metadata.keyspaces.end()) {
+      replication.present = was->second.present;
+      if (*strategy != replication.present) replication.next = *std::move(strategy);
+      replicas_may_change |= replication != was->second;
+    }
+    after.keyspaces.emplace(name, std::move(replication));
+  }
+  after.schema = std::move(schema);
+  return replicas_may_change ? in_new_epoch(metadata, std::move(after))
+                             : settled(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, NodeId node,
+                                         runtime::Address node_address,
+                                         runtime::Address client_address) {
+  ClusterMetadata after = metadata;
+  Node* moved = find_in(after, node);
+  if (moved == nullptr) return unknown_node(metadata, node);
+  moved->description.node_address = node_address;
+  moved->description.client_address = client_address;
+  return settled(metadata, std::move(after));
+}
+
+}  // namespace helenus::metadata

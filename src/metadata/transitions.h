@@ -1,0 +1,72 @@
+// How a cluster's metadata changes: functions from one value to the next. Whoever wants a change
+// reads the document, computes the next content here, and asks the register to swap; if somebody
+// else was first, it computes again from what that one made.
+//
+//   found ──▶ begin_join ─────▶ (the newcomer copies) ─────▶ finish_change
+//             begin_leave ────▶ (others copy from it) ─────▶ finish_change
+//             begin_removal ──▶ (others copy from those left) ▶ finish_change
+//             change_schema, where it alters replication ──▶ finish_change
+//             └─ abandon_change: the node that joins goes, the node that leaves stays
+//
+// One node joins or leaves at a time; several may be removed at once, as several may die. Tokens
+// move as ring::join and ring::leave say: the fewest there can be.
+//
+// Every result is valid and may follow what it was made from; both are asserted.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "metadata/cluster_metadata.h"
+#include "model/schema.h"
+
+namespace helenus::metadata {
+
+struct Founding {
+  std::string cluster_name;
+  ring::Partitioner partitioner = ring::Partitioner::murmur3;
+  std::vector<ring::Position> tokens;  // of the whole cluster, for ever
+  std::vector<NodeDescription> nodes;
+};
+
+// A new cluster without keyspaces. Errors: invalid_argument.
+base::Result<ClusterMetadata> found(Founding founding);
+
+// A node that is to take its share of the tokens. Errors: already_exists; refused for one that was
+// removed, which must come back as another node; locked while another node joins or goes;
+// invalid_argument.
+base::Result<ClusterMetadata> begin_join(const ClusterMetadata& metadata, NodeDescription newcomer);
+
+// A living node that is to give its tokens away. Errors: not_found; locked; invalid_argument when
+// nobody is left to own them.
+base::Result<ClusterMetadata> begin_leave(const ClusterMetadata& metadata, model::NodeId node);
+
+// A dead node, which is fenced off from now on; also one that died while it was leaving. Final.
+// Errors: as begin_leave; refused when some tablet would have no member left, unless the loss of
+// its data is accepted.
+enum class DataLoss : std::uint8_t { refused, accepted };
+base::Result<ClusterMetadata> begin_removal(const ClusterMetadata& metadata, model::NodeId node,
+                                            DataLoss data_loss);
+
+// What was pending is, and what was to go is gone. `as_of` is the epoch whose pending replicas were
+// seen to hold everything. Errors: not_found if nothing is under way; refused if the replicas have
+// changed since.
+base::Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_of);
+
+// The node that joins is removed, the node that leaves is normal again. Changes of replication go
+// on: the schema decides on them. Errors: not_found if nobody joins or leaves; refused for a
+// removal.
+base::Result<ClusterMetadata> abandon_change(const ClusterMetadata& metadata);
+
+// Another schema. A keyspace that is new or gone takes effect at once, altered replication with
+// finish_change. Errors: invalid_argument for replication that nobody knows.
+base::Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Schema schema);
+
+// A node that moved to other addresses. Errors: not_found; invalid_argument.
+base::Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, model::NodeId node,
+                                               runtime::Address node_address,
+                                               runtime::Address client_address);
+
+}  // namespace helenus::metadata

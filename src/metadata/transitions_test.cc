@@ -1,0 +1,348 @@
+// How a cluster's metadata changes: stories of single changes, and random walks through all of them
+// under the invariants.
+#include "metadata/transitions.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/prng.h"
+#include "metadata/metadata_codec.h"
+#include "metadata/metadata_test_support.h"
+
+namespace helenus::metadata {
+namespace {
+
+using base::Errc;
+using testing::a_cluster;
+using testing::a_node;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::node_id;
+using ::testing::UnorderedElementsAre;
+using testing::with_keyspace;
+
+std::size_t tokens_of(const ClusterMetadata& metadata, model::NodeId node) {
+  return static_cast<std::size_t>(std::ranges::count(metadata.tablets, node, &Tablet::owner));
+}
+
+std::vector<TabletReplicas> replicas(const ClusterMetadata& metadata, std::string_view keyspace) {
+  return replicas_of(metadata, metadata.keyspaces.find(keyspace)->second);
+}
+
+ClusterMetadata finished(const ClusterMetadata& metadata) {
+  auto next = finish_change(metadata, metadata.epoch);
+  EXPECT_TRUE(next) << next.error().to_string();
+  return next ? *std::move(next) : metadata;
+}
+
+TEST(MetadataTransitions, AClusterIsFoundedWithItsTokensDealtOut) {
+  const ClusterMetadata metadata = a_cluster(3, 9);
+  EXPECT_EQ(metadata.epoch, Epoch(1));
+  for (std::uint8_t node = 1; node <= 3; ++node) EXPECT_EQ(tokens_of(metadata, node_id(node)), 3U);
+  EXPECT_FALSE(change_is_under_way(metadata));
+  EXPECT_EQ(present_ring(metadata)->tablet_count(), 9U);
+}
+
+TEST(MetadataTransitions, AClusterCannotBeFoundedWithoutANameOrWithTooFewTokens) {
+  EXPECT_TRUE(
+      found({.cluster_name = "", .tokens = ring::evenly_spread_tokens(4), .nodes = {a_node(1)}})
+          .failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(found({.cluster_name = "Troy",
+                     .tokens = ring::evenly_spread_tokens(1),
+                     .nodes = {a_node(1), a_node(2)}})
+                  .failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(found({.cluster_name = "Troy", .tokens = ring::evenly_spread_tokens(4), .nodes = {}})
+                  .failed_with(Errc::invalid_argument));
+}
+
+TEST(MetadataTransitions, ANewcomerIsPendingFirstAndAMemberWhenItHasItsData) {
+  const ClusterMetadata before = with_keyspace(a_cluster(1), "shop", 1);
+  const auto joining = begin_join(before, a_node(2));
+  ASSERT_TRUE(joining);
+  EXPECT_EQ(joining->find(node_id(2))->state, NodeState::joining);
+  EXPECT_EQ(tokens_of(*joining, node_id(2)), 0U);
+  std::size_t pending = 0;
+  for (std::size_t i = 0; i < joining->tablets.size(); ++i) {
+    const TabletReplicas tablet = replicas(*joining, "shop")[i];
+    EXPECT_THAT(tablet.members, UnorderedElementsAre(node_id(1)));
+    pending += tablet.pending.size();
+    EXPECT_EQ(joining->tablets[i].epoch, tablet.pending.empty() ? Epoch(1) : Epoch(2));
+  }
+  EXPECT_EQ(pending, 4U);
+  const ClusterMetadata after = finished(*joining);
+  EXPECT_EQ(tokens_of(after, node_id(1)), 4U);
+  EXPECT_EQ(tokens_of(after, node_id(2)), 4U);
+  EXPECT_EQ(after.find(node_id(2))->state, NodeState::normal);
+  EXPECT_EQ(after.epoch, Epoch(3));
+}
+
+TEST(MetadataTransitions, ANodeThatLeavesIsAMemberUntilOthersHaveItsData) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3), "shop", 2);
+  const auto leaving = begin_leave(before, node_id(2));
+  ASSERT_TRUE(leaving);
+  for (const TabletReplicas& tablet : replicas(*leaving, "shop")) {
+    EXPECT_EQ(tablet.members.size(), 2U);
+  }
+  const ClusterMetadata after = finished(*leaving);
+  EXPECT_EQ(after.find(node_id(2)), nullptr);
+  EXPECT_TRUE(after.was_removed(node_id(2)));
+  for (const TabletReplicas& tablet : replicas(after, "shop")) {
+    EXPECT_THAT(tablet.members, UnorderedElementsAre(node_id(1), node_id(3)));
+  }
+  EXPECT_TRUE(begin_join(after, a_node(2)).failed_with(Errc::refused));
+}
+
+TEST(MetadataTransitions, ARemovedNodeIsFencedAtOnce) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3), "shop", 2);
+  const auto removing = begin_removal(before, node_id(2), DataLoss::refused);
+  ASSERT_TRUE(removing);
+  for (const TabletReplicas& tablet : replicas(*removing, "shop")) {
+    EXPECT_THAT(tablet.members, Each(::testing::Ne(node_id(2))));
+    EXPECT_EQ(tablet.members.size() + tablet.pending.size(), 2U);
+  }
+  EXPECT_TRUE(abandon_change(*removing).failed_with(Errc::refused));
+  EXPECT_TRUE(
+      begin_removal(*removing, node_id(2), DataLoss::refused).failed_with(Errc::already_exists));
+  const auto second = begin_removal(*removing, node_id(3), DataLoss::accepted);
+  ASSERT_TRUE(second);
+  const ClusterMetadata after = finished(*second);
+  EXPECT_EQ(after.nodes.size(), 1U);
+  EXPECT_EQ(tokens_of(after, node_id(1)), 8U);
+}
+
+TEST(MetadataTransitions, TheLastCopyOfDataIsNotRemovedByMistake) {
+  const ClusterMetadata metadata = with_keyspace(a_cluster(2), "shop", 1);
+  const auto refused = begin_removal(metadata, node_id(1), DataLoss::refused);
+  ASSERT_TRUE(refused.failed_with(Errc::refused));
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("keyspace shop"));
+  EXPECT_TRUE(begin_removal(metadata, node_id(1), DataLoss::accepted));
+}
+
+TEST(MetadataTransitions, ANodeThatDiesWhileItLeavesIsRemoved) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3), "shop", 2);
+  const auto leaving = begin_leave(before, node_id(1));
+  ASSERT_TRUE(leaving);
+  EXPECT_TRUE(begin_removal(*leaving, node_id(2), DataLoss::refused).failed_with(Errc::locked));
+  const auto removing = begin_removal(*leaving, node_id(1), DataLoss::refused);
+  ASSERT_TRUE(removing);
+  EXPECT_EQ(finished(*removing).nodes.size(), 2U);
+}
+
+TEST(MetadataTransitions, OneNodeMovesAtATime) {
+  const auto joining = begin_join(a_cluster(2), a_node(3));
+  ASSERT_TRUE(joining);
+  const auto second = begin_join(*joining, a_node(4));
+  ASSERT_TRUE(second.failed_with(Errc::locked));
+  EXPECT_THAT(second.error().to_string(), HasSubstr("10.0.0.3:7000) is joining"));
+  EXPECT_TRUE(begin_leave(*joining, node_id(1)).failed_with(Errc::locked));
+  EXPECT_TRUE(begin_removal(*joining, node_id(1), DataLoss::accepted).failed_with(Errc::locked));
+}
+
+TEST(MetadataTransitions, WhatWasBegunMayBeGivenUp) {
+  const ClusterMetadata before = with_keyspace(a_cluster(2), "shop", 2);
+  const auto joining = begin_join(before, a_node(3));
+  ASSERT_TRUE(joining);
+  const auto without = abandon_change(*joining);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->nodes, before.nodes);
+  EXPECT_EQ(replicas(*without, "shop"), replicas(before, "shop"));
+  EXPECT_GT(without->epoch, joining->epoch);
+  EXPECT_TRUE(without->was_removed(node_id(3)));
+  const auto leaving = begin_leave(before, node_id(1));
+  ASSERT_TRUE(leaving);
+  const auto stays = abandon_change(*leaving);
+  ASSERT_TRUE(stays);
+  EXPECT_EQ(stays->nodes, before.nodes);
+  EXPECT_TRUE(abandon_change(before).failed_with(Errc::not_found));
+}
+
+TEST(MetadataTransitions, AnAlteredKeyspaceHasPendingReplicasFirst) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3), "shop", 1);
+  const ClusterMetadata altered = with_keyspace(before, "shop", 3);
+  EXPECT_TRUE(change_is_under_way(altered));
+  for (const TabletReplicas& tablet : replicas(altered, "shop")) {
+    EXPECT_EQ(tablet.members.size(), 1U);
+    EXPECT_EQ(tablet.pending.size(), 2U);
+  }
+  for (const TabletReplicas& tablet : replicas(finished(altered), "shop")) {
+    EXPECT_EQ(tablet.members.size(), 3U);
+    EXPECT_THAT(tablet.pending, IsEmpty());
+  }
+  const ClusterMetadata back = with_keyspace(altered, "shop", 1);
+  EXPECT_FALSE(change_is_under_way(back));
+  EXPECT_EQ(back.keyspaces, before.keyspaces);
+  EXPECT_GT(back.tablets.front().epoch, altered.tablets.front().epoch);
+}
+
+TEST(MetadataTransitions, KeyspacesComeAndGoWithoutAnEpoch) {
+  const ClusterMetadata before = a_cluster(3);
+  const ClusterMetadata with = with_keyspace(before, "shop", 2);
+  EXPECT_EQ(with.epoch, before.epoch);
+  const auto without = change_schema(with, model::Schema());
+  ASSERT_TRUE(without);
+  EXPECT_EQ(*without, before);
+}
+
+TEST(MetadataTransitions, ReplicationThatNobodyKnowsIsRefused) {
+  model::Keyspace keyspace;
+  keyspace.name = "shop";
+  keyspace.replication = {{"class", "Everywhere"}};
+  const auto refused = change_schema(a_cluster(1), model::Schema().with(keyspace));
+  ASSERT_TRUE(refused.failed_with(Errc::invalid_argument));
+  EXPECT_THAT(refused.error().to_string(), HasSubstr("keyspace shop"));
+}
+
+TEST(MetadataTransitions, AChangeIsFinishedOnlyAsItWasSeen) {
+  const ClusterMetadata before = with_keyspace(a_cluster(2), "shop", 1);
+  const auto joining = begin_join(before, a_node(3));
+  ASSERT_TRUE(joining);
+  const ClusterMetadata altered = with_keyspace(*joining, "shop", 2);
+  EXPECT_TRUE(finish_change(altered, joining->epoch).failed_with(Errc::refused));
+  EXPECT_TRUE(finish_change(altered, altered.epoch));
+  EXPECT_TRUE(finish_change(before, before.epoch).failed_with(Errc::not_found));
+}
+
+TEST(MetadataTransitions, NodesThatAreNotHereCannotGo) {
+  const ClusterMetadata metadata = a_cluster(2);
+  EXPECT_TRUE(begin_leave(metadata, node_id(9)).failed_with(Errc::not_found));
+  EXPECT_TRUE(begin_removal(metadata, node_id(9), DataLoss::accepted).failed_with(Errc::not_found));
+  EXPECT_TRUE(begin_leave(a_cluster(1), node_id(1)).failed_with(Errc::invalid_argument));
+  EXPECT_TRUE(change_addresses(metadata, node_id(9), {}, {}).failed_with(Errc::not_found));
+  EXPECT_TRUE(begin_join(metadata, a_node(2)).failed_with(Errc::already_exists));
+}
+
+TEST(MetadataTransitions, ANodeMovesToAnotherAddressThatNobodyHas) {
+  const ClusterMetadata metadata = a_cluster(2);
+  const auto elsewhere = runtime::Address::v4({10, 0, 1, 1}, 7000);
+  const auto moved = change_addresses(metadata, node_id(1), elsewhere, elsewhere);
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(moved->find(node_id(1))->description.node_address, elsewhere);
+  EXPECT_EQ(moved->epoch, metadata.epoch);
+  EXPECT_TRUE(change_addresses(*moved, node_id(2), elsewhere, elsewhere)
+                  .failed_with(Errc::invalid_argument));
+  NodeDescription double_ganger = a_node(3);
+  double_ganger.node_address = elsewhere;
+  EXPECT_TRUE(begin_join(*moved, double_ganger).failed_with(Errc::invalid_argument));
+}
+
+// ---- Random walks ----
+
+base::Result<ClusterMetadata> some_change(const ClusterMetadata& metadata, base::Prng& prng,
+                                          std::uint8_t& last_node) {
+  const auto someone = [&] { return metadata.nodes[prng.below(metadata.nodes.size())].id(); };
+  const std::string keyspace = "k" + std::to_string(prng.below(3));
+  switch (prng.below(8)) {
+    case 0:
+    case 1:
+      ++last_node;
+      return begin_join(metadata, a_node(last_node, "r" + std::to_string(prng.below(3)),
+                                         "dc" + std::to_string(prng.below(2))));
+    case 2:
+      return begin_leave(metadata, someone());
+    case 3:
+      return begin_removal(metadata, someone(),
+                           prng.chance(0.5) ? DataLoss::accepted : DataLoss::refused);
+    case 4:
+      return abandon_change(metadata);
+    case 5:
+      return change_schema(metadata,
+                           prng.chance(0.2)
+                               ? metadata.schema.without(keyspace)
+                               : with_keyspace(metadata.schema, keyspace,
+                                               static_cast<std::uint32_t>(prng.between(1, 4))));
+    default:
+      return finish_change(metadata, metadata.epoch);
+  }
+}
+
+using Sets = std::pair<std::set<model::NodeId>, std::set<model::NodeId>>;
+
+Sets sets_of(const TabletReplicas& tablet) {
+  return {{tablet.members.begin(), tablet.members.end()},
+          {tablet.pending.begin(), tablet.pending.end()}};
+}
+
+// What must hold from the first document to the last, and not only from one to the next.
+struct Witness {
+  std::map<std::string, std::uint64_t> lives;
+  std::map<std::tuple<std::string, std::uint64_t, std::size_t, Epoch>, Sets> seen;
+
+  void see(const ClusterMetadata& before, const ClusterMetadata& metadata) {
+    RC_ASSERT(validate(metadata).has_value());
+    RC_ASSERT(may_follow(metadata, before));
+    const auto decoded = decode_cluster_metadata(encode(metadata));
+    RC_ASSERT(decoded.has_value());
+    RC_ASSERT(*decoded == metadata);
+    for (const auto& [name, replication] : metadata.keyspaces) {
+      if (!before.keyspaces.contains(name)) ++lives[name];
+      const auto all = replicas_of(metadata, replication);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const Sets sets = sets_of(all[i]);
+        // Nobody is twice in a tablet, in whatever part.
+        RC_ASSERT(sets.first.size() == all[i].members.size());
+        RC_ASSERT(sets.second.size() == all[i].pending.size());
+        for (const auto& node : sets.second) RC_ASSERT(!sets.first.contains(node));
+        // A tablet and an epoch mean one set.
+        const auto key = std::tuple(name, lives[name], i, metadata.tablets[i].epoch);
+        const auto [at, is_new] = seen.try_emplace(key, sets);
+        RC_ASSERT(is_new || at->second == sets);
+      }
+    }
+  }
+};
+
+RC_GTEST_PROP(MetadataTransitions, KeepEveryInvariantHoweverTheyFollow, (std::uint64_t seed)) {
+  base::Prng prng(seed);
+  ClusterMetadata metadata = a_cluster(static_cast<std::uint8_t>(prng.between(1, 4)), 8);
+  const auto tokens = present_ring(metadata)->tablet_count();
+  std::uint8_t last_node = 10;
+  Witness witness;
+  std::size_t changes = 0;
+  for (int step = 0; step < 30; ++step) {
+    auto next = some_change(metadata, prng, last_node);
+    if (!next) continue;
+    ++changes;
+    witness.see(metadata, *next);
+    RC_ASSERT(next->tablets.size() == tokens);
+    metadata = *std::move(next);
+    const auto acceptors = choose_acceptors(metadata, {});
+    RC_ASSERT(!acceptors.empty() && acceptors.size() % 2 == 1);
+  }
+  RC_ASSERT(changes > 2);
+}
+
+// All that is under way comes to an end by finish_change, whatever it is.
+RC_GTEST_PROP(MetadataTransitions, FinishLeavesNothingPending, (std::uint64_t seed)) {
+  base::Prng prng(seed);
+  ClusterMetadata metadata = a_cluster(3, 8);
+  std::uint8_t last_node = 10;
+  for (int step = 0; step < 15; ++step) {
+    if (auto next = some_change(metadata, prng, last_node)) metadata = *std::move(next);
+    if (!change_is_under_way(metadata)) continue;
+    const auto end = finish_change(metadata, metadata.epoch);
+    RC_ASSERT(end.has_value());
+    RC_ASSERT(!change_is_under_way(*end));
+    for (const auto& [name, replication] : end->keyspaces) {
+      const auto before = replicas_of(metadata, metadata.keyspaces.find(name)->second);
+      const auto after = replicas_of(*end, replication);
+      for (std::size_t i = 0; i < after.size(); ++i) {
+        RC_ASSERT(after[i].pending.empty());
+        // Who counts afterwards was a member, or had been pending.
+        const Sets sets = sets_of(before[i]);
+        for (const auto& node : after[i].members) {
+          RC_ASSERT(sets.first.contains(node) || sets.second.contains(node));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace helenus::metadata
