@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "HLNSPAXO";
 constexpr std::uint8_t kFormatVersion = 1;
+constexpr std::size_t kChecksumSize = 4;
 
 // A1 and A4 within one state.
 bool is_sound(const AcceptorState& state) {
@@ -72,17 +73,22 @@ base::Result<AcceptorState> decode_acceptor_state(base::ByteView bytes) {
     return Error(Errc::unsupported, "version {}, this program reads version {}", version,
                  kFormatVersion);
   }
+  if (bytes.size() < in.offset() + kChecksumSize) {
+    return Error(Errc::corrupt, "ends at offset {}, inside its beginning", bytes.size());
+  }
+  const base::ByteView covered = bytes.first(bytes.size() - kChecksumSize);
+  if (base::load_le<std::uint32_t>(bytes.last(kChecksumSize).data()) != base::crc32c(covered)) {
+    return Error(Errc::corrupt, "the checksum at offset {} is not that of the bytes before it",
+                 covered.size());
+  }
+  in = base::Decoder(covered);
+  in.raw(kMagic.size() + 1);
   AcceptorState state;
   state.node = model::NodeId(get_uuid(in));
   state.decided = get_document(in);
   state.promised = get_ballot(in);
   state.accepted = get_optional_proposal(in);
-  const std::size_t covered = in.offset();
-  const std::uint32_t checksum = in.u32_le();
   TRY_VOID(in.finish());
-  if (checksum != base::crc32c(bytes.first(covered))) {
-    return Error(Errc::corrupt, "checksum does not match");
-  }
   if (!is_sound(state)) return Error(Errc::corrupt, "a state that no acceptor can be in");
   return state;
 }
