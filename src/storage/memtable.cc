@@ -21,12 +21,24 @@ causality::Delta restricted_to(const causality::Delta& delta,
           .scopes = {}};
 }
 
+// Takes keys by a function, so that unequal heads do not fetch their memory.
+// A short key's head is filled up with zeros: unequal heads prove everything, equal ones nothing.
+template <class KeyOfA, class KeyOfB>
+absl::weak_ordering order_of(std::uint64_t head_a, KeyOfA key_a, std::uint64_t head_b,
+                             KeyOfB key_b) {
+  if (head_a != head_b) {
+    return head_a < head_b ? absl::weak_ordering::less : absl::weak_ordering::greater;
+  }
+  const std::strong_ordering order = base::compare(key_a(), key_b());
+  if (order == 0) return absl::weak_ordering::equivalent;
+  return order < 0 ? absl::weak_ordering::less : absl::weak_ordering::greater;
+}
+
 }  // namespace
 
-Memtable::Key::Key(base::ByteView bytes)
-    : head(0), data(bytes.data()), size(static_cast<std::uint32_t>(bytes.size())) {
+Memtable::Key::Key(base::ByteView bytes) : head(0), bytes(bytes) {
   if (bytes.size() >= sizeof head) {
-    head = base::load_be<std::uint64_t>(data);
+    head = base::load_be<std::uint64_t>(bytes.data());
     return;
   }
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -34,14 +46,16 @@ Memtable::Key::Key(base::ByteView bytes)
   }
 }
 
-absl::weak_ordering Memtable::KeyOrder::operator()(const Key& a, const Key& b) const {
-  // A short key is filled up with zeros: unequal heads prove everything, equal ones nothing.
-  if (a.head != b.head) {
-    return a.head < b.head ? absl::weak_ordering::less : absl::weak_ordering::greater;
-  }
-  const std::strong_ordering order = base::compare(a.view(), b.view());
-  if (order == 0) return absl::weak_ordering::equivalent;
-  return order < 0 ? absl::weak_ordering::less : absl::weak_ordering::greater;
+absl::weak_ordering Memtable::Order::operator()(const Place& a, const Place& b) const {
+  return order_of(a.head, [&] { return a.node->key(); }, b.head, [&] { return b.node->key(); });
+}
+
+absl::weak_ordering Memtable::Order::operator()(const Place& a, const Key& b) const {
+  return order_of(a.head, [&] { return a.node->key(); }, b.head, [&] { return b.bytes; });
+}
+
+absl::weak_ordering Memtable::Order::operator()(const Key& a, const Place& b) const {
+  return order_of(a.head, [&] { return a.bytes; }, b.head, [&] { return b.node->key(); });
 }
 
 void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
@@ -76,48 +90,78 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
 
 Entry Memtable::find(base::ByteView key) const {
   const auto at = keys_.find(Key(key));
-  return at == keys_.end() ? Entry() : merge(at->second);
+  return at == keys_.end() ? Entry() : merge(*at->node);
+}
+
+std::size_t Memtable::fragment_count(base::ByteView key) const {
+  const auto at = keys_.find(Key(key));
+  return at == keys_.end() ? 0 : at->node->length;
 }
 
 bool Memtable::contains_partition(base::ByteView partition) const {
   const auto at = keys_.lower_bound(Key(partition));
-  return at != keys_.end() && base::as_text(at->first.view()).starts_with(base::as_text(partition));
+  return at != keys_.end() && base::as_text(at->node->key()).starts_with(base::as_text(partition));
+}
+
+Memtable::Node& Memtable::node_of(const EntryKey& key) {
+  const std::string text = encode_key(key);
+  const Key wanted(base::as_bytes(text));
+  const auto at = keys_.lower_bound(wanted);
+  if (at != keys_.end() && at->head == wanted.head && base::equal(at->node->key(), wanted.bytes)) {
+    return *at->node;
+  }
+  std::byte* memory = arena_.allocate(sizeof(Node) + text.size(), alignof(Node));
+  auto* node =
+      ::new (memory) Node{.key_size = static_cast<std::uint32_t>(text.size()),
+                          .partition_size = static_cast<std::uint32_t>(key.partition.size())};
+  std::memcpy(memory + sizeof(Node), text.data(), text.size());
+  ++generation_;
+  keys_.insert(at, Place{wanted.head, node});
+  return *node;
 }
 
 void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence) {
-  const std::string bytes = encode_key(key);
-  auto at = keys_.lower_bound(Key(base::as_bytes(bytes)));
-  if (at == keys_.end() || !base::equal(at->first.view(), base::as_bytes(bytes))) {
-    const base::ByteView owned = arena_.copy(base::as_bytes(bytes));
-    ++generation_;
-    at = keys_.insert(
-        at, {Key(owned), Chain{.partition = static_cast<std::uint32_t>(key.partition.size())}});
-  }
-  Chain& chain = at->second;
-  push(chain, Form::delta, encoded);
-  chain.sequence = sequence;
-  if (chain.length <= kFragmentsPerKeyMax) return;
+  Node& node = node_of(key);
+  push(node, Form::delta, encoded);
+  node.sequence = sequence;
+  if (!should_merge(node)) return;
   base::Buffer merged;
   base::Encoder out(merged);
-  encode(out, merge(chain));
-  chain.newest = nullptr;
-  chain.length = 0;
-  push(chain, Form::merged, merged.view());
+  encode(out, merge(node));
+  node.newest = nullptr;
+  node.length = 0;
+  push(node, Form::merged, merged.view());
+  node.read_since = false;
 }
 
-void Memtable::push(Chain& chain, Form form, base::ByteView encoded) {
+bool Memtable::should_merge(const Node& node) {
+  if (node.length > kFragmentsPerKeyMax) return true;
+  return node.read_since && node.length > kFragmentsPerReadKeyMax &&
+         node.merged_bytes <= node.written_bytes;
+}
+
+void Memtable::push(Node& node, Form form, base::ByteView encoded) {
   ASSERT(encoded.size() <= std::numeric_limits<std::uint32_t>::max());
-  std::byte* memory = arena_.allocate(sizeof(Fragment) + encoded.size(), alignof(Fragment));
-  const auto* fragment = ::new (memory) Fragment{
-      .next = chain.newest, .size = static_cast<std::uint32_t>(encoded.size()), .form = form};
-  std::memcpy(memory + sizeof(Fragment), encoded.data(), encoded.size());
-  chain.newest = fragment;
-  ++chain.length;
+  const auto size = static_cast<std::uint32_t>(encoded.size());
+  std::byte* memory = arena_.allocate(sizeof(Fragment) + size, alignof(Fragment));
+  const auto* fragment = ::new (memory) Fragment{.next = node.newest, .size = size, .form = form};
+  std::memcpy(memory + sizeof(Fragment), encoded.data(), size);
+  node.newest = fragment;
+  ++node.length;
+  if (form == Form::merged) {
+    node.merged_bytes = size;
+    node.written_bytes = 0;
+  } else {
+    // A sum beyond all bounds only says that there is much to merge.
+    node.written_bytes +=
+        std::min(size, std::numeric_limits<std::uint32_t>::max() - node.written_bytes);
+  }
 }
 
-Entry Memtable::merge(const Chain& chain) const {
+Entry Memtable::merge(const Node& node) const {
+  node.read_since = true;
   Entry merged;
-  for (const Fragment* at = chain.newest; at != nullptr; at = at->next) {
+  for (const Fragment* at = node.newest; at != nullptr; at = at->next) {
     const base::Bytes bytes = base::Bytes::copy_of(at->bytes());
     if (at->form == Form::delta) {
       auto delta = causality::decode_delta(bytes);
@@ -133,16 +177,9 @@ Entry Memtable::merge(const Chain& chain) const {
 }
 
 void Memtable::Cursor::stand_on(Keys::const_iterator at) {
-  valid_ = at != memtable_->keys_.end();
-  if (!valid_) return;
+  node_ = at == memtable_->keys_.end() ? nullptr : at->node;
   at_ = at;
   generation_ = memtable_->generation_;
-  key_ = at->first.view();
-  partition_size_ = at->second.partition;
-}
-
-const Memtable::Chain& Memtable::Cursor::chain() const {
-  return in_place() ? at_->second : memtable_->keys_.find(Key(key_))->second;
 }
 
 void Memtable::Cursor::seek_last() {
@@ -160,11 +197,11 @@ void Memtable::Cursor::seek_before(base::ByteView key) {
 }
 
 void Memtable::Cursor::next() {
-  stand_on(in_place() ? std::next(at_) : memtable_->keys_.upper_bound(Key(key_)));
+  stand_on(in_place() ? std::next(at_) : memtable_->keys_.upper_bound(Key(key())));
 }
 
 void Memtable::Cursor::previous() {
-  seek_before(key_);
+  seek_before(key());
 }
 
 }  // namespace helenus::storage

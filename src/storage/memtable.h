@@ -2,8 +2,13 @@
 //
 // A write appends: it finds the key and hangs its encoded fragment onto it, without looking at
 // what is there. Reading merges the fragments of a key (causality/dot_store.h); a key that has
-// gathered many is merged in place, so that a hot row stays cheap to read. Nothing is stripped
-// here: that is for flush and compaction (S3).
+// gathered many is merged in place by the write that comes next, one that is also read much
+// earlier, so that a hot row stays cheap to read. Nothing is stripped here: that is for flush and
+// compaction (S3).
+//
+// The tree holds sixteen bytes a key: the key's first bytes as a number, by which nearly every
+// comparison is decided (they are the token), and where the rest lies. A descent touches few lines
+// of memory.
 //
 // Ownership: keys and fragments live in an arena that goes with the memtable; what is read is
 // copied out. Shared by cursors and flushes through shared_ptr: a frozen memtable lives until its
@@ -15,7 +20,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
 #include <absl/types/compare.h>
 
 #include "base/bytes.h"
@@ -29,6 +34,8 @@ class Memtable {
  public:
   // Beyond this many, the fragments of one key are merged into one.
   static constexpr std::uint32_t kFragmentsPerKeyMax = 16;
+  // The same for a key that was read since, unless merging would mostly copy what is merged.
+  static constexpr std::uint32_t kFragmentsPerReadKeyMax = 3;
 
   explicit Memtable(causality::Policy policy) : policy_(policy) {}
   Memtable(const Memtable&) = delete;
@@ -44,6 +51,8 @@ class Memtable {
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
 
+  // How many fragments a read of the key merges.
+  std::size_t fragment_count(base::ByteView key) const;
   bool contains(base::ByteView key) const { return keys_.contains(Key(key)); }
   // Whether it has anything of the partition.
   bool contains_partition(base::ByteView partition) const;
@@ -64,7 +73,7 @@ class Memtable {
   class Cursor;
 
  private:
-  static constexpr std::size_t kTreeBytesPerKey = 70;
+  static constexpr std::size_t kTreeBytesPerKey = 24;
 
   enum class Form : std::uint8_t { delta, merged };
   // One encoded fragment; the bytes lie behind it.
@@ -74,30 +83,41 @@ class Memtable {
     Form form;
     base::ByteView bytes() const { return {reinterpret_cast<const std::byte*>(this + 1), size}; }
   };
-  struct Chain {
+  // A key and its fragments. It lies in the arena and never moves; the key's bytes lie behind it.
+  struct Node {
     const Fragment* newest = nullptr;
+    std::uint64_t sequence = 0;  // of the newest
     std::uint32_t length = 0;
-    std::uint32_t partition = 0;  // the size of the key's partition part
-    std::uint64_t sequence = 0;   // of the newest
+    std::uint32_t merged_bytes = 0;   // of the fragment that is a merge of others
+    std::uint32_t written_bytes = 0;  // of those since
+    std::uint32_t key_size = 0;
+    std::uint32_t partition_size = 0;  // of the key's partition part
+    mutable bool read_since = false;   // the last merge; a hint that readers leave for writers
+    base::ByteView key() const { return {reinterpret_cast<const std::byte*>(this + 1), key_size}; }
   };
-  // A key in the arena with its first bytes beside it, as a number that sorts as they do. Nearly
-  // every comparison ends there, and does not fetch the key's own memory.
+  // A key that is looked for: its first bytes as a number that sorts as they do, and all of it.
   struct Key {
     std::uint64_t head;
-    const std::byte* data;
-    std::uint32_t size;
-
+    base::ByteView bytes;
     explicit Key(base::ByteView bytes);
-    base::ByteView view() const { return {data, size}; }
   };
-  struct KeyOrder {
-    absl::weak_ordering operator()(const Key& a, const Key& b) const;
+  struct Place {
+    std::uint64_t head;
+    Node* node;
   };
-  using Keys = absl::btree_map<Key, Chain, KeyOrder>;
+  struct Order {
+    using is_transparent = void;
+    absl::weak_ordering operator()(const Place& a, const Place& b) const;
+    absl::weak_ordering operator()(const Place& a, const Key& b) const;
+    absl::weak_ordering operator()(const Key& a, const Place& b) const;
+  };
+  using Keys = absl::btree_set<Place, Order>;
 
+  Node& node_of(const EntryKey& key);
   void add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence);
-  void push(Chain& chain, Form form, base::ByteView encoded);
-  Entry merge(const Chain& chain) const;
+  void push(Node& node, Form form, base::ByteView encoded);
+  static bool should_merge(const Node& node);
+  Entry merge(const Node& node) const;
 
   const causality::Policy policy_;
   bool frozen_ = false;
@@ -113,12 +133,12 @@ class Memtable::Cursor {
  public:
   explicit Cursor(const Memtable& memtable) : memtable_(&memtable) {}
 
-  bool valid() const { return valid_; }
+  bool valid() const { return node_ != nullptr; }
   // Requires of the rest: valid(). The key lives as long as the memtable.
-  base::ByteView key() const { return key_; }
-  std::size_t partition_size() const { return partition_size_; }
-  std::uint64_t sequence() const { return chain().sequence; }
-  Entry entry() const { return memtable_->merge(chain()); }
+  base::ByteView key() const { return node_->key(); }
+  std::size_t partition_size() const { return node_->partition_size; }
+  std::uint64_t sequence() const { return node_->sequence; }
+  Entry entry() const { return memtable_->merge(*node_); }
 
   void seek_first() { stand_on(memtable_->keys_.begin()); }
   void seek_last();
@@ -132,13 +152,10 @@ class Memtable::Cursor {
  private:
   void stand_on(Keys::const_iterator at);
   bool in_place() const { return generation_ == memtable_->generation_; }
-  const Chain& chain() const;
 
   const Memtable* memtable_;
-  bool valid_ = false;
-  base::ByteView key_;
-  std::uint32_t partition_size_ = 0;
-  Keys::const_iterator at_;  // if in_place()
+  const Node* node_ = nullptr;  // the one it stands on
+  Keys::const_iterator at_;     // if in_place()
   std::uint64_t generation_ = 0;
 };
 

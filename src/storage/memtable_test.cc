@@ -132,6 +132,46 @@ TEST(Memtable, AHotRowIsMergedInPlaceAndReadsTheSame) {
   EXPECT_EQ(memtable.key_count(), 1U);
 }
 
+Delta put_minted(causality::Clock& clock, std::string_view row, std::string value) {
+  causality::Mutation mutation;
+  mutation.timestamp = causality::Timestamp{1};
+  mutation.cells.push_back(put_of(row, value));
+  auto delta = causality::mint(clock, causality::actor_of(1, 1), causality::Epoch{1}, Policy::lww,
+                               mutation, causality::kTimestampMin);
+  ASSERT(delta.has_value());
+  return *std::move(delta);
+}
+
+TEST(Memtable, ARowThatIsReadIsMergedSooner) {
+  Memtable memtable(Policy::lww);
+  causality::Clock clock;
+  const std::string key = row_key("p", text("hot"));
+  for (std::size_t write = 1; write <= Memtable::kFragmentsPerKeyMax; ++write) {
+    apply(memtable, "p", put_minted(clock, "hot", "unread"));
+    EXPECT_EQ(memtable.fragment_count(base::as_bytes(key)), write);
+  }
+  for (int write = 0; write < 100; ++write) {
+    EXPECT_FALSE(memtable.find(base::as_bytes(key)).empty());
+    apply(memtable, "p", put_minted(clock, "hot", "read"));
+    EXPECT_LE(memtable.fragment_count(base::as_bytes(key)), Memtable::kFragmentsPerReadKeyMax);
+  }
+}
+
+TEST(Memtable, ALargeRowThatIsReadIsNotCopiedForEverySmallWrite) {
+  Memtable memtable(Policy::lww);
+  causality::Clock clock;
+  constexpr std::size_t kLarge = 64 << 10;
+  constexpr std::size_t kWrites = 200;
+  const std::string key = row_key("p", text("large"));
+  for (std::size_t write = 0; write < kWrites; ++write) {
+    Delta delta = put_minted(clock, "large", std::string(write == 0 ? kLarge : 10, 'v'));
+    delta.cells.front().column = causality::ColumnId(write == 0 ? 1 : 2);
+    apply(memtable, "p", delta);
+    EXPECT_FALSE(memtable.find(base::as_bytes(key)).empty());
+  }
+  EXPECT_LE(memtable.memory_bytes(), 2 * kLarge * (2 + kWrites / Memtable::kFragmentsPerKeyMax));
+}
+
 // Keys are compared by their first bytes as a number: short ones, zeros and equal beginnings are
 // where that could go wrong.
 RC_GTEST_PROP(Memtable, KeysAscendAsBytesDo, ()) {
