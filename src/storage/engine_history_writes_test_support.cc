@@ -64,15 +64,17 @@ causality::CellChange EngineHistory::any_cell(Policy policy) {
   return change;
 }
 
+// Often of one row, whose delete lies with it, and often of ranges that overlap others.
 causality::Scope EngineHistory::any_scope() {
-  const std::uint64_t kind = prng_.below(3);
-  if (kind == 0) return causality::row_scope(any_row());
+  const std::uint64_t kind = prng_.below(8);
+  if (kind < 4) return causality::row_scope(any_row());
   causality::Scope scope;
-  if (kind == 1) return scope;
+  if (kind == 4) return scope;
   scope.from = any_row();
   scope.to = any_row();
   if (*scope.to < *scope.from) std::swap(scope.from, scope.to);
   if (*scope.to == *scope.from) scope.to.reset();
+  if (kind == 5) scope.from.reset();
   return scope;
 }
 
@@ -83,7 +85,7 @@ causality::Mutation EngineHistory::any_mutation(Policy policy) {
   const std::int64_t skew = prng_.below(4) == 0 ? static_cast<std::int64_t>(prng_.below(400)) : 0;
   mutation.timestamp = causality::Timestamp{time_ + skew};
   const std::uint64_t kind = prng_.below(20);
-  if (kind < 15) {
+  if (kind < 13) {
     std::map<std::pair<base::Bytes, causality::ColumnId>, causality::CellChange> cells;
     for (std::uint64_t left = 1 + prng_.below(3); left > 0; --left) {
       causality::CellChange cell = any_cell(policy);
@@ -92,8 +94,10 @@ causality::Mutation EngineHistory::any_mutation(Policy policy) {
     for (auto& [place, cell] : cells) mutation.cells.push_back(std::move(cell));
   }
   // Some replace what they delete; increments go alone.
-  if (kind >= 15 || (kind >= 13 && policy != Policy::counter)) {
-    mutation.scopes.push_back(any_scope());
+  if (kind >= 13 || (kind >= 10 && policy != Policy::counter)) {
+    for (std::uint64_t left = 1 + prng_.below(3); left > 0; --left) {
+      mutation.scopes.push_back(any_scope());
+    }
   }
   return mutation;
 }

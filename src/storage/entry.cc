@@ -1,5 +1,6 @@
 #include "storage/entry.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,25 @@ using base::Result;
 
 namespace {
 
-constexpr std::uint8_t kFormatVersion = 1;
+// Of a row without deletes of its own, and of scopes.
+constexpr std::uint8_t kFormatPlain = 1;
+constexpr std::uint8_t kFormatDeletedRow = 2;
+
+// Takes the versions that `seen` names out without a trace.
+void drop_superseded(causality::CellStore& store, const causality::Clock& seen) {
+  std::vector<causality::Dot> gone;
+  for (const causality::Version& version : store.versions()) {
+    if (seen.contains(version.dot)) gone.push_back(version.dot);
+  }
+  store.forget(gone);
+}
+
+const causality::CellStore* store_of(const causality::PartitionStore& partition,
+                                     const causality::Scope& scope) {
+  const auto scoped = partition.scoped();
+  const auto at = std::ranges::lower_bound(scoped, scope, {}, &causality::ScopedStore::scope);
+  return at != scoped.end() && at->scope == scope ? &at->store : nullptr;
+}
 
 }  // namespace
 
@@ -37,16 +56,19 @@ EntryKey key_parts(base::ByteView bytes, std::size_t partition_size) {
 
 void Entry::clear() {
   row_.clear();
+  if (!row_deletes_.empty()) row_deletes_ = {};
   if (!scopes_.empty()) scopes_ = {};
 }
 
 void Entry::absorb(const Entry& other) {
   row_.absorb(other.row_);
+  if (!other.row_deletes_.empty()) row_deletes_.absorb(other.row_deletes_);
   scopes_.absorb(other.scopes_);
 }
 
 void Entry::absorb(Entry&& other) {
   row_.absorb(std::move(other.row_));
+  if (!other.row_deletes_.empty()) row_deletes_.absorb(std::move(other.row_deletes_));
   if (scopes_.empty()) {
     scopes_ = std::move(other.scopes_);
   } else {
@@ -63,8 +85,17 @@ void Entry::absorb(causality::Delta delta, causality::Policy policy) {
   for (const causality::ScopedStore& scoped : fragment.scoped()) scopes_.absorb(scoped);
 }
 
+void Entry::absorb_row_delete(const causality::Delta& delta, causality::Policy policy) {
+  ASSERT(delta.cells.empty() && delta.scopes.size() == 1);
+  const causality::PartitionStore fragment = causality::fragment_of(delta, policy);
+  for (const causality::ScopedStore& scoped : fragment.scoped()) {
+    row_deletes_.absorb(scoped.store);
+  }
+}
+
 void Entry::strip(const causality::Clock& known) {
   row_.strip(known);
+  row_deletes_.strip(known);
   scopes_.strip(known);
 }
 
@@ -76,32 +107,63 @@ void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
                        const causality::Stability& stable, const causality::PartitionStore& scopes,
                        base::ByteView clustering) {
   // Scopes that do not hold the row say nothing about it, and a partition may have very many.
-  const auto key = scopes.empty() ? base::Bytes() : base::Bytes::copy_of(clustering);
+  const bool alone = scopes.empty() && row_deletes_.empty();
+  const auto key = alone ? base::Bytes() : base::Bytes::copy_of(clustering);
   causality::PartitionStore partition;
   for (const causality::ScopedStore& scoped : scopes.scoped()) {
     if (scoped.scope.from && *scoped.scope.from > key) break;
-    if (scoped.scope.contains(key)) partition.absorb(scoped);
+    if (!scoped.scope.contains(key)) continue;
+    partition.absorb(scoped);
+    drop_superseded(row_deletes_, scoped.store.context());
   }
-  if (partition.empty()) {
-    std::vector<std::pair<causality::ColumnId, std::vector<causality::Dot>>> drops;
-    for (const auto& [column, cell] : row_.cells()) {
-      auto dots = causality::droppable(cell, policy, stable);
-      if (!dots.empty()) drops.emplace_back(column, std::move(dots));
-    }
-    for (const auto& [column, dots] : drops) row_.forget(column, dots);
-    row_.strip(known);
+  if (partition.empty() && row_deletes_.empty()) {
+    settle_cells(policy, known, stable);
     return;
   }
-  for (const auto& [column, cell] : row_.cells()) partition.absorb(key, column, cell);
+  const causality::Scope own = causality::row_scope(key);
+  const bool also_among_scopes = store_of(partition, own) != nullptr;
+  partition.absorb({own, row_deletes_});
+  partition.absorb(key, std::move(row_));
   causality::drop_stable(partition, policy, stable);
   partition.strip(known);
   const auto at = partition.rows().find(key);
   row_ = at == partition.rows().end() ? causality::RowStore() : at->second;
+  const causality::CellStore* left = store_of(partition, own);
+  if (!also_among_scopes) {
+    row_deletes_ = left == nullptr ? causality::CellStore() : *left;
+    return;
+  }
+  // An entry of the first format has deletes of the row among the scopes, and they stay there. What
+  // is here goes on naming those that it supersedes.
+  std::vector<causality::Dot> gone;
+  for (const causality::Version& version : row_deletes_.versions()) {
+    if (left == nullptr || left->find(version.dot) == nullptr) gone.push_back(version.dot);
+  }
+  row_deletes_.forget(gone);
+}
+
+// Of a row that no delete of more than a cell concerns.
+void Entry::settle_cells(causality::Policy policy, const causality::Clock& known,
+                         const causality::Stability& stable) {
+  std::vector<std::pair<causality::ColumnId, std::vector<causality::Dot>>> drops;
+  for (const auto& [column, cell] : row_.cells()) {
+    auto dots = causality::droppable(cell, policy, stable);
+    if (!dots.empty()) drops.emplace_back(column, std::move(dots));
+  }
+  for (const auto& [column, dots] : drops) row_.forget(column, dots);
+  row_.strip(known);
 }
 
 void encode(base::Encoder& out, const Entry& entry) {
-  ASSERT(entry.row_.empty() || entry.scopes_.empty(), "a row and scopes under one key");
-  out.u8(kFormatVersion);
+  const bool row = !entry.row_.empty() || !entry.row_deletes_.empty();
+  ASSERT(!row || entry.scopes_.empty(), "a row and scopes under one key");
+  if (!entry.row_deletes_.empty()) {
+    out.u8(kFormatDeletedRow);
+    out.prefixed(causality::encoded(entry.row_deletes_));
+    causality::encode(out, entry.row_);
+    return;
+  }
+  out.u8(kFormatPlain);
   out.varint(entry.scopes().size());
   if (entry.scopes().empty()) {
     causality::encode(out, entry.row_);
@@ -121,11 +183,23 @@ Result<Entry> decode_entry(const base::Bytes& bytes) {
 Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
   base::Decoder in(bytes);
   const std::uint8_t version = in.u8();
-  if (in.ok() && version != kFormatVersion) {
+  if (in.ok() && version != kFormatPlain && version != kFormatDeletedRow) {
     return Error(Errc::unsupported, "entry format {}", version);
   }
-  const std::size_t scopes = in.count(1);
-  TRY_VOID(in.status());
+  const auto slice_of = [&](base::ByteView part) {
+    return bytes.slice(static_cast<std::size_t>(part.data() - bytes.data()), part.size());
+  };
+  std::size_t scopes = 0;
+  if (version == kFormatDeletedRow) {
+    const base::ByteView encoded = in.prefixed();
+    TRY_VOID(in.status());
+    TRY(auto deletes, causality::decode_cell(slice_of(encoded)));
+    if (deletes.empty()) return Error(Errc::corrupt, "the deletes of a row say nothing");
+    entry.row_deletes_.absorb(std::move(deletes));
+  } else {
+    scopes = in.count(1);
+    TRY_VOID(in.status());
+  }
   if (scopes == 0) {
     if (entry.row_.empty()) return causality::decode_row_into(entry.row_, bytes.slice(in.offset()));
     causality::RowStore row;
@@ -137,8 +211,7 @@ Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
   for (std::size_t index = 0; index < scopes; ++index) {
     const base::ByteView encoded = in.prefixed();
     TRY_VOID(in.status());
-    const auto offset = static_cast<std::size_t>(encoded.data() - bytes.data());
-    TRY(const auto scoped, causality::decode_scoped(bytes.slice(offset, encoded.size())));
+    TRY(const auto scoped, causality::decode_scoped(slice_of(encoded)));
     decoded.absorb(scoped);
   }
   TRY_VOID(in.finish());

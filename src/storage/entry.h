@@ -1,11 +1,21 @@
 // Entry: what the engine keeps under one key. A table is a sorted run of entries:
 //
-//   partition ‖ 0                      the partition's range-scoped deletes, if it has any
+//   partition ‖ 0                      the partition's deletes of ranges of rows, if it has any
 //   partition ‖ 1 ‖ clustering key     its rows, a static row under the empty clustering key
 //
-// so that everything of a partition is adjacent, and what holds for all of its rows comes first.
+// so that everything of a partition is adjacent, and what holds for many of its rows comes first.
 // The partition's part is prefix-free (no partition's bytes begin another's), or two partitions
 // could interleave.
+//
+// A delete of exactly one row lies under the row's own key, with its cells: a partition in which a
+// million rows were deleted has a million small entries, not one that every read must load.
+// (Entries of the first format have such deletes among the ranges. They count there all the same:
+// nothing below asks how many rows a range holds.)
+//
+// Invariant. Before a reader may say that a cell lives, it must have merged every fragment under
+// the row's key, its cells and the deletes of the row, and every fragment under the partition's
+// key, of which those ranges count that hold the row: a delete that is missing shows what it
+// deleted. What a merge must have seen before it strips or drops: merge_writer.h.
 //
 // An Entry is at once a whole replica's knowledge of that key, one fragment of it, or what one
 // write adds: they meet by absorb, in any order (causality/dot_store.h).
@@ -41,9 +51,11 @@ class Entry {
  public:
   // Forgets everything and keeps the memory for the next entry.
   void clear();
-  bool empty() const { return row_.empty() && scopes_.empty(); }
+  bool empty() const { return row_.empty() && row_deletes_.empty() && scopes_.empty(); }
   // Of a row entry; empty in a scopes entry.
   const causality::RowStore& row() const { return row_; }
+  // Of a row entry: what the deletes of this row say of every cell of it, there or not.
+  const causality::CellStore& row_deletes() const { return row_deletes_; }
   // Of a scopes entry; empty in a row entry.
   std::span<const causality::ScopedStore> scopes() const { return scopes_.scoped(); }
 
@@ -53,7 +65,9 @@ class Entry {
   void absorb(Entry&& other);
   // Merges what a delta says. Requires: the delta is of this key alone, a row's changes or scopes.
   void absorb(causality::Delta delta, causality::Policy policy);
-  // Gives the row away.
+  // The same for a row entry and a delta that deletes exactly this row.
+  void absorb_row_delete(const causality::Delta& delta, causality::Policy policy);
+  // Gives the row away, without its deletes.
   causality::RowStore take_row() && { return std::move(row_); }
   // See causality::CellStore::strip, and merge_writer.h for when it is allowed.
   void strip(const causality::Clock& known);
@@ -61,7 +75,9 @@ class Entry {
   // defeat is settled by the same knowledge.
   void drop_stable_scopes(causality::Policy policy, const causality::Stability& stable);
   // Drops what is stable in a row's entry and strips the rest, beside the partition's scopes as
-  // they were before they were settled. See merge_writer.h for when it is allowed.
+  // they were before they were settled. What these supersede goes, too, deletes of the row
+  // included: the scopes' contexts, stripped by themselves, no longer name it. See merge_writer.h
+  // for when it is allowed.
   void settle_row(causality::Policy policy, const causality::Clock& known,
                   const causality::Stability& stable, const causality::PartitionStore& scopes,
                   base::ByteView clustering);
@@ -72,7 +88,11 @@ class Entry {
   friend base::Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry);
 
  private:
+  void settle_cells(causality::Policy policy, const causality::Clock& known,
+                    const causality::Stability& stable);
+
   causality::RowStore row_;
+  causality::CellStore row_deletes_;
   causality::PartitionStore scopes_;
 };
 

@@ -97,7 +97,10 @@ Collectable Garbage::collectable(const causality::Stability& stable) const {
 std::uint64_t count_garbage(const Entry& entry, Garbage& garbage) {
   for (const auto& [column, cell] : entry.row().cells()) count_cell(cell, garbage);
   for (const causality::ScopedStore& scoped : entry.scopes()) count_cell(scoped.store, garbage);
-  return entry.row().cells().size() + entry.scopes().size();
+  const std::uint64_t counted = entry.row().cells().size() + entry.scopes().size();
+  if (entry.row_deletes().empty()) return counted;
+  count_cell(entry.row_deletes(), garbage);
+  return counted + 1;
 }
 
 }  // namespace helenus::storage

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "base/codec.h"
 #include "causality/codec.h"
+#include "storage/row_key.h"
 
 namespace helenus::storage {
 
@@ -34,6 +37,12 @@ absl::weak_ordering order_of(std::uint64_t head_a, KeyOfA key_a, std::uint64_t h
   return order < 0 ? absl::weak_ordering::less : absl::weak_ordering::greater;
 }
 
+// The row that a scope holds if it holds one alone, and one that can have an entry.
+const causality::RowKey* only_row_of(const causality::Scope& scope, base::ByteView partition) {
+  if (!scope.from || scope != causality::row_scope(*scope.from)) return nullptr;
+  return partition.size() + 1 + scope.from->size() <= kRowKeySizeMax ? &*scope.from : nullptr;
+}
+
 }  // namespace
 
 Memtable::Key::Key(base::ByteView bytes) : head(0), bytes(bytes) {
@@ -61,15 +70,14 @@ absl::weak_ordering Memtable::Order::operator()(const Key& a, const Place& b) co
 void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
                      base::ByteView encoded, std::uint64_t sequence) {
   ASSERT(!frozen_);
-  if (!delta.scopes.empty()) has_scopes_ = true;
   const std::span<const causality::CellChange> cells = delta.cells;
   const bool one_row = !cells.empty() && cells.front().row == cells.back().row;
   if (one_row && delta.scopes.empty()) {
-    add({partition, EntryKind::row, cells.front().row}, encoded, sequence);
+    add({partition, EntryKind::row, cells.front().row}, Form::delta, encoded, sequence);
     return;
   }
   if (cells.empty()) {
-    add({partition, EntryKind::scopes, {}}, encoded, sequence);
+    apply_scopes(partition, delta, encoded, sequence);
     return;
   }
   for (auto first = cells.begin(); first != cells.end();) {
@@ -77,15 +85,42 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
       return change.row != first->row;
     });
     const base::Bytes part = causality::encoded(restricted_to(delta, {first, last}));
-    add({partition, EntryKind::row, first->row}, part, sequence);
+    add({partition, EntryKind::row, first->row}, Form::delta, part, sequence);
     first = last;
   }
   if (!delta.scopes.empty()) {
     causality::Delta part = restricted_to(delta, {});
     part.scopes = delta.scopes;
     part.timestamp = causality::timestamp_of_scopes(delta);
-    add({partition, EntryKind::scopes, {}}, causality::encoded(part), sequence);
+    apply_scopes(partition, part, causality::encoded(part), sequence);
   }
+}
+
+void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& delta,
+                            base::ByteView encoded, std::uint64_t sequence) {
+  std::vector<causality::Scope> ranges;
+  for (const causality::Scope& scope : delta.scopes) {
+    const causality::RowKey* row = only_row_of(scope, partition);
+    if (row == nullptr) {
+      ranges.push_back(scope);
+    } else if (delta.scopes.size() == 1) {
+      add({partition, EntryKind::row, *row}, Form::row_delete, encoded, sequence);
+    } else {
+      causality::Delta part = restricted_to(delta, {});
+      part.scopes = {scope};
+      add({partition, EntryKind::row, *row}, Form::row_delete, causality::encoded(part), sequence);
+    }
+  }
+  if (ranges.empty()) return;
+  has_scopes_ = true;
+  const EntryKey key{partition, EntryKind::scopes, {}};
+  if (ranges.size() == delta.scopes.size()) {
+    add(key, Form::delta, encoded, sequence);
+    return;
+  }
+  causality::Delta part = restricted_to(delta, {});
+  part.scopes = std::move(ranges);
+  add(key, Form::delta, causality::encoded(part), sequence);
 }
 
 Entry Memtable::find(base::ByteView key) const {
@@ -120,9 +155,9 @@ Memtable::Node& Memtable::node_of(const EntryKey& key) {
   return *node;
 }
 
-void Memtable::add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence) {
+void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded, std::uint64_t sequence) {
   Node& node = node_of(key);
-  push(node, Form::delta, encoded);
+  push(node, form, encoded);
   node.sequence = sequence;
   if (!should_merge(node)) return;
   base::Buffer merged;
@@ -163,10 +198,14 @@ Entry Memtable::merge(const Node& node) const {
   Entry merged;
   for (const Fragment* at = node.newest; at != nullptr; at = at->next) {
     const base::Bytes bytes = base::Bytes::copy_of(at->bytes());
-    if (at->form == Form::delta) {
+    if (at->form != Form::merged) {
       auto delta = causality::decode_delta(bytes);
       ASSERT(delta.has_value(), "memory of ours: {}", delta.error().to_string());
-      merged.absorb(*std::move(delta), policy_);
+      if (at->form == Form::row_delete) {
+        merged.absorb_row_delete(*delta, policy_);
+      } else {
+        merged.absorb(*std::move(delta), policy_);
+      }
     } else {
       auto entry = decode_entry(bytes);
       ASSERT(entry.has_value(), "memory of ours: {}", entry.error().to_string());

@@ -4,7 +4,8 @@
 // what is there. Reading merges the fragments of a key (causality/dot_store.h); a key that has
 // gathered many is merged in place by the write that comes next, one that is also read much
 // earlier, so that a hot row stays cheap to read. Nothing is stripped here: that is for flush and
-// compaction (S3).
+// compaction (S3). A delete of exactly one row hangs onto the row's key, every other scope onto the
+// partition's (entry.h).
 //
 // The tree holds sixteen bytes a key: the key's first bytes as a number, by which nearly every
 // comparison is decided (they are the token), and where the rest lies. A descent touches few lines
@@ -63,7 +64,7 @@ class Memtable {
 
   bool empty() const { return keys_.empty(); }
   std::size_t key_count() const { return keys_.size(); }
-  // Whether some partition has range-scoped deletes here.
+  // Whether some partition has deletes of ranges here.
   bool has_scopes() const { return has_scopes_; }
   // What it takes of memory, the tree's nodes estimated.
   std::size_t memory_bytes() const {
@@ -75,7 +76,7 @@ class Memtable {
  private:
   static constexpr std::size_t kTreeBytesPerKey = 24;
 
-  enum class Form : std::uint8_t { delta, merged };
+  enum class Form : std::uint8_t { delta, row_delete, merged };
   // One encoded fragment; the bytes lie behind it.
   struct Fragment {
     const Fragment* next;
@@ -114,7 +115,10 @@ class Memtable {
   using Keys = absl::btree_set<Place, Order>;
 
   Node& node_of(const EntryKey& key);
-  void add(const EntryKey& key, base::ByteView encoded, std::uint64_t sequence);
+  // Requires: the delta has scopes and no cells.
+  void apply_scopes(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
+                    std::uint64_t sequence);
+  void add(const EntryKey& key, Form form, base::ByteView encoded, std::uint64_t sequence);
   void push(Node& node, Form form, base::ByteView encoded);
   static bool should_merge(const Node& node);
   Entry merge(const Node& node) const;

@@ -12,6 +12,7 @@
 
 #include "causality/codec.h"
 #include "causality/generators.h"
+#include "storage/row_key.h"
 
 namespace helenus::storage {
 namespace {
@@ -45,8 +46,9 @@ void apply(Memtable& memtable, std::string_view partition, const Delta& delta) {
 // What the memtable knows of one cell: its row, and the scopes that the row lies in.
 causality::CellStore cell_of(const Memtable& memtable, std::string_view partition,
                              const base::Bytes& row, causality::ColumnId column) {
-  causality::CellStore cell =
-      memtable.find(base::as_bytes(row_key(partition, row))).row().cell(column);
+  const Entry entry = memtable.find(base::as_bytes(row_key(partition, row)));
+  causality::CellStore cell = entry.row().cell(column);
+  cell.absorb(entry.row_deletes());
   const Entry scopes = memtable.find(base::as_bytes(scopes_key(partition)));
   for (const causality::ScopedStore& scoped : scopes.scopes()) {
     if (scoped.scope.contains(row)) cell.absorb(scoped.store);
@@ -219,67 +221,37 @@ TEST(Memtable, ACursorStandsThroughWrites) {
   EXPECT_EQ(base::as_text(cursor.key()), row_key("p", text("z")));
 }
 
-TEST(Entry, KeysOfAPartitionStayTogetherAndScopesComeFirst) {
-  const std::string scopes = scopes_key("p");
-  const std::string first = row_key("p", text(""));
-  const std::string other = scopes_key("q");
-  EXPECT_LT(scopes, first);
-  EXPECT_LT(row_key("p", text("\xff\xff")), other);
-  const EntryKey parts = key_parts(base::as_bytes(first), 1);
-  EXPECT_EQ(base::as_text(parts.partition), "p");
-  EXPECT_EQ(parts.kind, EntryKind::row);
+TEST(Memtable, ADeleteOfARowLiesWithTheRowAndOneOfARangeWithThePartition) {
+  Memtable memtable(Policy::lww);
+  Delta delta;
+  delta.dot = {causality::actor_of(1, 1), 1};
+  delta.scopes = {causality::row_scope(text("a")), {text("b"), text("c")}};
+  apply(memtable, "p", delta);
+  EXPECT_TRUE(memtable.has_scopes());
+  EXPECT_EQ(memtable.find(base::as_bytes(scopes_key("p"))).scopes().size(), 1U);
+  const Entry row = memtable.find(base::as_bytes(row_key("p", text("a"))));
+  EXPECT_EQ(row.row_deletes().versions().size(), 1U);
+  EXPECT_TRUE(row.row().empty());
+  EXPECT_EQ(memtable.key_count(), 2U);
+  // A row whose key leaves no room for the partition's has no entry, and never had.
+  delta.dot.counter = 2;
+  delta.scopes = {causality::row_scope(text(std::string(kRowKeySizeMax - 1, 'x')))};
+  apply(memtable, "p", delta);
+  EXPECT_EQ(memtable.find(base::as_bytes(scopes_key("p"))).scopes().size(), 2U);
 }
 
-base::Bytes encoded(const Entry& entry) {
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  encode(out, entry);
-  return std::move(buffer).freeze();
-}
-
-TEST(Entry, WhatMergesLetGrowBeyondAnyMutationComesBack) {
-  Entry row;
-  Entry scopes;
-  for (std::uint32_t i = 0; i < 25; ++i) {
-    Delta writes;
-    writes.dot = {causality::actor_of(1, 1), i + 1};
-    Delta deletes = writes;
-    for (std::uint32_t j = i * 4000; j < (i + 1) * 4000; ++j) {
-      writes.cells.push_back(put_of("r", "v"));
-      writes.cells.back().column = causality::ColumnId{j};
-      deletes.scopes.push_back(causality::row_scope(text(fmt::format("{:06}", j))));
-    }
-    row.absorb(writes, Policy::lww);
-    scopes.absorb(deletes, Policy::lww);
+TEST(Memtable, DeletesOfManyRowsAreSoManyAppends) {
+  Memtable memtable(Policy::lww);
+  Delta delta;
+  for (std::uint64_t index = 1; index <= 20'000; ++index) {
+    delta.dot = {causality::actor_of(1, 1), index};
+    delta.scopes = {causality::row_scope(text(fmt::format("{:06}", index)))};
+    apply(memtable, "p", delta);
   }
-  ASSERT_EQ(row.row().cells().size(), 100'000U);
-  ASSERT_EQ(scopes.scopes().size(), 100'000U);
-  EXPECT_EQ(decode_entry(encoded(row)).value(), row);
-  EXPECT_EQ(decode_entry(encoded(scopes)).value(), scopes);
-}
-
-RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
-  Entry entry;
-  const bool scopes = *rc::gen::arbitrary<bool>();
-  for (const auto& dot :
-       *rc::gen::container<std::set<causality::Dot>>(causality::testing::any_dot())) {
-    Delta delta = causality::testing::delta_of(dot);
-    if (scopes) {
-      delta.cells.clear();
-      if (delta.scopes.empty()) delta.scopes.push_back({});
-    } else {
-      delta.scopes.clear();
-      if (delta.cells.size() != 1) continue;
-    }
-    entry.absorb(delta, Policy::lww);
-  }
-  const base::Bytes bytes = encoded(entry);
-  const auto decoded = decode_entry(bytes);
-  RC_ASSERT(decoded.has_value());
-  RC_ASSERT(*decoded == entry);
-  for (std::size_t size = 0; size < bytes.size(); ++size) {
-    RC_ASSERT(!decode_entry(bytes.slice(0, size)).has_value());
-  }
+  EXPECT_FALSE(memtable.has_scopes()) << "a read of a row looks for nothing else";
+  EXPECT_EQ(memtable.key_count(), 20'000U);
+  const Entry row = memtable.find(base::as_bytes(row_key("p", text("000007"))));
+  EXPECT_EQ(row.row_deletes().versions().size(), 1U);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 // which the merge holds every fragment that existed at an instant T, and only by what was known at
 // T. Fragments that came later do not matter; one outside the merge that is as old as T does, if
 // it may hold
-//   for a row          the row, or a range-scoped delete of its partition
+//   for a row          the row, deletes of it included, or a range-scoped delete of its partition
 //   for scoped deletes anything of the partition
 // A partition with scoped deletes in the merge is judged as a whole, rows and scopes alike, because
 // a scope that is dropped as stable goes together with all that it defeats.

@@ -66,7 +66,16 @@ Scene any_scene() {
     scopes.timestamp = causality::timestamp_of_scopes(delta);
     delta.scopes.clear();
     scene.model[key_of_row(row)].absorb(delta, Policy::lww);
-    if (!scopes.scopes.empty()) scene.model[key_of_scopes()].absorb(scopes, Policy::lww);
+    for (const causality::Scope& scope : scopes.scopes) {
+      causality::Delta part = scopes;
+      part.scopes = {scope};
+      if (scope.from && scope == causality::row_scope(*scope.from)) {
+        scene.model[key_of_row(std::string(scope.from->text()))].absorb_row_delete(part,
+                                                                                   Policy::lww);
+      } else {
+        scene.model[key_of_scopes()].absorb(part, Policy::lww);
+      }
+    }
   }
   return scene;
 }

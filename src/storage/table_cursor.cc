@@ -11,6 +11,9 @@ using runtime::Task;
 causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const Entry& scopes) {
   causality::PartitionStore partition;
   const auto key = base::Bytes::copy_of(row);
+  if (!entry.row_deletes().empty()) {
+    partition.absorb({causality::row_scope(key), entry.row_deletes()});
+  }
   partition.absorb(key, std::move(entry).take_row());
   for (const causality::ScopedStore& scoped : scopes.scopes()) {
     if (scoped.scope.contains(key)) partition.absorb(scoped);

@@ -40,7 +40,7 @@ struct RowRead {
   causality::Timestamp floor = causality::kTimestampMin;
 };
 
-// A row's entry and those of the partition's scopes that it lies in.
+// A row's entry, its own deletes as a scope, and those of the partition's scopes that it lies in.
 causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const Entry& scopes);
 
 class TableCursor {
