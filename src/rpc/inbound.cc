@@ -151,8 +151,8 @@ Task<Error> Inbound::read_frames() {
       if (auto problem = on_frame(**std::move(frame))) co_return *std::move(problem);
       continue;
     }
-    const Until until{.deadline = heard_at_ + limits.silence_max, .stop = over_.token()};
-    auto more = co_await pipe_.read_more(until);
+    const auto patience = limits.patience().for_bytes(pipe_.bytes_since_frame());
+    auto more = co_await pipe_.read_more({.deadline = heard_at_ + patience, .stop = over_.token()});
     if (more.failed_with(Errc::timeout)) {
       co_return Error(Errc::timeout, "the node was silent for too long");
     }
@@ -300,7 +300,7 @@ void Inbound::send(Frame frame, std::size_t size) {
 }
 
 Task<void> Inbound::write_frames() {
-  Error why = co_await pipe_.write_from(*this, self_.options.limits.silence_max, over_.token());
+  Error why = co_await pipe_.write_from(*this, self_.options.limits.patience(), over_.token());
   if (why.code() == Errc::timeout) why = Error(Errc::timeout, "the node takes nothing");
   if (!over_.stop_requested()) abort(std::move(why));
 }

@@ -8,6 +8,7 @@
 
 #include "model/node_id.h"
 #include "rpc/frame.h"
+#include "rpc/pipe.h"
 #include "rpc/version.h"
 #include "runtime/address.h"
 #include "runtime/time.h"
@@ -49,8 +50,14 @@ struct Limits {
   // is one that takes nothing.
   runtime::Duration ping_interval = std::chrono::seconds(2);
   runtime::Duration silence_max = std::chrono::seconds(10);
+  // What a large frame adds to that: the time in which its bytes go at this rate.
+  std::size_t bytes_per_second_min = std::size_t{64} << 10;
   // How long requests may take to end, and messages to go, when we stop.
   runtime::Duration drain_timeout = std::chrono::seconds(5);
+
+  Patience patience() const {
+    return {.timeout = silence_max, .bytes_per_second_min = bytes_per_second_min};
+  }
 };
 
 struct Options {

@@ -180,10 +180,7 @@ Task<void> Outbound::connect_once() {
                     .lane = lane_,
                     .address = options.address,
                     .body_size_max = options.limits.body_size_max};
-  if (!address_) {
-    fail_all(Error(Errc::unavailable, "the node was forgotten"));
-    co_return;
-  }
+  if (!address_) co_return fail_all(Error(Errc::unavailable, "the node was forgotten"));
   const runtime::Address address = *address_;
   auto dialled =
       co_await dial(runtime_, self_, address, hello,
@@ -192,6 +189,7 @@ Task<void> Outbound::connect_once() {
   if (const auto* refusal = std::get_if<Refusal>(&dialled->reply)) {
     co_return note_dial_failure(address, Error(Errc::refused, refusal->text));
   }
+  if (!address_) co_return fail_all(Error(Errc::unavailable, "the node was forgotten"));
   const auto& welcome = std::get<Welcome>(dialled->reply);
   version_ = welcome.version;
   peer_body_size_max_ = static_cast<std::size_t>(welcome.body_size_max);
@@ -230,7 +228,8 @@ Task<void> Outbound::talk(Pipe& pipe) {
   leaving_ = false;
   ping_wanted_ = false;
   last_logged_.clear();
-  heard_at_ = opened_at;
+  ping_under_way_ = false;
+  unanswered_since_.reset();
   state_ = State::open;
   ++statistics_.connections_current;
   log_.debug("connected to a node", kv("node", peer_.value()), kv("address", pipe.peer_address()),
@@ -282,14 +281,16 @@ Task<Error> Outbound::read_frames(Pipe& pipe, StopToken stop) {
     auto frame = pipe.take();
     if (!frame) co_return std::move(frame).error();
     if (*frame) {
-      heard_at_ = runtime_.clock.now();
+      unanswered_since_.reset();
       if (auto problem = on_frame(**std::move(frame))) co_return *std::move(problem);
       continue;
     }
     if (leaving_ && calls_.empty()) co_return Error(Errc::closed, "the node is stopping");
-    const Until until{.deadline = heard_at_ + self_.options.limits.silence_max, .stop = stop};
-    auto more = co_await pipe.read_more(until);
+    const Duration patience = self_.options.limits.patience().for_bytes(pipe.bytes_since_frame());
+    const auto since = unanswered_since_.value_or(runtime_.clock.now());
+    auto more = co_await pipe.read_more({.deadline = since + patience, .stop = stop});
     if (more.failed_with(Errc::timeout)) {
+      if (unanswered_since_.value_or(runtime_.clock.now()) > since) continue;
       co_return Error(Errc::timeout, "the node was silent for too long");
     }
     if (!more) co_return std::move(more).error();
@@ -340,11 +341,14 @@ void Outbound::on_failure(Failure failure) {
 
 void Outbound::on_pong(const Pong& pong) {
   if (pong.number != pings_) return;
-  statistics_.round_trip_us.record(microseconds(runtime_.clock.now() - ping_sent_at_));
+  const Duration round_trip = runtime_.clock.now() - ping_sent_at_;
+  statistics_.round_trip_us.record(microseconds(round_trip));
+  auto& smoothed = statistics_.round_trip_smoothed;
+  smoothed = smoothed ? *smoothed + (round_trip - *smoothed) / 8 : round_trip;
 }
 
 Task<void> Outbound::write_frames(Pipe& pipe, StopToken stop) {
-  Error why = co_await pipe.write_from(*this, self_.options.limits.silence_max, stop);
+  Error why = co_await pipe.write_from(*this, self_.options.limits.patience(), stop);
   if (why.code() == Errc::timeout) why = Error(Errc::timeout, "the node takes nothing");
   if (!stop.stop_requested()) break_off(std::move(why));
 }
@@ -387,8 +391,11 @@ void Outbound::add_one_way(FrameBatch& batch, const Item& item) {
 }
 
 void Outbound::fill_urgent(FrameBatch& batch) {
+  const auto now = runtime_.clock.now();
+  if (std::exchange(ping_under_way_, false)) unanswered_since_ = unanswered_since_.value_or(now);
   if (std::exchange(ping_wanted_, false)) {
-    ping_sent_at_ = runtime_.clock.now();
+    ping_under_way_ = true;
+    ping_sent_at_ = now;
     batch.add(Ping{.number = ++pings_});
   }
   while (!batch.full() && !cancels_.empty()) {

@@ -155,8 +155,11 @@ class Outbound final : private FrameSource {
   std::optional<base::Error> broken_by_;
   std::uint64_t pings_ = 0;
   bool ping_wanted_ = false;
+  bool ping_under_way_ = false;  // to the stream
   runtime::MonotonicTime ping_sent_at_;
-  runtime::MonotonicTime heard_at_;
+  // Since when the peer owes us a sign of life: a ping went, and nothing came since. A ping that
+  // waits behind a large request cannot be answered yet.
+  std::optional<runtime::MonotonicTime> unanswered_since_;
 
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Call*> calls_;

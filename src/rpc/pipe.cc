@@ -22,6 +22,7 @@ Pipe::Pipe(runtime::Runtime& runtime, std::unique_ptr<runtime::Stream> stream,
 Result<std::optional<Frame>> Pipe::take() {
   TRY(const std::optional<base::Bytes> body, reader_.next());
   if (!body) return std::optional<Frame>();
+  bytes_since_frame_ = 0;
   TRY(Frame frame, decode_body(*body));
   return std::optional<Frame>(std::move(frame));
 }
@@ -34,6 +35,7 @@ Task<Result<void>> Pipe::read_more(Until until) {
     co_return Error(Errc::connection_lost, "the other side hung up within a frame");
   }
   bytes_read_ += *got;
+  bytes_since_frame_ += *got;
   reader_.commit(*got);
   co_return {};
 }
@@ -56,8 +58,7 @@ Task<Result<void>> Pipe::write(Frame frame, Until until) {
   co_return {};
 }
 
-Task<Error> Pipe::write_from(FrameSource& source, runtime::Duration timeout,
-                             runtime::StopToken stop) {
+Task<Error> Pipe::write_from(FrameSource& source, Patience patience, runtime::StopToken stop) {
   for (;;) {
     FrameBatch batch;
     source.fill(batch);
@@ -73,9 +74,12 @@ Task<Error> Pipe::write_from(FrameSource& source, runtime::Duration timeout,
     writing_ = true;
     const std::vector<base::Bytes> pieces = batch.take();
     const std::vector<base::ByteView> views(pieces.begin(), pieces.end());
-    const auto written = co_await stream_->write(views, Until::after(runtime_, timeout, stop));
+    std::size_t size = 0;
+    for (const base::Bytes& piece : pieces) size += piece.size();
+    const auto written =
+        co_await stream_->write(views, Until::after(runtime_, patience.for_bytes(size), stop));
     if (!written) co_return written.error();
-    for (const base::Bytes& piece : pieces) bytes_written_ += piece.size();
+    bytes_written_ += size;
   }
 }
 

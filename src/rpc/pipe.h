@@ -23,11 +23,22 @@ namespace helenus::rpc {
 // What a Pipe writes.
 class FrameSource {
  public:
-  // Adds frames until there are none or the batch is full.
+  // Adds frames until there are none or the batch is full. What was added before is with the stream
+  // by now.
   virtual void fill(FrameBatch& batch) = 0;
 
  protected:
   ~FrameSource() = default;
+};
+
+// How long something may take that moves so many bytes.
+struct Patience {
+  runtime::Duration timeout;
+  std::size_t bytes_per_second_min = 1;
+
+  runtime::Duration for_bytes(std::uint64_t bytes) const {
+    return timeout + std::chrono::milliseconds(bytes * 1000 / bytes_per_second_min);
+  }
 };
 
 class Pipe {
@@ -48,14 +59,16 @@ class Pipe {
 
   // Writes one frame. Requires: nobody else writes. Errors: those of Stream::write.
   runtime::Task<base::Result<void>> write(Frame frame, runtime::Until until);
-  // Writes what the source has, each batch within the timeout, until stopped (`cancelled`), or an
-  // error of Stream::write.
-  runtime::Task<base::Error> write_from(FrameSource& source, runtime::Duration timeout,
+  // Writes what the source has, each batch within the time that `patience` leaves it, until stopped
+  // (`cancelled`), or an error of Stream::write.
+  runtime::Task<base::Error> write_from(FrameSource& source, Patience patience,
                                         runtime::StopToken stop);
   // The source has something.
   void wake();
-  // Everything the source had when last asked has been handed to the stream.
+  // The source has, or may have, something that is not handed to the stream.
   bool is_writing() const { return writing_; }
+  // Bytes read of the frame that is coming in, and perhaps of some before it.
+  std::uint64_t bytes_since_frame() const { return bytes_since_frame_; }
 
   void end_writing() { stream_->shutdown_write(); }
   void close() { stream_->close(); }
@@ -72,6 +85,7 @@ class Pipe {
   FrameReader reader_;
   std::uint64_t bytes_read_ = 0;
   std::uint64_t bytes_written_ = 0;
+  std::uint64_t bytes_since_frame_ = 0;
   bool awake_ = false;
   bool writing_ = false;
   runtime::WaitQueue work_;

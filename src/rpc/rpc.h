@@ -139,7 +139,7 @@ class Rpc final : private InboundOwner {
 
   // Those known, in order of their ids.
   std::vector<PeerInfo> peers() const;
-  // Null if nothing is known of it. Its latencies are an input to ring::Proximity.
+  // Null if nothing is known of it.
   const PeerStatistics* statistics_of_peer(model::NodeId node) const;
   const Statistics& statistics() const { return statistics_; }
 

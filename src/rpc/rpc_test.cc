@@ -52,6 +52,9 @@ TEST(Rpc, MeasuresRoundTripsWithoutBeingAsked) {
   const PeerStatistics& statistics = cluster.statistics(0, 1);
   EXPECT_GE(statistics.round_trip_us.count(), 10U);
   EXPECT_LE(statistics.round_trip_us.quantile(0.5), 10'000U);
+  ASSERT_TRUE(statistics.round_trip_smoothed.has_value());
+  EXPECT_GT(*statistics.round_trip_smoothed, 50us);
+  EXPECT_LT(*statistics.round_trip_smoothed, 20ms);
   EXPECT_GT(statistics.bytes_received, 10 * kFrameHeadSize);
   cluster.stop_all();
 }
@@ -89,6 +92,24 @@ TEST(Rpc, CarriesLargePayloads) {
     const auto refused = co_await rpc.call(node_of(1), kEcho, larger, Until::after(rt, 60s));
     EXPECT_TRUE(refused.failed_with(Errc::invalid_argument));
   });
+  cluster.stop_all();
+}
+
+// Half a mebibyte a second: each way takes longer than silence may last.
+TEST(Rpc, ALargePayloadOnASlowNetworkIsNotTakenForSilence) {
+  Cluster cluster(4, 2,
+                  {.network = {.ns_per_kib = 2'000'000, .segment_size = 1400},
+                   .tcp = {.receive_buffer_size = 64 << 10}});
+  cluster.start_all();
+  cluster.tell(0, [](Runtime& rt, Rpc& rpc) -> Task<void> {
+    const Bytes large = text(std::string(std::size_t{7} << 20, 'x'));
+    const auto began_at = rt.clock.now();
+    const auto answer = co_await rpc.call(node_of(1), kEcho, large, Until::after(rt, 300s));
+    CO_ASSERT_OK(answer);
+    EXPECT_EQ(*answer, large);
+    EXPECT_GT(rt.clock.now() - began_at, 25s);
+  });
+  EXPECT_EQ(cluster.statistics(0, 1).dials, 1U);
   cluster.stop_all();
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,6 +42,7 @@ inline constexpr Verb kWait{.number = verbs::kTestsFirst + 1, .lane = Lane::data
 inline constexpr Verb kNote{.number = verbs::kTestsFirst + 2, .lane = Lane::control};
 inline constexpr Verb kFail{.number = verbs::kTestsFirst + 3, .lane = Lane::control};
 inline constexpr Verb kNobodys{.number = verbs::kTestsFirst + 4, .lane = Lane::data};
+inline constexpr Verb kCount{.number = verbs::kTestsFirst + 5, .lane = Lane::data};
 
 inline NodeId node_of(std::uint64_t number) {
   return NodeId(base::Uuid::from_random(0x1000 + number, number));
@@ -58,6 +60,7 @@ struct Seen {
   std::uint64_t waits_cancelled = 0;
   Duration longest_wait{0};
   std::vector<std::string> notes;
+  std::map<std::string, std::uint64_t, std::less<>> runs;  // of kCount, by payload
 };
 
 // kEcho gives back what it got, kWait waits until it is stopped, kNote remembers, kFail is an
@@ -71,6 +74,7 @@ class TestHandlers {
     rpc.serve(kWait, [this](Incoming incoming) { return wait(std::move(incoming)); });
     rpc.serve(kNote, [this](Incoming incoming) { return note(std::move(incoming)); });
     rpc.serve(kFail, [](Incoming) { return fail(); });
+    rpc.serve(kCount, [this](Incoming incoming) { return count(std::move(incoming)); });
   }
 
  private:
@@ -91,6 +95,12 @@ class TestHandlers {
     seen_.notes.emplace_back(incoming.payload.text());
     co_return Bytes();
   }
+  Task<Result<Bytes>> count(Incoming incoming) {
+    ++seen_.runs[std::string(incoming.payload.text())];
+    const Duration pause = 1ms * runtime_.random.below(50);
+    CO_TRY_VOID(co_await runtime::sleep_for(runtime_, pause, incoming.until.stop));
+    co_return std::move(incoming.payload);
+  }
   static Task<Result<Bytes>> fail() { co_return Error(Errc::no_space, "as asked"); }
 
   Runtime& runtime_;
@@ -103,10 +113,12 @@ class TestNode final : public sim::Process {
   using Story = std::function<Task<void>(Runtime&, Rpc&)>;
 
   TestNode(Runtime& runtime, Options options, Address address,
-           std::vector<std::pair<NodeId, Address>> others, Seen& seen, TestNode*& self)
+           std::vector<std::pair<NodeId, Address>> others, Seen& seen, const Story& at_start,
+           TestNode*& self)
       : runtime_(runtime),
         address_(address),
         others_(std::move(others)),
+        at_start_(at_start),
         handlers_(runtime, seen),
         rpc_(runtime, std::move(options)),
         self_(self),
@@ -120,6 +132,7 @@ class TestNode final : public sim::Process {
     const auto started = rpc_.start(address_);
     EXPECT_TRUE(started.has_value());
     for (const auto& [node, address] : others_) EXPECT_TRUE(rpc_.introduce(node, address));
+    if (at_start_) tell(at_start_);
     runtime::Event never(runtime_);
     const auto stopped = co_await never.wait({.stop = stop});
     EXPECT_TRUE(stopped.failed_with(Errc::cancelled));
@@ -138,6 +151,7 @@ class TestNode final : public sim::Process {
   Runtime& runtime_;
   const Address address_;
   const std::vector<std::pair<NodeId, Address>> others_;
+  const Story& at_start_;
   TestHandlers handlers_;
   Rpc rpc_;
   TestNode*& self_;
@@ -147,12 +161,12 @@ class TestNode final : public sim::Process {
 class Cluster {
  public:
   explicit Cluster(std::uint64_t seed, std::size_t size, sim::WorldOptions world = {})
-      : world_(seed, std::move(world)), seen_(size), nodes_(size) {
+      : seen_(size), nodes_(size), world_(seed, std::move(world)) {
     for (std::size_t i = 0; i < size; ++i) {
       options_.push_back({.cluster = "troy", .node = node_of(i)});
       world_.add_machine({.name = fmt::format("n{}", i)}, [this, i](Runtime& runtime) {
         return std::make_unique<TestNode>(runtime, options_[i], address(i), others(i), seen_[i],
-                                          nodes_[i]);
+                                          at_start_, nodes_[i]);
       });
     }
   }
@@ -172,6 +186,8 @@ class Cluster {
   void start_all() {
     for (std::size_t i = 0; i < size(); ++i) start(i);
   }
+  // What every life of a node begins with.
+  void set_story_at_start(TestNode::Story story) { at_start_ = std::move(story); }
   // The life of a node that is up.
   TestNode& node(std::size_t i) { return *nodes_[i]; }
   Rpc& rpc(std::size_t i) { return nodes_[i]->rpc(); }
@@ -214,10 +230,11 @@ class Cluster {
     return others;
   }
 
-  sim::World world_;
+  TestNode::Story at_start_;
   std::vector<Options> options_;
   std::vector<Seen> seen_;
   std::vector<TestNode*> nodes_;
+  sim::World world_;  // the last: what runs in it uses the others
 };
 
 }  // namespace helenus::rpc

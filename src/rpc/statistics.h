@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "base/histogram.h"
 #include "base/result.h"
+#include "runtime/time.h"
 
 namespace helenus::rpc {
 
@@ -40,6 +42,8 @@ struct PeerStatistics {
 
   // Microseconds from a ping to its pong: the network and two event loops, no handler.
   base::Histogram round_trip_us;
+  // The same, of late: an eighth of the way towards each new one. An input to ring::Proximity.
+  std::optional<runtime::Duration> round_trip_smoothed;
   // Microseconds from a call to its answer.
   base::Histogram answer_us;
 };
