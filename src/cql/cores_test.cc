@@ -210,6 +210,48 @@ TEST(Cores, ABatchOverAllTabletsIsReadByOneScan) {
   });
 }
 
+// A mutation of a partition's static column and of two of its rows, again and again.
+Task<void> write_numbers(QueryStory& story, bool& done) {
+  for (int number = 1; number <= 150; ++number) {
+    co_await story.must(
+        fmt::format("BEGIN UNLOGGED BATCH UPDATE g SET s = {0} WHERE k = 1; UPDATE g SET v = {0} "
+                    "WHERE k = 1 AND c IN (1, 2); APPLY BATCH",
+                    number));
+  }
+  done = true;
+}
+
+Task<void> read_numbers(QueryStory& story, std::string where, const bool& done, int& reads) {
+  while (!done) {
+    const Told told = co_await story.run("SELECT s, v FROM g WHERE k = 1 AND " + where);
+    EXPECT_FALSE(told.error.has_value()) << told.text();
+    for (const auto& row : told.rows) {
+      EXPECT_EQ(row[0], row[1]) << where;
+      EXPECT_EQ(row[0], told.rows[0][0]) << where;
+    }
+    ++reads;
+  }
+}
+
+// Rows that a statement names are of one moment, and so is the static row beside them.
+TEST(Cores, NamedRowsOfAPartitionShowAMutationWholeOrNotAtAll) {
+  tell([](QueryStory& story) -> Task<void> {
+    co_await make_table(story);
+    co_await story.must("CREATE TABLE g (k int, c int, s int static, v int, PRIMARY KEY (k, c))");
+    bool done = false;
+    int reads = 0;
+    std::vector<Task<void>> tasks;
+    tasks.push_back(write_numbers(story, done));
+    tasks.push_back(read_numbers(story, "c = 1", done, reads));
+    tasks.push_back(read_numbers(story, "c IN (1, 2)", done, reads));
+    tasks.push_back(read_numbers(story, "c IN (1, 2) ORDER BY c DESC", done, reads));
+    co_await runtime::when_all(std::move(tasks));
+    EXPECT_GT(reads, 100);
+    const Told told = co_await story.run("SELECT c, s, v FROM g WHERE k = 1 AND c IN (0, 1, 2, 3)");
+    EXPECT_EQ(told.text(), "1, 150, 150; 2, 150, 150");
+  });
+}
+
 // Writers on all cores, while tables come, change, are emptied and go. Whatever a writer is told,
 // it is an answer that a client knows; and what is acknowledged after a change sees the change.
 Task<void> write_on(QueryStory& story, std::size_t core, const bool* done) {

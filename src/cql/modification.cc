@@ -3,6 +3,7 @@
 #include <iterator>
 #include <limits>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include "base/assert.h"
@@ -37,8 +38,10 @@ QueryResult<std::optional<causality::WallTime>> expiry_of(const ModificationPlan
   std::int32_t seconds = plan.table->options.default_time_to_live;
   if (plan.time_to_live) {
     TRY(const TermValue value, plan.time_to_live->evaluate(evaluation));
-    if (value.is_null()) return invalid("Invalid null value of TTL");
-    if (value.has_bytes()) {
+    // As in Cassandra, so that what ttl() gave can be bound again.
+    if (value.is_null() || (value.has_bytes() && value.bytes.empty())) {
+      seconds = 0;
+    } else if (value.has_bytes()) {
       TRY(seconds, model::read_int(value.bytes));
     }
   }
@@ -98,8 +101,18 @@ QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
 // Which rows any of several scopes holds, asked by a binary search.
 class ScopeUnion {
  public:
-  void add(const Scope& scope) { scopes_.push_back(scope); }
-  // Before the first question, and after what was added since.
+  void add(const std::set<Scope>& scopes) {
+    if (scopes.empty()) return;
+    scopes_.insert(scopes_.end(), scopes.begin(), scopes.end());
+    settle();
+  }
+  bool contains(const RowKey& row) const {
+    const auto behind = std::ranges::partition_point(
+        scopes_, [&](const Scope& scope) { return !scope.from || *scope.from <= row; });
+    return behind != scopes_.begin() && std::prev(behind)->contains(row);
+  }
+
+ private:
   void settle() {
     std::ranges::sort(scopes_);
     std::vector<Scope> apart;
@@ -114,13 +127,7 @@ class ScopeUnion {
     }
     scopes_ = std::move(apart);
   }
-  bool contains(const RowKey& row) const {
-    const auto behind = std::ranges::partition_point(
-        scopes_, [&](const Scope& scope) { return !scope.from || *scope.from <= row; });
-    return behind != scopes_.begin() && std::prev(behind)->contains(row);
-  }
 
- private:
   std::vector<Scope> scopes_;  // ascending and apart
 };
 
@@ -188,26 +195,34 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
   changes_of(plan, partition, stamp, false).scopes.insert(std::move(scope));
 }
 
-// A delete beats what its own timestamp or an earlier one writes into its rows. Between the
-// mutations of one request nothing else sees to that: each is judged by what was there before all
-// of them. So the partition's mutations are gone through from the last to the first.
+// A delete beats what its own timestamp writes into its rows. One without a timestamp of its own is
+// minted after, and supersedes, what is not newer; so those cells need not be written at all, and
+// at its very timestamp must not be: explicit writes are minted last. What else the mutations do to
+// one another the replica finds out when it judges the explicit ones. So the partition's mutations
+// are gone through from the last to the first.
 std::vector<replication::PartitionWrite> WriteCollector::take() && {
   std::vector<replication::PartitionWrite> writes;
-  ScopeUnion deleted;
+  ScopeUnion plainly_deleted;  // at this timestamp or a later one
+  const Key* before = nullptr;
   for (auto& [key, changes] : changes_ | std::views::reverse) {
-    if (writes.empty() || writes.back().table != key.table ||
-        writes.back().partition != key.partition) {
-      deleted = {};
+    if (before == nullptr || before->table != key.table || before->partition != key.partition) {
+      plainly_deleted = {};
     }
-    for (const Scope& scope : changes.scopes) deleted.add(scope);
-    if (!changes.scopes.empty()) deleted.settle();
+    before = &key;
+    Key plain = key;
+    plain.stamp.is_explicit = false;
+    const auto beside = changes_.find(plain);
+    if (beside != changes_.end()) plainly_deleted.add(beside->second.scopes);
+    ScopeUnion deleted;
+    if (key.stamp.is_explicit) deleted.add(changes.scopes);
     replication::PartitionWrite write;
     write.table = key.table;
     write.partition = key.partition;
     write.explicit_timestamp = key.stamp.is_explicit;
     write.mutation.timestamp = causality::Timestamp{key.stamp.timestamp_us};
     for (auto& [place, cell] : changes.cells) {
-      if (!deleted.contains(place.first)) write.mutation.cells.push_back(std::move(cell));
+      if (deleted.contains(place.first) || plainly_deleted.contains(place.first)) continue;
+      write.mutation.cells.push_back(std::move(cell));
     }
     write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());
     if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;

@@ -148,8 +148,29 @@ void ReferenceExecutor::apply(const std::vector<ReferenceChange>& changes, std::
   }
   for (const auto& [key, mutation] : mutations) {
     const auto& [table, place, stamp] = key;
-    apply(mutation, tables_[table], data_[table][place], stamp.first, stamp.second);
+    const auto beside = mutations.find({table, place, {stamp.first, false}});
+    const bool has_beside = stamp.second && beside != mutations.end();
+    Partition& partition = data_[table][place];
+    apply(has_beside ? without_deleted(mutation, beside->second, tables_[table], partition)
+                     : mutation,
+          tables_[table], partition, stamp.first, stamp.second);
   }
+}
+
+ReferenceExecutor::Mutation ReferenceExecutor::without_deleted(Mutation mutation,
+                                                               const Mutation& plain,
+                                                               const ReferenceTable& table,
+                                                               const Partition& partition) const {
+  std::erase_if(mutation.cells, [&](const auto& written) {
+    const auto& [row, column] = written.first;
+    const auto there = plain.cells.find(written.first);
+    if (there != plain.cells.end() && !there->second.value) return true;
+    const FoundRow found{&partition, row ? &*row : nullptr, nullptr};
+    return std::ranges::any_of(plain.deletes, [&](const auto& relations) {
+      return relations.empty() || (row && matches(table, found, relations, 0));
+    });
+  });
+  return mutation;
 }
 
 void ReferenceExecutor::apply(const Mutation& mutation, const ReferenceTable& table,

@@ -160,6 +160,9 @@ class ReferenceExecutor {
 
   static Place place_of(const ReferenceKey& key);
   void gather(const ReferenceChange& change, Mutation& into, std::int64_t timestamp) const;
+  // Without the cells that a delete of the same timestamp in the same request beats.
+  Mutation without_deleted(Mutation mutation, const Mutation& plain, const ReferenceTable& table,
+                           const Partition& partition) const;
   void apply(const Mutation& mutation, const ReferenceTable& table, Partition& partition,
              std::int64_t timestamp, bool is_explicit) const;
   void write(Cells& cells, std::size_t column, const Cell& cell, Partition& partition,

@@ -225,18 +225,18 @@ std::vector<ReferenceKey> ReferenceStatements::keys_of(
 
 std::int64_t ReferenceStatements::explicit_timestamp(const std::vector<ReferenceChange>& changes) {
   std::int64_t forgotten = 0;
-  std::vector<std::int64_t> known = {timestamp_ + 5, timestamp_ - 15, timestamp_ + 1000};
+  std::vector<std::int64_t> known = {timestamp_, timestamp_ + 5, timestamp_ - 15,
+                                     timestamp_ + 1000};
   for (const ReferenceChange& change : changes) {
     forgotten =
         std::max(forgotten, executor_.forgotten_up_to(change.table, change.partition, now_));
     std::ranges::copy(executor_.timestamps(change.table, change.partition),
                       std::back_inserter(known));
   }
-  // Equal to what is there, just below, or just above; never that of the statement itself.
-  std::int64_t chosen =
+  // Equal to what is there or is being written, just below, or just above.
+  const std::int64_t chosen =
       known[prng_.below(known.size())] + static_cast<std::int64_t>(prng_.below(3)) - 1;
-  chosen = std::max(chosen, forgotten + 1);
-  return chosen == timestamp_ ? chosen + 1 : chosen;
+  return std::max(chosen, forgotten + 1);
 }
 
 std::string ReferenceStatements::using_clause(Writing& writing,

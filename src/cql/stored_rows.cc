@@ -97,15 +97,20 @@ Result<void> StoredRows::begin_partition(Bytes partition) {
   range_index_ = 0;
   in_range_ = false;
   after_clustering_.reset();
+  points_.clear();
+  static_is_read_ = false;
   TRY_VOID(reader_.read_partition_key(partition_, partition_row_));
   phase_ = Phase::rows;
   return {};
 }
 
+bool StoredRows::wants_static() const {
+  return clustered_ && (reader_.layout().wants_static() || request_.static_without_rows) &&
+         !request_.table->static_columns().empty();
+}
+
 Task<Result<void>> StoredRows::read_static() {
-  if (!clustered_ || (!reader_.layout().wants_static() && !request_.static_without_rows))
-    co_return {};
-  if (request_.table->static_columns().empty()) co_return {};
+  if (!wants_static()) co_return {};
   CO_TRY(const auto read, co_await coordinator_.read_row(storage_, partition_, {}, request_.until));
   static_is_live_ = reader_.read_static(read.partition, partition_row_);
   co_return {};
@@ -126,8 +131,8 @@ Task<Result<void>> StoredRows::enter_named() {
     rows_in_partition_ = request_.after->rows_in_partition;
     found_row_ = true;
   }
-  CO_TRY_VOID(co_await read_static());
   if (request_.point_reads) co_return {};
+  CO_TRY_VOID(co_await read_static());
   if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->settle(request_.until));
   cursor_ = coordinator_.scan(storage_, {.from = partition_, .to = behind(partition_)},
                               {.until = request_.until});
@@ -208,22 +213,59 @@ const model::ClusteringRange& StoredRows::range() const {
 }
 
 Task<Result<void>> StoredRows::read_points(std::vector<Row>& rows) {
-  while (!is_filled(rows)) {
-    if (range_index_ == request_.where.rows.size() || partition_is_full()) {
+  while (phase_ == Phase::rows && !is_filled(rows)) {
+    if (partition_is_full()) {
       leave_partition(rows);
-      co_return {};
+    } else if (points_.empty()) {
+      CO_TRY_VOID(co_await read_next_points(rows));
+    } else {
+      const Point point = std::move(points_.back());
+      points_.pop_back();
+      CO_TRY_VOID(emit(point.read.partition, point.clustering, rows));
+      if (request_.wants_context) context_ = reader_.context_of(point.read, point.clustering);
+      if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
     }
-    const Bytes clustering = range().from;
-    ++range_index_;
-    const bool shown_before =
-        after_clustering_ &&
-        (request_.reversed ? clustering >= *after_clustering_ : clustering <= *after_clustering_);
-    if (shown_before) continue;
-    CO_TRY(const storage::RowRead read,
-           co_await coordinator_.read_row(storage_, partition_, clustering, request_.until));
-    CO_TRY_VOID(emit(read.partition, clustering, rows));
-    if (request_.wants_context) context_ = reader_.context_of(read, clustering);
-    if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
+  }
+  co_return {};
+}
+
+Task<Result<void>> StoredRows::read_next_points(std::vector<Row>& rows) {
+  const auto shown_before = [&](const Bytes& clustering) {
+    return after_clustering_ && (request_.reversed ? clustering >= *after_clustering_
+                                                   : clustering <= *after_clustering_);
+  };
+  std::vector<Bytes> keys;
+  std::vector<std::size_t> indexes;  // of their ranges
+  for (; range_index_ < request_.where.rows.size() && keys.size() < kPointsMax; ++range_index_) {
+    if (shown_before(range().from)) continue;
+    keys.push_back(range().from);
+    indexes.push_back(range_index_);
+  }
+  if (keys.empty()) {
+    leave_partition(rows);
+    co_return {};
+  }
+  std::vector<storage::RowRead> reads;
+  const bool with_static = !static_is_read_ && wants_static();
+  if (keys.size() == 1 && !with_static) {
+    CO_TRY(auto read,
+           co_await coordinator_.read_row(storage_, partition_, keys.front(), request_.until));
+    reads.push_back(std::move(read));
+  } else {
+    std::vector<Bytes> wanted = keys;
+    if (with_static) wanted.insert(wanted.begin(), Bytes());
+    CO_TRY(reads, co_await coordinator_.read_together(storage_, partition_, std::move(wanted),
+                                                      request_.until));
+  }
+  if (with_static) {
+    static_is_live_ = reader_.read_static(reads.front().partition, partition_row_);
+    static_is_read_ = true;
+    reads.erase(reads.begin());
+  }
+  // What was too much at once is read later.
+  if (reads.size() < keys.size()) range_index_ = indexes[reads.size()];
+  for (std::size_t i = reads.size(); i > 0; --i) {
+    points_.push_back({.clustering = std::move(keys[i - 1]), .read = std::move(reads[i - 1])});
   }
   co_return {};
 }

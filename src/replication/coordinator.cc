@@ -192,7 +192,16 @@ Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> 
   return write_to_cores(std::move(writes), std::move(until));
 }
 
-// What would be refused for what it is, is refused before the first core writes.
+namespace {
+
+bool outcome_is_unknown(const Error& error) {
+  return error.code() == Errc::timeout || error.code() == Errc::cancelled;
+}
+
+}  // namespace
+
+// What would be refused for what it is, or for want of room, is refused before the first core
+// writes. What goes wrong after that leaves a part written: nobody may be told otherwise.
 Task<Result<std::vector<Delta>>> Coordinator::write_to_cores(std::vector<PartitionWrite> writes,
                                                              Until until) {
   std::map<CoreId, std::vector<PartitionWrite>> by_core;
@@ -201,36 +210,52 @@ Task<Result<std::vector<Delta>>> Coordinator::write_to_cores(std::vector<Partiti
     by_core[core].push_back(std::move(write));
   }
   if (by_core.size() > 1) {
-    std::vector<Task<Result<void>>> checks;
-    for (const auto& [core, some] : by_core) checks.push_back(check_on(core, some, until));
-    for (Result<void>& checked : co_await runtime::when_all(std::move(checks))) {
-      CO_TRY_VOID(std::move(checked));
+    std::vector<Task<Result<void>>> admissions;
+    for (const auto& [core, some] : by_core) admissions.push_back(admit_on(core, some, until));
+    for (Result<void>& admitted : co_await runtime::when_all(std::move(admissions))) {
+      CO_TRY_VOID(std::move(admitted));
     }
   }
   std::vector<Task<Result<std::vector<Delta>>>> parts;
   for (auto& [core, some] : by_core) parts.push_back(write_on(core, std::move(some), until));
   std::vector<Delta> deltas;
-  for (Result<std::vector<Delta>>& part : co_await runtime::when_all(std::move(parts))) {
-    CO_TRY(auto some, std::move(part));
-    std::ranges::move(some, std::back_inserter(deltas));
+  std::optional<Error> failure;
+  std::size_t failures = 0;
+  auto written = co_await runtime::when_all(std::move(parts));
+  for (Result<std::vector<Delta>>& part : written) {
+    if (part) {
+      std::ranges::move(*part, std::back_inserter(deltas));
+      continue;
+    }
+    ++failures;
+    // That it is not known what became of a part says the most.
+    if (!failure || outcome_is_unknown(part.error())) failure = std::move(part).error();
   }
-  co_return deltas;
+  if (!failure) co_return deltas;
+  if (failures == written.size()) co_return *std::move(failure);
+  co_return Error(Errc::timeout, "a part of the writes is there, another one failed: {}", *failure);
 }
 
 namespace {
 
-Task<Result<void>> check_there(const Replica& replica, const std::vector<PartitionWrite>& writes) {
-  co_return replica.check(writes);
+Task<Result<void>> admit_there(Replica& replica, const std::vector<PartitionWrite>& writes,
+                               Until until) {
+  CO_TRY_VOID(replica.check(writes));
+  co_return co_await replica.admit(writes, std::move(until));
 }
 
 }  // namespace
 
-Task<Result<void>> Coordinator::check_on(CoreId core, const std::vector<PartitionWrite>& writes,
+Task<Result<void>> Coordinator::admit_on(CoreId core, const std::vector<PartitionWrite>& writes,
                                          Until until) {
-  const Replica& replica = *node_->replicas[core.value()];
-  if (core == runtime_.cores.here()) co_return replica.check(writes);
-  const auto check = [&](Runtime&, const Until&) { return check_there(replica, writes); };
-  co_return co_await runtime::run_on<void>(runtime_, core, check, std::move(until));
+  Replica& replica = *node_->replicas[core.value()];
+  if (core == runtime_.cores.here()) {
+    co_return co_await admit_there(replica, writes, std::move(until));
+  }
+  const auto admit = [&](Runtime&, Until remaining) {
+    return admit_there(replica, writes, std::move(remaining));
+  };
+  co_return co_await runtime::run_on<void>(runtime_, core, admit, std::move(until));
 }
 
 Task<Result<std::vector<Delta>>> Coordinator::write_on(CoreId core,
@@ -269,6 +294,25 @@ Task<Result<storage::RowRead>> Coordinator::read_row_there(std::size_t index, Ta
   };
   co_return co_await runtime::run_on<storage::RowRead>(runtime_, place.core, read,
                                                        std::move(until));
+}
+
+Task<Result<std::vector<storage::RowRead>>> Coordinator::read_together(TableId table,
+                                                                       Bytes partition,
+                                                                       std::vector<Bytes> rows,
+                                                                       Until until) {
+  const std::size_t index = index_of_tablet(partition.view());
+  const TabletPlace& place = places_[index];
+  const TabletId tablet = node_->tablets[index].id;
+  if (place.here) {
+    co_return co_await place.replica->read_together(table, tablet, std::move(partition),
+                                                    std::move(rows), std::move(until));
+  }
+  const auto read = [&](Runtime&, Until remaining) {
+    return place.replica->read_together(table, tablet, std::move(partition), std::move(rows),
+                                        std::move(remaining));
+  };
+  co_return co_await runtime::run_on<std::vector<storage::RowRead>>(runtime_, place.core, read,
+                                                                    std::move(until));
 }
 
 std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange partitions,

@@ -94,10 +94,11 @@ class Coordinator {
   // how long it may wait for its place in the log; once it has one, only a failure of the log,
   // which ends writing for good, keeps it from being durable.
   runtime::Task<base::Result<void>> write_to_the_end(PartitionWrite write, runtime::Until admitted);
-  // As write() for several. Those of one core are in its log one after the other with nothing
-  // between them. After invalid_argument nothing was written, and after not_found neither, unless
-  // the table went just then; an error of the log at one of them may leave others written, and so
-  // may a crash.
+  // As write() for several, in their order: what a later one does to a partition is done upon what
+  // an earlier one did. Those of one core are in its log one after the other, with nothing between
+  // them unless the log must make room. An error that says that nothing was written says so of all
+  // of them: where a part is there and another one failed, it is a timeout. A crash may leave a
+  // part.
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
 
@@ -105,6 +106,12 @@ class Coordinator {
   runtime::Task<base::Result<storage::RowRead>> read_row(storage::TableId table,
                                                          base::Bytes partition, base::Bytes row,
                                                          runtime::Until until);
+  // Several rows of one partition, as they were at one moment: a write is in all of them or in
+  // none. As many of the first ones as have about RowsAnswer::kBytesMax together, and at least one.
+  // Errors: as of read_row(); overloaded if the partition's tablet is written without a pause.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_together(
+      storage::TableId table, base::Bytes partition, std::vector<base::Bytes> rows,
+      runtime::Until until);
   // The rows of the partitions in the range, both ways, in the order of tokens.
   std::unique_ptr<RangeCursor> scan(storage::TableId table, storage::KeyRange partitions,
                                     storage::SstableCursorOptions options);
@@ -141,7 +148,8 @@ class Coordinator {
                                                            runtime::Until admitted);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
       std::vector<PartitionWrite> writes, runtime::Until until);
-  runtime::Task<base::Result<void>> check_on(runtime::CoreId core,
+  // Whether the core would take all of them, and when it has room for each.
+  runtime::Task<base::Result<void>> admit_on(runtime::CoreId core,
                                              const std::vector<PartitionWrite>& writes,
                                              runtime::Until until);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_on(

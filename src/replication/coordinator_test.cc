@@ -250,6 +250,76 @@ TEST_P(CoordinatorTest, AnExplicitDeleteOfAScopeSparesWhatIsNewer) {
   });
 }
 
+PartitionWrite remove_plainly(const Bytes& where, std::int64_t timestamp) {
+  PartitionWrite write = remove_all(where, timestamp);
+  write.explicit_timestamp = false;
+  return write;
+}
+
+// A later write of a request meets what the earlier ones left, not what was there before them all.
+TEST_P(CoordinatorTest, WritesOfOneRequestAreJudgedOneUponTheOther) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    const auto write = [&](std::vector<PartitionWrite> writes) -> Task<void> {
+      EXPECT_TRUE((co_await coordinator.write(std::move(writes), Until::forever())).has_value());
+    };
+    // The delete is of what is newer by its timestamp: it came after it.
+    co_await write({put(where, "a", "future", 2000)});
+    co_await write({remove_plainly(where, 1000), put(where, "a", "after", 1500, true)});
+    EXPECT_EQ(co_await get(coordinator, where, "a"), "after");
+    co_await write({put(where, "a", "future", 2000)});
+    co_await write({remove_plainly(where, 1000), put(where, "a", "equal", 1000, true)});
+    EXPECT_EQ(co_await get(coordinator, where, "a"), "");
+    // At equal timestamps the larger bytes.
+    co_await write({put(where, "b", "b", 10), put(where, "b", "a", 10, true)});
+    EXPECT_EQ(co_await get(coordinator, where, "b"), "b");
+    co_await write({put(where, "b", "b", 10), put(where, "b", "c", 10, true)});
+    EXPECT_EQ(co_await get(coordinator, where, "b"), "c");
+    // A delete of a scope spares what is newer, and finds what storage does not have yet.
+    co_await write(
+        {put(where, "c", "older", 3000), put(where, "d", "newer", 3002), remove_all(where, 3001)});
+    EXPECT_EQ(co_await get(coordinator, where, "c"), "");
+    EXPECT_EQ(co_await get(coordinator, where, "d"), "newer");
+    // Other partitions, of other tablets too, are judged by what they have.
+    const Bytes other = partition(0x90);
+    co_await write({put(other, "a", "there", 2000)});
+    co_await write({remove_plainly(where, 1000), put(where, "a", "mine", 1500, true),
+                    put(other, "a", "late", 1500, true)});
+    EXPECT_EQ(co_await get(coordinator, where, "a"), "mine");
+    EXPECT_EQ(co_await get(coordinator, other, "a"), "there");
+  });
+}
+
+// More cells than a delete with a timestamp of its own may look at: that is found out when it is
+// judged, on its core.
+Task<void> fill_with_cells(Coordinator& coordinator, const Bytes& where) {
+  constexpr int kMutations = 101;
+  constexpr int kCellsEach = 1000;
+  for (int i = 0; i < kMutations; ++i) {
+    PartitionWrite write = put(where, fmt::format("{:03}", i), "v", 5);
+    for (std::uint32_t column = 2; column <= kCellsEach; ++column) {
+      write.mutation.cells.push_back(cell(fmt::format("{:03}", i), "v"));
+      write.mutation.cells.back().column = ColumnId{column};
+    }
+    EXPECT_TRUE((co_await coordinator.write(std::move(write), Until::forever())).has_value());
+  }
+}
+
+TEST_P(CoordinatorTest, AnErrorThatSaysNothingWasWrittenIsTrueOnEveryCore) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    co_await fill_with_cells(coordinator, partition(0x55));
+    for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
+      const auto written = co_await coordinator.write(
+          {put(partition(token, "other"), "r", "v", 5), remove_all(partition(0x55), 9)},
+          Until::forever());
+      EXPECT_TRUE(written.failed_with(Errc::invalid_argument) ||
+                  written.failed_with(Errc::timeout));
+      EXPECT_EQ(co_await get(coordinator, partition(token, "other"), "r"),
+                written.failed_with(Errc::timeout) ? "v" : "");
+    }
+  });
+}
+
 Task<void> refuse(Runtime& runtime, CoordinatorOptions options, std::string words) {
   const auto coordinator = co_await Coordinator::open(runtime, std::move(options));
   EXPECT_TRUE(coordinator.failed_with(Errc::invalid_argument));

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
 #include "causality/resolve.h"
+#include "replication/batch_overlay.h"
 #include "replication/ring_cut.h"
 
 namespace helenus::replication {
@@ -38,6 +40,16 @@ std::size_t size_of(const PartitionWrite& write) {
   return size;
 }
 
+std::size_t size_of(const causality::PartitionStore& stored) {
+  std::size_t size = 0;
+  for (const auto& [row, store] : stored.rows()) {
+    for (const auto& [column, cell] : store.cells()) {
+      for (const auto& version : cell.versions()) size += version.value.size();
+    }
+  }
+  return size;
+}
+
 // A client's context may come from anywhere: nobody saw what it claims in an epoch that has not
 // begun. mint() takes that for granted.
 Result<void> check_epoch(const PartitionWrite& write) {
@@ -54,6 +66,14 @@ causality::Version version_of(const Mutation& mutation, const causality::CellCha
   version.expires = cell.expires;
   version.value = cell.value;
   return version;
+}
+
+bool applies(const causality::Version& write, const causality::CellStore& there) {
+  return causality::explicit_write_applies(there, causality::kTimestampMin, write);
+}
+
+bool applies(const causality::Version& write, const causality::Version& there) {
+  return applies(write, causality::CellStore({there}, {}));
 }
 
 }  // namespace
@@ -90,11 +110,9 @@ Task<Result<void>> Replica::write_to_the_end(TabletId tablet, PartitionWrite wri
 
 Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until) {
   for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write));
-  for (const PartitionWrite& write : writes) {
-    CO_TRY_VOID(co_await engine_.admit(write.table, tablet_of(write.partition.view()),
-                                       size_of(write), until));
-  }
+  CO_TRY_VOID(co_await admit(writes, until));
   // From the judgement to the log nothing suspends.
+  const bool judged = std::ranges::any_of(writes, &PartitionWrite::explicit_timestamp);
   CO_TRY_VOID(co_await judge_explicit(writes, until));
   std::erase_if(writes, [](const PartitionWrite& write) {
     return write.mutation.cells.empty() && write.mutation.scopes.empty();
@@ -104,13 +122,32 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
   deltas.reserve(writes.size());
   std::optional<storage::LogPosition> last;
   for (PartitionWrite& write : writes) {
-    CO_TRY(auto staged, engine_.stage(write.table, tablet_of(write.partition.view()),
-                                      write.partition.view(), std::move(write.mutation), kEpoch));
-    last = staged.position;
-    deltas.push_back(std::move(staged.delta));
+    const TabletId tablet = tablet_of(write.partition.view());
+    // The log had room for each of them; whether it has for all of them together shows now.
+    Result<void> room;
+    if (!judged) room = co_await engine_.admit(write.table, tablet, size_of(write), until);
+    Result<storage::Staged> staged =
+        room ? engine_.stage(write.table, tablet, write.partition.view(), std::move(write.mutation),
+                             kEpoch)
+             : Result<storage::Staged>(std::move(room).error());
+    if (!staged && deltas.empty()) co_return std::move(staged).error();
+    if (!staged) {
+      co_return Error(Errc::timeout, "{} of {} writes are there, then: {}", deltas.size(),
+                      writes.size(), staged.error());
+    }
+    last = staged->position;
+    deltas.push_back(std::move(staged->delta));
   }
   CO_TRY_VOID(co_await engine_.durable(last, std::move(until)));
   co_return deltas;
+}
+
+Task<Result<void>> Replica::admit(std::span<const PartitionWrite> writes, Until until) const {
+  for (const PartitionWrite& write : writes) {
+    CO_TRY_VOID(co_await engine_.admit(write.table, tablet_of(write.partition.view()),
+                                       size_of(write), until));
+  }
+  co_return {};
 }
 
 Result<void> Replica::check(std::span<const PartitionWrite> writes) const {
@@ -134,19 +171,34 @@ bool Replica::unchanged_since(TabletId tablet, const causality::Clock& clock) co
 }
 
 Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Until until) {
-  std::map<std::size_t, Judged> judged;
+  struct Partition {
+    std::vector<PartitionWrite*> writes;
+    std::optional<Judged> judged;
+  };
+  if (std::ranges::none_of(writes, &PartitionWrite::explicit_timestamp)) co_return {};
+  std::map<std::pair<storage::TableId, Bytes>, Partition> partitions;
+  for (PartitionWrite& write : writes) {
+    partitions[{write.table, write.partition}].writes.push_back(&write);
+  }
+  std::erase_if(partitions, [](const auto& partition) {
+    return std::ranges::none_of(partition.second.writes, &PartitionWrite::explicit_timestamp);
+  });
   for (int round = 0; round < kJudgementsMax; ++round) {
     bool sound = true;
-    for (std::size_t i = 0; i < writes.size(); ++i) {
-      if (!writes[i].explicit_timestamp) continue;
-      const TabletId tablet = tablet_of(writes[i].partition.view());
-      const auto before = judged.find(i);
-      if (before != judged.end() && unchanged_since(tablet, before->second.clock)) continue;
-      CO_TRY(judged[i], co_await judge(writes[i], until));
+    for (auto& [place, partition] : partitions) {
+      const TabletId tablet = tablet_of(place.second.view());
+      if (partition.judged && unchanged_since(tablet, partition.judged->clock)) continue;
+      CO_TRY(partition.judged, co_await judge(partition.writes, until));
       sound = false;
     }
     if (!sound) continue;  // They were read with suspensions between: look whether all still hold.
-    for (auto& [i, judgement] : judged) writes[i].mutation = std::move(judgement.mutation);
+    for (auto& [place, partition] : partitions) {
+      std::erase_if(partition.writes,
+                    [](const PartitionWrite* write) { return !write->explicit_timestamp; });
+      for (std::size_t i = 0; i < partition.writes.size(); ++i) {
+        partition.writes[i]->mutation = std::move(partition.judged->mutations[i]);
+      }
+    }
     co_return {};
   }
   co_return Error(Errc::overloaded,
@@ -154,42 +206,68 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
                   "others of its tablet");
 }
 
-Task<Result<Replica::Judged>> Replica::judge(const PartitionWrite& write, Until until) {
+// The writes will be minted one after the other, each upon those before it: so they are judged,
+// too. Minting is tried on a copy of the clock, for the timestamps that it will give.
+Task<Result<Replica::Judged>> Replica::judge(std::span<PartitionWrite* const> writes, Until until) {
+  const storage::TabletInfo& tablet =
+      tablets_[index_of(tablets_, writes.front()->partition.view())];
   Judged judged;
-  CO_TRY(judged.clock, engine_.staged_clock(tablet_of(write.partition.view())));
-  judged.mutation = write.mutation;
-  judged.mutation.timestamp_is_explicit = true;
-  judged.mutation.cells.clear();
-  judged.mutation.scopes.clear();
-  CO_TRY_VOID(co_await judge_cells(write, judged, until));
-  for (const causality::Scope& scope : write.mutation.scopes) {
-    CO_TRY_VOID(co_await judge_scope(write, scope, judged, until));
+  CO_TRY(judged.clock, engine_.staged_clock(tablet.id));
+  causality::Clock clock = judged.clock;
+  BatchOverlay before;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    Mutation mutation = writes[i]->mutation;
+    if (writes[i]->explicit_timestamp) {
+      CO_TRY(mutation, co_await judge(*writes[i], before, until));
+      judged.mutations.push_back(mutation);
+    }
+    if (i + 1 == writes.size()) break;
+    if (mutation.cells.empty() && mutation.scopes.empty()) continue;
+    CO_TRY(const Delta delta, causality::mint(clock, tablet.actor, kEpoch, causality::Policy::lww,
+                                              std::move(mutation), causality::kTimestampMin));
+    before.lay(delta);
   }
-  std::ranges::sort(judged.mutation.cells, {}, [](const causality::CellChange& cell) {
-    return std::pair(cell.row, cell.column);
-  });
-  // A cell that is written need not be deleted before.
-  const auto repeated = std::ranges::unique(
-      judged.mutation.cells, {},
-      [](const causality::CellChange& cell) { return std::pair(cell.row, cell.column); });
-  judged.mutation.cells.erase(repeated.begin(), repeated.end());
   co_return judged;
 }
 
-Task<Result<void>> Replica::judge_cells(const PartitionWrite& write, Judged& judged, Until until) {
+Task<Result<Mutation>> Replica::judge(const PartitionWrite& write, const BatchOverlay& before,
+                                      Until until) {
+  Mutation judged = write.mutation;
+  judged.timestamp_is_explicit = true;
+  judged.cells.clear();
+  judged.scopes.clear();
+  CO_TRY_VOID(co_await judge_cells(write, before, judged, until));
+  for (const causality::Scope& scope : write.mutation.scopes) {
+    CO_TRY_VOID(co_await judge_scope(write, scope, before, judged, until));
+  }
+  // A cell that is written need not be deleted before.
+  const auto place = [](const causality::CellChange& cell) {
+    return std::pair(cell.row, cell.column);
+  };
+  std::ranges::sort(judged.cells, {}, [](const causality::CellChange& cell) {
+    return std::tuple(cell.row, cell.column, cell.kind == causality::VersionKind::empty);
+  });
+  const auto repeated = std::ranges::unique(judged.cells, {}, place);
+  judged.cells.erase(repeated.begin(), repeated.end());
+  co_return judged;
+}
+
+Task<Result<void>> Replica::judge_cells(const PartitionWrite& write, const BatchOverlay& before,
+                                        Mutation& judged, Until until) {
   const TabletId tablet = tablet_of(write.partition.view());
   std::optional<storage::RowRead> read;
   const Bytes* row = nullptr;
   for (const causality::CellChange& cell : write.mutation.cells) {
+    const causality::Version version = version_of(write.mutation, cell);
+    if (const causality::Version* const there = before.find(cell.row, cell.column)) {
+      if (applies(version, *there)) judged.cells.push_back(cell);
+      continue;
+    }
     if (row == nullptr || *row != cell.row) {
       row = &cell.row;
       CO_TRY(read, co_await engine_.read_row(write.table, tablet, write.partition, *row, until));
     }
-    const causality::CellStore there = read->partition.cell(cell.row, cell.column);
-    if (causality::explicit_write_applies(there, causality::kTimestampMin,
-                                          version_of(write.mutation, cell))) {
-      judged.mutation.cells.push_back(cell);
-    }
+    if (applies(version, read->partition.cell(cell.row, cell.column))) judged.cells.push_back(cell);
   }
   co_return {};
 }
@@ -197,13 +275,31 @@ Task<Result<void>> Replica::judge_cells(const PartitionWrite& write, Judged& jud
 // A scope in which nothing is newer is deleted as one. Otherwise the cells that are older are
 // deleted one by one.
 Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causality::Scope& scope,
-                                        Judged& judged, Until until) {
+                                        const BatchOverlay& before, Mutation& judged, Until until) {
+  causality::CellChange change;
+  change.kind = causality::VersionKind::empty;
+  const causality::Version version = version_of(write.mutation, change);
+  std::vector<causality::CellChange> older;
+  bool newer_exist = before.deleted_after(scope, version.timestamp);
+  std::size_t cells = 0;
+  const auto weigh = [&](const Bytes& row, causality::ColumnId column,
+                         const auto& there) -> Result<void> {
+    change.row = row;
+    change.column = column;
+    const bool is_older = applies(version, there);
+    if (is_older) older.push_back(change);
+    newer_exist = newer_exist || !is_older;
+    if (++cells <= kCellsJudgedMax) return {};
+    return Error(Errc::invalid_argument,
+                 "a delete with a timestamp of its own covers more than {} cells", kCellsJudgedMax);
+  };
+  const auto [first, last] = before.written_in(scope);
+  for (auto cell = first; cell != last; ++cell) {
+    CO_TRY_VOID(weigh(cell->first.first, cell->first.second, cell->second));
+  }
   CO_TRY(const auto cursor,
          engine_.cursor(write.table, tablet_of(write.partition.view()), {.until = until}));
   CO_TRY_VOID(co_await cursor->seek(write.partition, scope.from.value_or(Bytes())));
-  std::vector<causality::CellChange> older;
-  bool newer_exist = false;
-  std::size_t cells = 0;
   while (cursor->valid() && base::compare(cursor->partition(), write.partition.view()) == 0) {
     const Bytes row = Bytes::copy_of(cursor->row_key());
     if (!scope.contains(row)) break;
@@ -211,46 +307,83 @@ Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causa
     const auto stored = read.rows().find(row);
     if (stored != read.rows().end()) {
       for (const auto& column : stored->second.cells()) {
-        causality::CellChange change;
-        change.row = row;
-        change.column = column.first;
-        change.kind = causality::VersionKind::empty;
+        if (before.find(row, column.first) != nullptr) continue;
         const causality::CellStore there = read.cell(row, column.first);
-        if (there.versions().empty()) continue;
-        const bool applies = causality::explicit_write_applies(there, causality::kTimestampMin,
-                                                               version_of(write.mutation, change));
-        newer_exist = newer_exist || !applies;
-        if (applies) older.push_back(std::move(change));
-        if (++cells > kCellsJudgedMax) {
-          co_return Error(Errc::invalid_argument,
-                          "a delete with a timestamp of its own covers more than {} cells",
-                          kCellsJudgedMax);
-        }
+        if (!there.versions().empty()) CO_TRY_VOID(weigh(row, column.first, there));
       }
     }
     CO_TRY_VOID(co_await cursor->next());
   }
   if (newer_exist) {
-    std::ranges::move(older, std::back_inserter(judged.mutation.cells));
+    std::ranges::move(older, std::back_inserter(judged.cells));
   } else {
-    judged.mutation.scopes.push_back(scope);
+    judged.scopes.push_back(scope);
   }
   co_return co_await engine_.settle(cursor->trace(), until);
+}
+
+// ---- Rows of one moment ----
+// They are read one after the other, and read again if the tablet was written meanwhile. Reading a
+// row may wait for a file or until what it shows is durable: so a row that is written all the time
+// would never be read beside another. A cursor waits for files alone, which are in memory soon, and
+// is settled in the end.
+
+namespace {
+
+constexpr int kReadsTogetherMax = 4;
+constexpr int kLooksTogetherMax = 64;
+
+}  // namespace
+
+Task<Result<std::vector<storage::RowRead>>> Replica::read_together(storage::TableId table,
+                                                                   TabletId tablet, Bytes partition,
+                                                                   std::vector<Bytes> rows,
+                                                                   Until until) {
+  for (int round = 0; round < kReadsTogetherMax; ++round) {
+    CO_TRY(const causality::Clock before, engine_.staged_clock(tablet));
+    std::vector<storage::RowRead> reads;
+    std::size_t bytes = 0;
+    for (const Bytes& row : rows) {
+      CO_TRY(auto read, co_await engine_.read_row(table, tablet, partition, row, until));
+      bytes += size_of(read.partition);
+      reads.push_back(std::move(read));
+      if (bytes >= RowsAnswer::kBytesMax) break;
+    }
+    if (unchanged_since(tablet, before)) co_return reads;
+  }
+  CO_TRY(const auto cursor, engine_.cursor(table, tablet, {.until = until}));
+  for (int round = 0; round < kLooksTogetherMax; ++round) {
+    CO_TRY(const causality::Clock before, engine_.staged_clock(tablet));
+    CO_TRY(auto reads, co_await look_together(*cursor, partition, rows));
+    if (!unchanged_since(tablet, before)) continue;
+    CO_TRY_VOID(co_await engine_.settle(cursor->trace(), std::move(until)));
+    co_return reads;
+  }
+  co_return Error(Errc::overloaded, "rows of one moment came between too many writes");
+}
+
+Task<Result<std::vector<storage::RowRead>>> Replica::look_together(storage::TableCursor& cursor,
+                                                                   const Bytes& partition,
+                                                                   const std::vector<Bytes>& rows) {
+  std::vector<storage::RowRead> reads;
+  std::size_t bytes = 0;
+  for (const Bytes& row : rows) {
+    CO_TRY_VOID(co_await cursor.seek(partition, row));
+    storage::RowRead read{.partition = {}, .clock = cursor.clock()};
+    if (cursor.valid() && base::equal(cursor.partition(), partition.view()) &&
+        base::equal(cursor.row_key(), row.view())) {
+      CO_TRY(read.partition, cursor.read());
+    }
+    bytes += size_of(read.partition);
+    reads.push_back(std::move(read));
+    if (bytes >= RowsAnswer::kBytesMax) break;
+  }
+  co_return reads;
 }
 
 // ---- Reading for other cores ----
 
 namespace {
-
-std::size_t size_of(const causality::PartitionStore& stored) {
-  std::size_t size = 0;
-  for (const auto& [row, store] : stored.rows()) {
-    for (const auto& [column, cell] : store.cells()) {
-      for (const auto& version : cell.versions()) size += version.value.size();
-    }
-  }
-  return size;
-}
 
 Task<Result<void>> seek(storage::TableCursor& cursor, const RowsRequest& request) {
   switch (request.from) {

@@ -23,13 +23,16 @@
 
 namespace helenus::replication {
 
+class BatchOverlay;
+
 // The mutation of one partition: atomic, one dot.
 struct PartitionWrite {
   storage::TableId table;
   base::Bytes partition;
   causality::Mutation mutation;
   // The client named the timestamp itself (USING TIMESTAMP): it keeps Cassandra's meaning, so a
-  // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads.
+  // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads. Only
+  // in 'lww' tables.
   bool explicit_timestamp = false;
 };
 
@@ -81,29 +84,49 @@ class Replica {
                                                      runtime::Until admitted);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
+  // Waits until there is room for each of several writes; see Engine::admit.
+  runtime::Task<base::Result<void>> admit(std::span<const PartitionWrite> writes,
+                                          runtime::Until until) const;
   // What no replica would take, of several writes; see Engine::check.
   base::Result<void> check(std::span<const PartitionWrite> writes) const;
+
+  // See Coordinator's of this name.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_together(
+      storage::TableId table, storage::TabletId tablet, base::Bytes partition,
+      std::vector<base::Bytes> rows, runtime::Until until);
 
   // What it gives may be shown. Errors: those of TableCursor; not_found.
   runtime::Task<base::Result<RowsAnswer>> read_rows(const RowsRequest& request,
                                                     runtime::Until until);
 
  private:
-  // A mutation with an explicit timestamp without the cells in which it does not win, and what the
-  // tablet had seen when that was found out.
+  // The writes of one partition that have explicit timestamps, without the cells in which they do
+  // not win, and what the tablet had seen when that was found out.
   struct Judged {
-    causality::Mutation mutation;
+    std::vector<causality::Mutation> mutations;
     causality::Clock clock;
   };
 
   runtime::Task<base::Result<void>> judge_explicit(std::span<PartitionWrite> writes,
                                                    runtime::Until until);
-  runtime::Task<base::Result<Judged>> judge(const PartitionWrite& write, runtime::Until until);
-  runtime::Task<base::Result<void>> judge_cells(const PartitionWrite& write, Judged& judged,
-                                                runtime::Until until);
+  // All writes of a request to one partition, in their order.
+  runtime::Task<base::Result<Judged>> judge(std::span<PartitionWrite* const> writes,
+                                            runtime::Until until);
+  // One of them, after those before it.
+  runtime::Task<base::Result<causality::Mutation>> judge(const PartitionWrite& write,
+                                                         const BatchOverlay& before,
+                                                         runtime::Until until);
+  runtime::Task<base::Result<void>> judge_cells(const PartitionWrite& write,
+                                                const BatchOverlay& before,
+                                                causality::Mutation& judged, runtime::Until until);
   runtime::Task<base::Result<void>> judge_scope(const PartitionWrite& write,
-                                                const causality::Scope& scope, Judged& judged,
-                                                runtime::Until until);
+                                                const causality::Scope& scope,
+                                                const BatchOverlay& before,
+                                                causality::Mutation& judged, runtime::Until until);
+  // The rows as a cursor finds them: nothing between them waits once their blocks are in memory.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> look_together(
+      storage::TableCursor& cursor, const base::Bytes& partition,
+      const std::vector<base::Bytes>& rows);
   bool unchanged_since(storage::TabletId tablet, const causality::Clock& clock) const;
   storage::TabletId tablet_of(base::ByteView partition) const;
 

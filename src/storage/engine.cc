@@ -554,13 +554,16 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
                .clock = place.tablet->durable,
                .floor = place.tablet->floors.of_row(table, partition, row)};
   ReadTrace trace;
-  Entry scopes;
-  if (view.may_have_scopes()) {
-    const std::string key = encode_key({partition, EntryKind::scopes, {}});
-    CO_TRY(scopes, co_await view.find(base::as_bytes(key), until, trace));
-  }
   const std::string key = encode_key({partition, EntryKind::row, row});
   CO_TRY(auto entry, co_await view.find(base::as_bytes(key), until, trace));
+  // The scopes after the row: writes may come while either waits for the disk. So read, the row is
+  // as it was then or with deletes that came after; the other way around it could have a cell that
+  // was written after a delete beside one that the delete took away.
+  Entry scopes;
+  if (view.may_have_scopes()) {
+    const std::string scopes_key = encode_key({partition, EntryKind::scopes, {}});
+    CO_TRY(scopes, co_await view.find(base::as_bytes(scopes_key), until, trace));
+  }
   if (entry.empty()) ++statistics_.reads_found_nothing;
   read.partition = assemble_row(row, std::move(entry), scopes);
   ++statistics_.reads;

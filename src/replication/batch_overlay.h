@@ -1,0 +1,53 @@
+// BatchOverlay: what the earlier writes of a request leave in a partition. A later one of them with
+// an explicit timestamp is judged by this, laid over what storage has (Replica::judge).
+//
+// Every write of an 'lww' table supersedes, in its cells and scopes, all that its replica has seen,
+// the writes before it among that. So of each cell the last write that touched it is all there is,
+// and a cell that none touched is as storage has it.
+//
+//   cells    (row, column) -> the version
+//   deleted  disjoint ranges of rows -> the empty version of the last scope, where no cell was
+//            written after it
+//
+// Cost: laying and asking are logarithmic in what was laid.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "causality/delta.h"
+#include "causality/dot_store.h"
+
+namespace helenus::replication {
+
+class BatchOverlay {
+ public:
+  using Cells = std::map<std::pair<causality::RowKey, causality::ColumnId>, causality::Version>;
+
+  // Lays a write upon those before. Requires: it was minted after them, in an 'lww' table.
+  void lay(const causality::Delta& delta);
+
+  // What the writes leave of a cell; null if they leave it as it was.
+  const causality::Version* find(const causality::RowKey& row, causality::ColumnId column) const;
+  // The cells that were written in the scope's rows, and not deleted after that.
+  std::pair<Cells::const_iterator, Cells::const_iterator> written_in(
+      const causality::Scope& scope) const;
+  // Whether some rows of the scope were deleted with a larger timestamp.
+  bool deleted_after(const causality::Scope& scope, causality::Timestamp timestamp) const;
+
+ private:
+  struct Deleted {
+    std::optional<causality::RowKey> to;
+    causality::Version version;
+  };
+
+  void lay(const causality::Scope& scope, const causality::Version& version);
+  // Makes a range of deleted rows that goes across `row` end there, and another one begin.
+  void cut(const causality::RowKey& row);
+
+  Cells cells_;
+  std::map<causality::RowKey, Deleted> deleted_;  // by their first row
+};
+
+}  // namespace helenus::replication
