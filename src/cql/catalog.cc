@@ -1,5 +1,6 @@
 #include "cql/catalog.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <utility>
@@ -33,6 +34,10 @@ constexpr runtime::Duration kTellAgainAfter = std::chrono::milliseconds(1);
 
 base::Bytes document_partition() {
   return model::make_partition(model::Token{0}, base::as_bytes("catalog"));
+}
+
+base::Bytes secret_partition() {
+  return model::make_partition(model::Token{0}, base::as_bytes("context secret"));
 }
 
 std::int64_t microseconds(runtime::WallTime time) {
@@ -105,21 +110,59 @@ Task<Result<std::unique_ptr<Catalog>>> Catalog::open(runtime::Runtime& runtime,
 Task<Result<void>> Catalog::load() {
   const auto made = co_await coordinator_.create_table(kStorageTable, {});
   if (!made && !made.failed_with(Errc::already_exists)) co_return made.error();
-  CO_TRY(const storage::RowRead read,
-         co_await coordinator_.read_row(kStorageTable, document_partition(), base::Bytes(),
-                                        Until::forever()));
-  const causality::CellStore cell = read.partition.cell(base::Bytes(), kColumn);
-  const auto versions = causality::visible(cell, causality::Policy::lww, causality::WallTime{0});
-  if (versions.empty()) {
+  CO_TRY_VOID(co_await load_context_secret());
+  CO_TRY(const auto bytes, co_await read_cell(document_partition()));
+  if (!bytes) {
     publish(Schema(), {});
     co_return {};
   }
-  CO_TRY(CatalogDocument document, decode_catalog_document(versions.front()->value));
+  CO_TRY(CatalogDocument document, decode_catalog_document(*bytes));
   next_storage_id_ = document.next_storage_id;
   doomed_ = std::move(document.doomed);
   publish(document.users, std::move(document.storage));
   co_await drop_doomed();
   co_return {};
+}
+
+// One that is lost with the tail of a log is made anew: contexts that were given out under it are
+// refused then, and their clients read again.
+Task<Result<void>> Catalog::load_context_secret() {
+  CO_TRY(const auto kept, co_await read_cell(secret_partition()));
+  std::array<std::byte, 32> secret{};
+  if (!kept) {
+    runtime_.random.fill_secret(secret);
+    CO_TRY_VOID(co_await write_cell(
+        secret_partition(), base::Bytes::copy_of(base::ByteView(secret)), Until::forever()));
+  } else {
+    if (kept->size() != secret.size()) {
+      co_return Error(Errc::corrupt, "a secret for contexts of {} bytes", kept->size());
+    }
+    std::ranges::copy(kept->view(), secret.begin());
+  }
+  context_secret_ = ContextSecret(secret);
+  co_return {};
+}
+
+Task<Result<std::optional<base::Bytes>>> Catalog::read_cell(base::Bytes partition) {
+  CO_TRY(const storage::RowRead read,
+         co_await coordinator_.read_row(kStorageTable, std::move(partition), base::Bytes(),
+                                        Until::forever()));
+  const causality::CellStore cell = read.partition.cell(base::Bytes(), kColumn);
+  const auto versions = causality::visible(cell, causality::Policy::lww, causality::WallTime{0});
+  if (versions.empty()) co_return std::nullopt;
+  co_return versions.front()->value;
+}
+
+Task<Result<void>> Catalog::write_cell(base::Bytes partition, base::Bytes value, Until admitted) {
+  replication::PartitionWrite write;
+  write.table = kStorageTable;
+  write.partition = std::move(partition);
+  write.mutation.timestamp = causality::Timestamp{microseconds(runtime_.clock.wall_now())};
+  write.mutation.cells.push_back({.row = base::Bytes(),
+                                  .column = kColumn,
+                                  .expires = std::nullopt,
+                                  .value = std::move(value)});
+  return coordinator_.write_to_the_end(std::move(write), std::move(admitted));
 }
 
 Task<Result<void>> Catalog::store(CatalogDocument document, Until admitted) {
@@ -128,15 +171,7 @@ Task<Result<void>> Catalog::store(CatalogDocument document, Until admitted) {
     co_return Error(Errc::invalid_argument, "a schema of {} bytes; there is room for {}",
                     bytes.size(), CatalogDocument::kSizeMax);
   }
-  replication::PartitionWrite write;
-  write.table = kStorageTable;
-  write.partition = document_partition();
-  write.mutation.timestamp = causality::Timestamp{microseconds(runtime_.clock.wall_now())};
-  write.mutation.cells.push_back({.row = base::Bytes(),
-                                  .column = kColumn,
-                                  .expires = std::nullopt,
-                                  .value = std::move(bytes)});
-  co_return co_await coordinator_.write_to_the_end(std::move(write), std::move(admitted));
+  co_return co_await write_cell(document_partition(), std::move(bytes), std::move(admitted));
 }
 
 // A log that syncs now and then could lose a document after the engine has durably made or dropped

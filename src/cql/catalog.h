@@ -35,6 +35,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "cql/catalog_document.h"
+#include "cql/context_token.h"
 #include "cql/parser/ast.h"
 #include "cql/protocol/response.h"
 #include "cql/query_error.h"
@@ -141,6 +142,10 @@ class Catalog final : public CatalogReader {
   // dropped meanwhile is an error (invalid).
   runtime::Task<QueryResult<void>> truncate(base::Uuid table, runtime::Until until);
 
+  // Of this folder, made with it: what clients' contexts are authenticated with. Never changes; may
+  // be asked on any core.
+  const ContextSecret& context_secret() const { return context_secret_; }
+
   // For ever: what a listener refers to outlives the catalog.
   void add_listener(Listener listener) { listeners_.push_back(std::move(listener)); }
 
@@ -151,6 +156,11 @@ class Catalog final : public CatalogReader {
 
  private:
   runtime::Task<base::Result<void>> load();
+  runtime::Task<base::Result<void>> load_context_secret();
+  // What a cell of the catalog's own table holds; none if nothing was written.
+  runtime::Task<base::Result<std::optional<base::Bytes>>> read_cell(base::Bytes partition);
+  runtime::Task<base::Result<void>> write_cell(base::Bytes partition, base::Bytes value,
+                                               runtime::Until admitted);
   // Makes the document durable in the log. When it fails, either nothing was written or writing has
   // ended for good; patience that ends once the document has its place in the log ends nothing.
   runtime::Task<base::Result<void>> store(CatalogDocument document, runtime::Until admitted);
@@ -174,6 +184,7 @@ class Catalog final : public CatalogReader {
   replication::Coordinator& coordinator_;
   const CatalogOptions options_;
   base::Logger log_;
+  ContextSecret context_secret_;
   runtime::Semaphore turn_;  // of whoever changes
   std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
   std::set<storage::TableId> doomed_;  // see CatalogDocument

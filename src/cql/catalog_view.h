@@ -35,6 +35,8 @@ class CatalogView final : public CatalogReader {
   // May be asked on any core.
   runtime::CoreId core() const { return core_; }
 
+  const ContextSecret& context_secret() const { return catalog_.context_secret(); }
+
   // As the catalog's. Errors besides: overloaded.
   runtime::Task<QueryResult<std::optional<Catalog::Change>>> change(parser::Statement statement,
                                                                     std::string session_keyspace,

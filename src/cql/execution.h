@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/bytes.h"
-#include "causality/context.h"
 #include "cql/byte_budget.h"
+#include "cql/context_token.h"
 #include "cql/moment.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
@@ -20,9 +20,6 @@
 #include "runtime/task.h"
 
 namespace helenus::cql {
-
-// The custom payload's key under which causal contexts travel, both ways.
-inline constexpr std::string_view kContextKey = "helenus-context";
 
 struct ExecutionLimits {
   // A page ends with the row that reaches it.
@@ -42,6 +39,7 @@ struct ExecutionServices {
   const VirtualTables& virtual_tables;
   const ExecutionLimits& limits;
   ByteBudget& result_bytes;
+  const ContextSecret& context_secret;
 };
 
 // One execution's parameters.
@@ -53,13 +51,16 @@ struct ExecutionParameters {
   std::optional<base::Bytes> paging_state;
   std::int64_t timestamp_us = 0;  // of writes that have none of their own
   // The client's, if it gave one; on a read it says that the client wants one.
-  std::optional<causality::Context> context;
+  std::optional<PlacedContext> context;
   bool wants_context = false;
   runtime::Until until;
   // Of the statement's text and values; see paging_state.h.
   std::uint64_t fingerprint = 0;
 };
 
+// Charges a result of so many bytes; small ones, as most are, are taken for nothing. Errors:
+// overloaded.
+QueryResult<void> charge_result(std::size_t bytes, ByteBudget::Charge& charge);
 // Whether a result without pages may be so large. Errors: invalid.
 QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits);
 

@@ -11,8 +11,8 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
-#include "causality/codec.h"
 #include "cql/protocol/rows.h"
+#include "cql/table_properties.h"
 #include "cql/time_uuid.h"
 #include "runtime/random.h"
 #include "runtime/run_on.h"
@@ -102,7 +102,9 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
       cluster_(std::move(cluster)),
       options_(options),
       result_bytes_(options_.execution.result_bytes_all_max),
-      services_{runtime, coordinator, virtual_tables, options_.execution, result_bytes_},
+      services_{runtime,        coordinator,
+                virtual_tables, options_.execution,
+                result_bytes_,  catalog.context_secret()},
       prepared_(options.prepared) {}
 
 Task<Response> QueryProcessor::handle_any(Request request, Session& session, StopToken stop) {
@@ -345,11 +347,7 @@ QueryResult<void> QueryProcessor::take_context(const Request& request,
   if (!bytes) return {};
   parameters.wants_context = true;
   if (bytes->empty()) return {};
-  auto context = causality::decode_context(Bytes::copy_of(*bytes));
-  if (!context) {
-    return invalid("{} in the custom payload is no context: {}", kContextKey, context.error());
-  }
-  parameters.context = *std::move(context);
+  TRY(parameters.context, unseal(*bytes, services_.context_secret));
   return {};
 }
 
@@ -457,12 +455,19 @@ QueryProcessor::Answer QueryProcessor::write(std::vector<replication::PartitionW
                                              protocol::WriteType type) {
   if (writes.empty()) co_return void_response();
   const Consistency consistency = parameters.consistency;
-  for (replication::PartitionWrite& write : writes) write.mutation.context = parameters.context;
+  if (parameters.context) {
+    CO_TRY_VOID(check_place(*parameters.context, writes, services_.context_secret));
+    for (replication::PartitionWrite& write : writes) {
+      write.mutation.context = parameters.context->context;
+    }
+  }
   if (writes.size() > 1) {
     const auto written = co_await coordinator_.write(std::move(writes), parameters.until);
     if (!written) co_return write_error(written.error(), consistency, type);
     co_return void_response();
   }
+  const storage::TableId table = writes.front().table;
+  const Bytes partition = writes.front().partition;
   const auto written = co_await coordinator_.write(std::move(writes.front()), parameters.until);
   if (!written) co_return write_error(written.error(), consistency, type);
   Response response = void_response();
@@ -472,7 +477,8 @@ QueryProcessor::Answer QueryProcessor::write(std::vector<replication::PartitionW
     context.floor = std::max(context.floor, delta.timestamp);
     context.dots.add(delta.dot);
     response.prefix.payload.push_back(
-        {.key = std::string(kContextKey), .value = causality::encoded(context)});
+        {.key = std::string(kContextKey),
+         .value = seal(context, table, partition.view(), services_.context_secret)});
   }
   co_return response;
 }
@@ -521,11 +527,14 @@ QueryProcessor::Answer QueryProcessor::truncate(const parser::Truncate& statemen
 
 QueryProcessor::Answer QueryProcessor::change_schema(parser::Statement statement,
                                                      const Session& session, StopToken stop) {
+  std::vector<std::string> warnings = warnings_of(statement);
   CO_TRY(auto change, co_await catalog_.change(
                           std::move(statement), session.keyspace,
                           Until::after(runtime_, options_.schema_timeout, std::move(stop))));
   if (!change) co_return void_response();
-  co_return Response::of(protocol::SchemaChangeResult{.change = *std::move(change)});
+  Response response = Response::of(protocol::SchemaChangeResult{.change = *std::move(change)});
+  response.prefix.warnings = std::move(warnings);
+  co_return response;
 }
 
 QueryResult<Response> QueryProcessor::describe_schema(const parser::Describe& statement,

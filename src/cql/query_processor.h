@@ -11,10 +11,10 @@
 // such that they may change (SELECT *), always carry their metadata, whatever the client asks:
 // drivers go by what a result says of itself first.
 //
-// Causal contexts. A request with `helenus-context` in its custom payload writes under that
-// context; a SELECT of one whole primary key answers with one if the client sent the key (its value
-// may be empty) or the table keeps siblings. A write under a context answers with the context that
-// includes it.
+// Causal contexts (context_token.h). A request with `helenus-context` in its custom payload writes
+// under that context, and only the partition it is of; a SELECT of one whole primary key answers
+// with one if the client sent the key (its value may be empty) or the table keeps siblings. A write
+// under a context answers with the context that includes it.
 //
 // Cores. A node has one a core. A statement is kept where it was prepared, and other cores ask for
 // it when a client of theirs executes it: a client is told UNPREPARED only if no core has it. That

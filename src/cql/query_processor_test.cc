@@ -13,6 +13,7 @@
 #include "cql/paging_state.h"
 #include "cql/query_story_test_support.h"
 #include "model/partition_key.h"
+#include "ring/murmur3.h"
 #include "runtime/contract/world.h"
 #include "runtime/sleep.h"
 #include "runtime/task_group.h"
@@ -680,6 +681,51 @@ TEST(Contexts, AreGivenWhenAskedFor) {
   tell(gives_contexts_when_asked);
 }
 
+Task<void> refuses_contexts_of_elsewhere(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int, c int, v text, PRIMARY KEY (k, c))");
+  co_await story.must("CREATE TABLE u (k int, c int, v text, PRIMARY KEY (k, c))");
+  co_await story.must("INSERT INTO t (k, c, v) VALUES (1, 1, 'a')");
+  How how;
+  how.context = Bytes();
+  const Told read = co_await story.run("SELECT v FROM t WHERE k = 1 AND c = 1", how);
+  CO_ASSERT_TRUE(read.context.has_value());
+  const Bytes good = *read.context;
+  const auto refused = [&](const char* text, const char* words) -> Task<void> {
+    const Told told = co_await story.run(text, how);
+    EXPECT_EQ(code_of(told), ErrorCode::invalid) << text;
+    EXPECT_THAT(told.text(), ::testing::HasSubstr(words)) << text;
+  };
+  const char* const write = "INSERT INTO t (k, c, v) VALUES (1, 1, 'b')";
+  how.context = good;
+  co_await refused("INSERT INTO u (k, c, v) VALUES (1, 1, 'b')", "another table");
+  co_await refused("INSERT INTO t (k, c, v) VALUES (2, 1, 'b')", "another partition");
+  co_await refused(
+      "BEGIN BATCH INSERT INTO t (k, c, v) VALUES (1, 1, 'b'); "
+      "INSERT INTO t (k, c, v) VALUES (2, 1, 'b'); APPLY BATCH",
+      "another partition");
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string bytes(good.text());
+    how.context = Bytes::copy_of(std::string_view(bytes).substr(0, i));
+    if (i > 0) co_await refused(write, "no context of this node");
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
+    how.context = Bytes::copy_of(bytes);
+    co_await refused(write, "no context of this node");
+    co_await refused("SELECT v FROM t WHERE k = 1 AND c = 1", "no context of this node");
+  }
+  EXPECT_EQ((co_await story.run("SELECT v FROM t")).text(), "'a'");
+  EXPECT_EQ((co_await story.run("SELECT v FROM u")).text(), "");
+  // Another row of its partition may be written under it.
+  how.context = good;
+  EXPECT_EQ((co_await story.run("INSERT INTO t (k, c, v) VALUES (1, 2, 'b')", how)).text(), "");
+  EXPECT_EQ((co_await story.run(write, how)).text(), "");
+  co_await story.must("TRUNCATE t");
+  co_await refused(write, "truncated");
+}
+TEST(Contexts, OfElsewhereOrMadeUpAreRefused) {
+  tell(refuses_contexts_of_elsewhere);
+}
+
 Task<void> orders_by_causality(QueryStory& story) {
   co_await begin(story);
   co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
@@ -790,6 +836,37 @@ TEST(Limits, NamesThatNoResultCanCarryAreRefused) {
   tell(refuses_long_names);
 }
 
+Task<void> charges_short_ways_and_virtual_tables(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
+  for (const int size : {1000, 150'000}) {
+    co_await story.must(fmt::format("INSERT INTO t (k, v) VALUES ({}, '{}')", size,
+                                    std::string(static_cast<std::size_t>(size), 'x')));
+  }
+  const PreparedResult prepared =
+      prepared_of(co_await story.prepare("SELECT v FROM t WHERE k = ?"));
+  const auto read = [&](int key) -> Task<Told> {
+    const Bytes bytes = model::int_value(key);
+    co_return co_await story.execute(prepared.id,
+                                     {{.kind = Value::Kind::bytes, .bytes = bytes.view()}}, How{});
+  };
+  EXPECT_EQ((co_await read(1000)).rows.size(), 1U);
+  EXPECT_EQ(code_of(co_await read(150'000)), ErrorCode::overloaded);
+  EXPECT_EQ(code_of(co_await story.run("SELECT v FROM t WHERE k = 150000")), ErrorCode::overloaded);
+  EXPECT_EQ(code_of(co_await story.run("SELECT * FROM system_schema.columns")),
+            ErrorCode::overloaded);
+  EXPECT_EQ(code_of(co_await story.run("SELECT * FROM system_traces.events")),
+            ErrorCode::overloaded);
+  // What was charged is given back.
+  EXPECT_EQ((co_await story.run("SELECT * FROM system.local")).rows.size(), 1U);
+  EXPECT_EQ((co_await read(1000)).rows.size(), 1U);
+}
+TEST(Limits, ResultsOfAllKindsAreCharged) {
+  QueryProcessorOptions options;
+  options.execution.result_bytes_all_max = std::size_t{100} << 10;
+  tell(charges_short_ways_and_virtual_tables, options);
+}
+
 Task<void> refuses_other_epochs(QueryStory& story) {
   co_await begin(story);
   co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");
@@ -797,7 +874,11 @@ Task<void> refuses_other_epochs(QueryStory& story) {
     How how;
     causality::Context context;
     context.epoch = causality::Epoch{epoch};
-    how.context = causality::encoded(context);
+    const base::Bytes key = base::Bytes::copy_of(std::string("\0\0\0\1", 4));
+    const auto catalog = story.catalog().snapshot();
+    how.context = seal(context, *catalog->storage_of(catalog->schema().find_table("ks", "t")->id),
+                       model::make_partition(ring::token_of(key), key).view(),
+                       story.catalog().context_secret());
     EXPECT_EQ(code_of(co_await story.run("INSERT INTO t (k, v) VALUES (1, 'a')", how)),
               ErrorCode::invalid);
     EXPECT_EQ(

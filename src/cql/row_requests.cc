@@ -112,6 +112,8 @@ QueryResult<Response> QueryProcessor::answer_point(const SelectPlan& select, con
     writer.end_row();
   }
   reader.begin(row_);  // What it read is not kept.
+  ByteBudget::Charge charge(result_bytes_);
+  TRY_VOID(charge_result(writer.size(), charge));
   if (!how.is_paged) TRY_VOID(check_result_size(writer.size(), options_.execution));
   return std::move(writer).finish(std::nullopt);
 }

@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "causality/context.h"
+#include "cql/byte_budget.h"
 #include "cql/restrictions.h"
 #include "cql/row.h"
 #include "cql/row_reader.h"
@@ -63,6 +64,8 @@ class RowStream {
   virtual void skip_rest_of(const base::Bytes& partition) { std::ignore = partition; }
   // What a client has seen by reading the last row; only with `wants_context` and point reads.
   virtual std::optional<causality::Context> context() const { return std::nullopt; }
+  // Of which partition that row is. Requires: context().
+  virtual base::Bytes context_partition() const { return {}; }
 };
 
 class StoredRows final : public RowStream {
@@ -76,17 +79,28 @@ class StoredRows final : public RowStream {
     skips_rest_ = skips_rest_ || partition_ == partition;
   }
   std::optional<causality::Context> context() const override { return context_; }
+  base::Bytes context_partition() const override { return partition_; }
 
  private:
   enum class Phase : std::uint8_t { between_partitions, rows, done };
   // How many rows are looked at before others get their turn.
   static constexpr std::size_t kRowsPerTurn = 256;
+  // How many named rows of a partition are read at one moment.
+  static constexpr std::size_t kPointsMax = 64;
+  struct Point {
+    base::Bytes clustering;
+    storage::RowRead read;
+  };
 
   runtime::Task<base::Result<void>> enter_partition();
   runtime::Task<base::Result<void>> enter_named();
   runtime::Task<base::Result<void>> enter_scanned();
   runtime::Task<base::Result<void>> resume_scan();
+  bool wants_static() const;
   runtime::Task<base::Result<void>> read_static();
+  // Reads the next rows that are named, and with the first of them the static one, at one moment.
+  // None are left: leaves the partition.
+  runtime::Task<base::Result<void>> read_next_points(std::vector<Row>& rows);
   base::Result<void> begin_partition(base::Bytes partition);
   runtime::Task<base::Result<void>> read_rows(std::vector<Row>& rows);
   runtime::Task<base::Result<void>> read_points(std::vector<Row>& rows);
@@ -121,6 +135,9 @@ class StoredRows final : public RowStream {
   std::size_t range_index_ = 0;
   bool in_range_ = false;  // the cursor stands where the range is read from
   std::optional<base::Bytes> after_clustering_;
+  // Named rows that were read and not shown, the next one last.
+  std::vector<Point> points_;
+  bool static_is_read_ = false;
   std::size_t rows_this_turn_ = 0;
   // Of the fill under way.
   std::size_t rows_end_ = 0;
@@ -130,9 +147,10 @@ class StoredRows final : public RowStream {
 
 class VirtualTableRows final : public RowStream {
  public:
-  // Requires: the table outlives it.
-  VirtualTableRows(const VirtualTable& table, RowRequest request)
-      : table_(table), request_(std::move(request)) {}
+  // Requires: table and budget outlive it. What it makes is charged to the budget; what does not
+  // fit is the error `overloaded`.
+  VirtualTableRows(const VirtualTable& table, RowRequest request, ByteBudget& budget)
+      : table_(table), request_(std::move(request)), charge_(budget) {}
 
   runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) override;
 
@@ -144,6 +162,7 @@ class VirtualTableRows final : public RowStream {
   const VirtualTable& table_;
   const RowRequest request_;
   bool made_ = false;
+  ByteBudget::Charge charge_;
   std::vector<Row> rows_;
   std::size_t next_ = 0;
 };

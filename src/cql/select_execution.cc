@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "causality/codec.h"
 #include "cql/execution.h"
 #include "cql/paging_state.h"
 #include "cql/protocol/rows.h"
@@ -24,8 +23,6 @@ namespace {
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kRowsPerFill = 128;
 constexpr std::size_t kBytesPerFill = std::size_t{256} << 10;
-// Results up to this size are taken for nothing; most are.
-constexpr std::size_t kUncharged = std::size_t{64} << 10;
 
 class SelectExecution {
  public:
@@ -100,7 +97,7 @@ QueryResult<std::optional<std::uint64_t>> SelectExecution::limit_of(const std::o
   if (!term) return std::optional<std::uint64_t>();
   TRY(const TermValue value, term->evaluate(evaluation_));
   if (value.is_unset()) return std::optional<std::uint64_t>();
-  if (value.is_null()) return invalid("Invalid null value of {}", name);
+  if (value.is_null()) return invalid("Invalid null value of limit");
   TRY(const std::int32_t number, model::read_int(value.bytes));
   if (number <= 0) return invalid("{} must be strictly positive", name);
   return std::optional(static_cast<std::uint64_t>(number));
@@ -146,7 +143,8 @@ QueryResult<void> SelectExecution::begin() {
   if (!plan_.storage) {
     const VirtualTable* table = services_.virtual_tables.find(plan_.table->id);
     if (table == nullptr) return invalid("table {} does not exist", plan_.table->name);
-    stream_ = std::make_unique<VirtualTableRows>(*table, std::move(request));
+    stream_ =
+        std::make_unique<VirtualTableRows>(*table, std::move(request), services_.result_bytes);
   } else {
     stream_ = std::make_unique<StoredRows>(services_.runtime, services_.coordinator, *plan_.storage,
                                            std::move(request));
@@ -203,8 +201,7 @@ QueryResult<void> SelectExecution::check_size() const {
 QueryResult<void> SelectExecution::charge_memory() {
   std::size_t bytes = writer_.size() + sorted_bytes_;
   for (const Row& row : rows_) bytes += size_of(row);
-  if (bytes <= kUncharged || charge_.grow_to(bytes)) return {};
-  return QueryError(protocol::ErrorCode::overloaded, "Too many bytes of results are under way");
+  return charge_result(bytes, charge_);
 }
 
 Response SelectExecution::finish(const std::optional<RowPosition>& after) {
@@ -220,7 +217,9 @@ Response SelectExecution::finish(const std::optional<RowPosition>& after) {
       std::move(writer_).finish(state ? std::optional(state->view()) : std::nullopt);
   if (const auto context = stream_->context()) {
     response.prefix.payload.push_back(
-        {.key = std::string(kContextKey), .value = causality::encoded(*context)});
+        {.key = std::string(kContextKey),
+         .value = seal(*context, *plan_.storage, stream_->context_partition().view(),
+                       services_.context_secret)});
   }
   return response;
 }
@@ -320,6 +319,12 @@ Task<QueryResult<Response>> SelectExecution::run() {
 }
 
 }  // namespace
+
+QueryResult<void> charge_result(std::size_t bytes, ByteBudget::Charge& charge) {
+  constexpr std::size_t kUncharged = std::size_t{64} << 10;
+  if (bytes <= kUncharged || charge.grow_to(bytes)) return {};
+  return QueryError(protocol::ErrorCode::overloaded, "Too many bytes of results are under way");
+}
 
 QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits) {
   if (bytes <= limits.result_bytes_max) return {};

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/uuid.h"
 #include "cql/parser/ast.h"
@@ -26,5 +28,8 @@ QueryResult<TableProperties> read_new_table_properties(const parser::Properties&
 // be altered: 2300.
 QueryResult<model::TableOptions> read_altered_table_properties(const parser::Properties& properties,
                                                                const model::TableOptions& before);
+
+// What a client is warned of: options that are kept and shown, and have no effect yet.
+std::vector<std::string> warnings_of(const parser::Statement& statement);
 
 }  // namespace helenus::cql

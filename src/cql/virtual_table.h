@@ -65,6 +65,8 @@ class VirtualTable {
       : definition_(std::move(definition)), waiting_maker_(std::move(maker)) {}
 
   const model::TablePtr& definition() const { return definition_; }
+  // Whether making its rows waits for others.
+  bool waits() const { return !maker_; }
   // All rows as they are now, ascending by (partition, clustering). Costs as much as there is.
   // Errors: those of the maker.
   runtime::Task<base::Result<std::vector<VirtualRow>>> rows(runtime::Until until) const;
