@@ -6,6 +6,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include "base/assert.h"
+#include "model/identifier.h"
 #include "model/partition_key.h"
 #include "ring/murmur3.h"
 
@@ -41,7 +42,8 @@ QueryError needs_allow_filtering() {
 QueryResult<std::size_t> column_index(const Table& table, std::string_view name) {
   const model::Column* column = table.find(name);
   if (column == nullptr) {
-    return invalid("Undefined column name {} in table {}.{}", name, table.keyspace, table.name);
+    return invalid("Undefined column name {} in table {}.{}", model::to_cql_identifier(name),
+                   table.keyspace, table.name);
   }
   return static_cast<std::size_t>(column - table.columns.data());
 }
