@@ -282,6 +282,8 @@ void Inbound::give_room(std::size_t bytes) {
 void Inbound::answer(std::uint64_t id, Result<Bytes> result) {
   if (result && result->size() + kFrameOverheadMax > hello_->body_size_max) {
     result = Error(Errc::invalid_argument, "the answer has {} bytes", result->size());
+  } else if (result && outgoing_bytes_ + result->size() > self_.options.limits.answer_bytes_max) {
+    result = Error(Errc::overloaded, "{} bytes of answers wait to be read", outgoing_bytes_);
   }
   if (!result) {
     Failure failure{.id = id, .code = result.error().code(), .text = cut(result.error().context())};

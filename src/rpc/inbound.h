@@ -2,7 +2,7 @@
 // side, each under its own deadline; their answers go in the order they come.
 //
 //   handler at its limit, or its bytes   the request is answered Errc::overloaded
-//   answers that the peer does not take  we stop reading from it
+//   answers that the peer does not take  we stop reading from it, and large ones become errors
 //   a frame that is none                 the connection ends, with a line in the log
 //
 // When the connection ends its handlers are stopped, and it goes when they have ended.

@@ -31,8 +31,10 @@ struct Limits {
   std::size_t handler_bytes_max = std::size_t{64} << 20;
   // The bytes of the requests of all connections together.
   std::size_t handler_bytes_all_max = std::size_t{256} << 20;
-  // Bytes of answers that a peer does not take; beyond it we stop reading from it.
+  // Bytes of answers that a peer does not take: beyond the first we stop reading from it, beyond
+  // the second answers become Errc::overloaded.
   std::size_t answer_bytes_high = std::size_t{8} << 20;
+  std::size_t answer_bytes_max = std::size_t{64} << 20;
 
   std::size_t connections_max = 4096;
   // Connections that have not shaken hands; more are closed at once.

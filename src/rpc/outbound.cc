@@ -143,12 +143,15 @@ void Outbound::forgive() {
   retry_at_ = runtime::MonotonicTime();
 }
 
-Task<void> Outbound::stop(Until until) {
+void Outbound::close() {
   stopped_ = true;
-  if (state_ != State::open) fail_all(Error(Errc::closed, "this node is stopping"));
-  for (const auto& [id, call] : std::exchange(calls_, {})) {
-    finish(*call, Error(Errc::closed, "this node is stopping"));
-  }
+  const Error why(Errc::closed, "this node is stopping");
+  if (state_ != State::open) return fail_all(why);
+  for (const auto& [id, call] : std::exchange(calls_, {})) finish(*call, why);
+}
+
+Task<void> Outbound::stop(Until until) {
+  close();
   while (state_ == State::open && has_something_to_write()) {
     const auto woken = co_await drained_.wait(until);
     if (!woken) break;
@@ -336,7 +339,7 @@ void Outbound::on_failure(Failure failure) {
   Call& call = *found->second;
   calls_.erase(found);
   statistics_.answer_us.record(microseconds(runtime_.clock.now() - call.began_at_));
-  finish(call, Error(failure.code, "node {}: {}", peer_.value(), failure.text));
+  finish(call, Error(failure.code, "node {} answered: {}", peer_.value(), failure.text));
 }
 
 void Outbound::on_pong(const Pong& pong) {

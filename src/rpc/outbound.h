@@ -82,7 +82,10 @@ class Outbound final : private FrameSource {
   // The peer is alive: there is no reason to wait before the next dial.
   void forgive();
 
-  // For good: calls fail with Errc::closed; messages that wait are sent until `until`.
+  // For good: takes no more, and calls fail with Errc::closed.
+  void close();
+  // The same, and returns when nothing runs here any more. If a connection is open, what waits is
+  // sent before it ends, until `until`.
   runtime::Task<void> stop(runtime::Until until);
 
   bool is_open() const { return state_ == State::open; }

@@ -72,6 +72,10 @@ Task<void> Rpc::stop() {
   const Until until = Until::after(runtime_, options_.limits.drain_timeout);
   for (const auto& [id, inbound] : inbounds_) inbound->drain();
   for (const auto& [node, peer] : peers_) {
+    peer->control.close();
+    peer->data.close();
+  }
+  for (const auto& [node, peer] : peers_) {
     co_await peer->control.stop(until);
     co_await peer->data.stop(until);
   }

@@ -19,7 +19,7 @@
 //       anything else                                       the handler, or the peer, said so:
 //         overloaded (its limits), unsupported (nobody serves that verb), corrupt (it could not be
 //         decoded), unavailable (the peer is stopping)
-//     An error that the peer sent begins with "node <id>:".
+//     What the peer said begins with "node <id> answered:".
 //   - A peer that cannot be reached fails calls at once while we pause between dials, so that
 //   nobody
 //     waits for a dead node; a dial that is under way is waited for.

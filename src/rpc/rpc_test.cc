@@ -176,7 +176,7 @@ TEST(Rpc, TellsTheCallerWhatWentWrong) {
   cluster.tell(0, [](Runtime& rt, Rpc& rpc) -> Task<void> {
     const Error failed = co_await failing_call(rt, rpc, kFail);
     EXPECT_EQ(failed.code(), Errc::no_space);
-    EXPECT_TRUE(failed.to_string().ends_with("as asked"));
+    EXPECT_TRUE(failed.to_string().ends_with("answered: as asked")) << failed.to_string();
     const Error unknown = co_await failing_call(rt, rpc, kNobodys);
     EXPECT_EQ(unknown.code(), Errc::unsupported);
     const auto stranger = co_await rpc.call(node_of(9), kEcho, Bytes(), Until::after(rt, 1s));
@@ -318,6 +318,28 @@ TEST(Rpc, AnAnswerThatFitsNoFrameIsAnError) {
   cluster.tell(0, [](Runtime& rt, Rpc& rpc) -> Task<void> {
     const Error large = co_await failing_call(rt, rpc, kEcho, text(std::string(5000, 'x')));
     EXPECT_EQ(large.code(), Errc::invalid_argument);
+    co_await echo_once(rt, rpc);
+  });
+  cluster.stop_all();
+}
+
+TEST(Rpc, RefusesMoreAnswersThanMayWaitToBeRead) {
+  Cluster cluster(15, 2);
+  cluster.options(1).limits.answer_bytes_max = 250'000;
+  cluster.start_all();
+  cluster.world().network().set_slowness(cluster.machine(1).id(), cluster.machine(0).id(), 100);
+  cluster.tell(0, [](Runtime& rt, Rpc& rpc) -> Task<void> {
+    std::vector<Task<Result<Bytes>>> calls;
+    for (int i = 0; i < 40; ++i) {
+      const Bytes payload = text(std::string(100'000, 'x'));
+      calls.push_back(rpc.call(node_of(1), kEcho, payload, Until::after(rt, 60s)));
+    }
+    const auto answers = co_await runtime::when_all(std::move(calls));
+    const auto refused = std::ranges::count_if(
+        answers, [](const auto& answer) { return answer.failed_with(Errc::overloaded); });
+    EXPECT_GE(refused, 1);
+    EXPECT_EQ(std::ranges::count_if(answers, [](const auto& answer) { return !!answer; }),
+              40 - refused);
     co_await echo_once(rt, rpc);
   });
   cluster.stop_all();
