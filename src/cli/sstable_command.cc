@@ -187,7 +187,19 @@ std::vector<std::pair<std::string, std::uint64_t>> counters_of(const SstableRead
           {"filter_blocks", s.filter_block_count},
           {"filter_stored_bytes", s.filter_stored_bytes},
           {"filter_hashes", s.filter_hash_count},
+          {"filter_memory_bytes", reader.filter_bytes()},
           {"metadata_bytes", reader.metadata().size()}};
+}
+
+// The kinds of the file's filters: one, but for keys that were made to collide.
+std::string filter_kinds_of(const SstableReader& reader) {
+  std::string kinds;
+  for (const storage::FilterKind kind : storage::kFilterKinds) {
+    const bool there = std::ranges::any_of(
+        reader.filters(), [&](const storage::SstableFilter& each) { return each.kind() == kind; });
+    if (there) kinds += fmt::format("{}{}", kinds.empty() ? "" : ", ", storage::name_of(kind));
+  }
+  return kinds.empty() ? std::string(storage::name_of(storage::FilterKind::none)) : kinds;
 }
 
 std::string statistics_as_json(const SstableReader& reader) {
@@ -196,6 +208,7 @@ std::string statistics_as_json(const SstableReader& reader) {
   json["file"] = reader.path();
   json["id"] = base::to_hex(reader.id().bytes);
   json["compression"] = storage::name_of(s.compression);
+  json["filter"] = filter_kinds_of(reader);
   for (const auto& [name, number] : counters_of(reader)) json[name] = number;
   json["first_key"] = base::to_hex(s.first_key);
   json["last_key"] = base::to_hex(s.last_key);
@@ -220,6 +233,7 @@ std::string statistics_as_table(const SstableReader& reader) {
   };
   line("id", base::to_hex(reader.id().bytes));
   line("compression", storage::name_of(s.compression));
+  line("filter", filter_kinds_of(reader));
   for (const auto& [name, number] : counters_of(reader)) line(name, fmt::format("{:>16}", number));
   line("first_key", base::to_hex(s.first_key, kKeyBytesShown));
   line("last_key", base::to_hex(s.last_key, kKeyBytesShown));

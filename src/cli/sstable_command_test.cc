@@ -146,6 +146,8 @@ TEST_F(SstableProgram, StatisticsAreATableOrJson) {
   EXPECT_EQ(json["metadata_bytes"], 8);
   EXPECT_EQ(json["first_key"], "70617274302f726f77303030");
   EXPECT_EQ(json["compression"], "none");
+  EXPECT_EQ(json["filter"], "cuckoo");
+  EXPECT_GT(json["filter_memory_bytes"], 100);
 }
 
 }  // namespace

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
 #include "causality/resolve.h"
 #include "cql/catalog_document.h"
 #include "cql/catalog_view.h"
+#include "cql/filter_properties.h"
 #include "model/partition_key.h"
 #include "model/schema_codec.h"
 #include "runtime/clock.h"
@@ -58,6 +61,7 @@ storage::TableOptions storage_options(const model::Table& table) {
   } else if (compressor->second.ends_with("ZstdCompressor")) {
     options.compression = storage::Compression::zstd;
   }
+  options.filter = filter_of(table.options.filter);
   return options;
 }
 
@@ -121,6 +125,7 @@ Task<Result<void>> Catalog::load() {
   doomed_ = std::move(document.doomed);
   publish(document.users, std::move(document.storage));
   co_await drop_doomed();
+  co_await alter_storage();
   co_return {};
 }
 
@@ -192,7 +197,10 @@ Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until
                                until));
     CO_TRY_VOID(co_await move_to_file());
     const auto made = co_await coordinator_.create_table(id, options);
-    if (made) co_return id;
+    if (made) {
+      told_[id] = options;
+      co_return id;
+    }
     // Whatever it holds, it is not for this table.
     if (!made.failed_with(Errc::already_exists)) co_return made.error();
     log_.warn("the engine has a table that the catalog never gave", kv("table", id));
@@ -211,6 +219,7 @@ Task<Result<void>> Catalog::replace(Schema users, CatalogSnapshot::StorageIds st
   doomed_ = std::move(doomed);
   publish(users, std::move(storage));
   co_await spread_snapshot();
+  co_await alter_storage();
   const auto moved = co_await move_to_file();
   if (moved) {
     co_await drop_doomed();
@@ -231,6 +240,30 @@ Task<void> Catalog::drop_doomed() {
       log_.warn("a table could not be dropped", kv("table", id), kv("error", dropped.error()));
     }
   }
+}
+
+// What the engine knows may be behind the document or ahead of one that was lost; a start sets it
+// right, and until then files are as readable as ever.
+Task<void> Catalog::alter_storage() {
+  std::map<TableId, storage::TableOptions> wanted;
+  each_table(snapshot_->users(), [&](const model::Table& table) {
+    const std::optional<TableId> id = snapshot_->storage_of(table.id);
+    if (id) wanted.emplace(*id, storage_options(table));
+  });
+  for (auto each = wanted.begin(); each != wanted.end();) {
+    const auto told = told_.find(each->first);
+    if (told != told_.end() && told->second == each->second) {
+      ++each;
+      continue;
+    }
+    const auto altered = co_await coordinator_.alter_table(each->first, each->second);
+    if (!altered) {
+      log_.warn("files of a table have the options of before", kv("table", each->first),
+                kv("error", altered.error()));
+    }
+    each = altered ? std::next(each) : wanted.erase(each);
+  }
+  told_ = std::move(wanted);
 }
 
 void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage) {

@@ -174,6 +174,8 @@ class Catalog final : public CatalogReader {
                                             CatalogSnapshot::StorageIds storage,
                                             runtime::Until until);
   runtime::Task<void> drop_doomed();
+  // Tells the engine what the snapshot says about files, where it was told something else.
+  runtime::Task<void> alter_storage();
   void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage);
   // To all views.
   runtime::Task<void> spread_snapshot();
@@ -188,6 +190,8 @@ class Catalog final : public CatalogReader {
   runtime::Semaphore turn_;  // of whoever changes
   std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
   std::set<storage::TableId> doomed_;  // see CatalogDocument
+  // What the engine is known to have been told of tables.
+  std::map<storage::TableId, storage::TableOptions> told_;
   std::vector<Listener> listeners_;
   std::vector<CatalogView*> views_;
 };

@@ -13,6 +13,7 @@
 #include "cql/schema_story_test_support.h"
 #include "runtime/event.h"
 #include "runtime/when_all.h"
+#include "storage/file_filters_test_support.h"
 
 namespace helenus::cql {
 namespace {
@@ -112,6 +113,77 @@ TEST(Catalog, ASnapshotStaysAsItWas) {
     EXPECT_EQ(before->users().find_table("ks", "t")->find("w"), nullptr);
     EXPECT_NE(catalog.snapshot()->users().find_table("ks", "t")->find("w"), nullptr);
     EXPECT_NE(catalog.snapshot()->schema_version(), before->schema_version());
+  });
+}
+
+// ---- What files get ----
+
+Task<void> write_and_flush(Coordinator& coordinator, Catalog& catalog) {
+  const TableId storage =
+      *catalog.snapshot()->storage_of(catalog.snapshot()->users().find_table("ks", "t")->id);
+  EXPECT_TRUE((co_await coordinator.write(some_write(storage), Until::forever())).has_value());
+  EXPECT_TRUE((co_await coordinator.flush(storage, Until::forever())).has_value());
+}
+
+// "kind, compression" of the newest file of a table of users, which is the one with the largest
+// number but for that of the catalog itself.
+Task<std::string> newest_file(Runtime& runtime) {
+  const auto files = co_await storage::testing::filters_in(
+      runtime, {"/data/tables/shard-0000", "/data/tables/shard-0001"});
+  EXPECT_TRUE(files.has_value()) << files.error().to_string();
+  std::string told;
+  for (const auto& [path, file] : *files) {
+    const bool of_catalog = file.kind == storage::FilterKind::cuckoo;
+    if (of_catalog) continue;
+    told = fmt::format("{}, {}", name_of(file.kind), name_of(file.compression));
+  }
+  co_return told;
+}
+
+TEST(Catalog, FilesHaveTheFiltersThatTheStatementNamed) {
+  LogWorld world;
+  tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
+    EXPECT_EQ(co_await run_change(catalog,
+                                  "CREATE TABLE t (k int PRIMARY KEY, v text) WITH filter = "
+                                  "{'class': 'consistent_cuckoo'}"),
+              "done");
+    co_await write_and_flush(coordinator, catalog);
+    EXPECT_EQ(co_await newest_file(runtime), "consistent_cuckoo, lz4");
+    EXPECT_EQ(co_await run_change(catalog,
+                                  "ALTER TABLE t WITH filter = {'class': 'bloom', "
+                                  "'bits_per_hash': 16} AND compression = {'enabled': false}"),
+              "done");
+    co_await write_and_flush(coordinator, catalog);
+    EXPECT_EQ(co_await newest_file(runtime), "bloom, none");
+    const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
+    EXPECT_TRUE((co_await catalog.truncate(table, Until::forever())).has_value());
+    co_await write_and_flush(coordinator, catalog);
+    EXPECT_EQ(co_await newest_file(runtime), "bloom, none") << "the new storage, too";
+  });
+  tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    co_await write_and_flush(coordinator, catalog);
+    EXPECT_EQ(co_await newest_file(runtime), "bloom, none") << "after a start, too";
+  });
+}
+
+// As after a crash between the document and the engine, or with files of before there were filters
+// of tables.
+TEST(Catalog, AStartTellsTheEngineWhatItDoesNotKnow) {
+  LogWorld world;
+  tell(world, [](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
+    EXPECT_EQ(co_await run_change(catalog,
+                                  "CREATE TABLE t (k int PRIMARY KEY, v text) WITH filter = "
+                                  "{'class': 'bloom'}"),
+              "done");
+    const auto storage =
+        catalog.snapshot()->storage_of(catalog.snapshot()->users().find_table("ks", "t")->id);
+    EXPECT_TRUE((co_await coordinator.alter_table(*storage, {})).has_value());
+  });
+  tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    co_await write_and_flush(coordinator, catalog);
+    EXPECT_EQ(co_await newest_file(runtime), "bloom, lz4");
   });
 }
 

@@ -333,6 +333,21 @@ TEST(CreateTable, BadOptionsAreRefused) {
            {"delete_memory = -1", "0x2300"},
            {"filter = {'class': 'sieve'}", "0x2300: Invalid filter sub-option 'class' = 'sieve'"},
            {"filter = {'bits_per_hash': 8}", "0x2300: Missing sub-option 'class'"},
+           {"filter = {'class': 'bloom', 'bits': 8}", "0x2300: Invalid filter sub-option 'bits'"},
+           {"filter = {'class': 'bloom', 'bits_per_hash': 'many'}",
+            "0x2300: Invalid filter sub-option 'bits_per_hash' = 'many'"},
+           {"filter = {'class': 'bloom', 'bits_per_hash': 8, 'false_positive_rate': 0.01}",
+            "0x2300: Invalid filter sub-options 'false_positive_rate' and 'bits_per_hash'"},
+           {"filter = {'class': 'cuckoo', 'false_positive_rate': 0.00001}",
+            "0x2300: Invalid filter sub-option 'false_positive_rate' = '0.00001': class 'cuckoo' "
+            "takes either false_positive_rate (0.00013 to 0.5)"},
+           {"filter = {'class': 'consistent_cuckoo', 'false_positive_rate': 0.01}",
+            "0x2300: Invalid filter sub-option 'false_positive_rate' = '0.01': class "
+            "'consistent_cuckoo' has no others"},
+           {"filter = {'class': 'consistent_cuckoo', 'bits_per_hash': 16}",
+            "0x2300: Invalid filter sub-option 'bits_per_hash'"},
+           {"filter = {'class': 'none', 'false_positive_rate': 0.01}",
+            "0x2300: Invalid filter sub-option 'false_positive_rate'"},
            {"id = 'x'", "0x2300: Invalid table id"}}) {
     const std::string statement =
         fmt::format("CREATE TABLE t (k int PRIMARY KEY) WITH {}", row.option);

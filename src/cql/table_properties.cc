@@ -9,6 +9,7 @@
 
 #include "cql/compaction_properties.h"
 #include "cql/compression_properties.h"
+#include "cql/filter_properties.h"
 #include "cql/property_values.h"
 
 namespace helenus::cql {
@@ -19,10 +20,6 @@ using parser::Properties;
 using parser::Property;
 
 namespace {
-
-// Classes of filters of files, and what each can be told.
-constexpr std::array<std::string_view, 4> kFilters = {"bloom", "consistent_cuckoo", "cuckoo",
-                                                      "none"};
 
 QueryResult<std::string> read_rows_cached(const std::string& text) {
   const std::string word = to_upper(text);
@@ -127,26 +124,6 @@ QueryResult<std::map<std::string, base::Bytes>> read_extensions(const Property& 
   return extensions;
 }
 
-QueryResult<OptionMap> read_filter(const Property& property) {
-  TRY(OptionMap filter, map_of(property));
-  for (const auto& [name, value] : filter) {
-    const std::optional<double> number = parse_double(value);
-    const bool fits = name == "class"                 ? is_among(kFilters, value)
-                      : name == "false_positive_rate" ? number && *number >= 1e-6 && *number <= 0.5
-                      : name == "bits_per_hash"       ? number && *number >= 4 && *number <= 32
-                                                      : false;
-    if (fits) continue;
-    return config_error(fmt::format(
-        "Invalid filter sub-option '{}' = '{}'; there are class ({}), false_positive_rate (1e-6 to "
-        "0.5), bits_per_hash (4 to 32)",
-        name, value, fmt::join(kFilters, ", ")));
-  }
-  if (!filter.empty() && !filter.contains("class")) {
-    return config_error("Missing sub-option 'class' for the 'filter' option");
-  }
-  return filter;
-}
-
 template <class T>
 QueryResult<T> as_config_error(base::Result<T> result) {
   if (result) return *std::move(result);
@@ -156,7 +133,8 @@ QueryResult<T> as_config_error(base::Result<T> result) {
 QueryResult<void> read_ours(const Property& property, TableOptions& options) {
   const std::string& name = property.name.text;
   if (name == "filter") {
-    TRY(options.filter, read_filter(property));
+    TRY(const OptionMap given, map_of(property));
+    TRY(options.filter, read_filter(given));
     return {};
   }
   if (name == "delete_memory") {

@@ -139,6 +139,10 @@ Task<Result<void>> Coordinator::create_table(TableId table, storage::TableOption
   return node_->engines->create_table(table, options);
 }
 
+Task<Result<void>> Coordinator::alter_table(TableId table, storage::TableOptions options) {
+  return node_->engines->alter_table(table, options);
+}
+
 Task<Result<void>> Coordinator::drop_table(TableId table) {
   return node_->engines->drop_table(table);
 }

@@ -80,6 +80,9 @@ class Coordinator {
   // Durable when they return. Errors: already_exists; not_found; see Engine.
   runtime::Task<base::Result<void>> create_table(storage::TableId table,
                                                  storage::TableOptions options);
+  // See Engine::alter_table.
+  runtime::Task<base::Result<void>> alter_table(storage::TableId table,
+                                                storage::TableOptions options);
   runtime::Task<base::Result<void>> drop_table(storage::TableId table);
   const storage::EngineOpenReport& report() const { return node_->report; }
 

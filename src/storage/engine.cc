@@ -78,6 +78,7 @@ Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
   CO_TRY_VOID(check_writable());
   CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
   if (table.value() > kTableIdMax) co_return Error(Errc::invalid_argument, "table {}", table);
+  if (options.filter) CO_TRY_VOID(validate(*options.filter));
   for (const auto& shard : shards_) {
     if (shard->table(table) != nullptr) co_return Error(Errc::already_exists, "table {}", table);
   }
@@ -91,6 +92,27 @@ Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
   }
   CO_TRY_VOID(co_await note_generations());
   for (const auto& shard : shards_) shard->add_table(table, options);
+  co_return {};
+}
+
+Task<Result<void>> Engine::alter_table(TableId table, TableOptions options) {
+  CO_TRY(const auto pass, gate_.enter());
+  CO_TRY_VOID(check_writable());
+  CO_TRY(const auto turn, co_await schema_turn_.acquire(1, {.stop = stop_.token()}));
+  if (options.filter) CO_TRY_VOID(validate(*options.filter));
+  bool found = false;
+  for (const auto& shard : shards_) {
+    TableStore* store = shard->table(table);
+    if (store == nullptr) continue;
+    found = true;
+    options.policy = store->options().policy;
+    if (store->options() == options) continue;
+    CO_TRY_VOID(co_await install_until_done(
+        *shard, [=](ManifestState& state) { state.tables[table].options = options; }));
+    CO_TRY_VOID(co_await note_generations());
+    store->set_options(options);
+  }
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
   co_return {};
 }
 

@@ -170,6 +170,9 @@ class Engine {
   // of its mutations: they are known by it. Errors: already_exists; not_found; invalid_argument;
   // failure().
   runtime::Task<base::Result<void>> create_table(TableId table, TableOptions options);
+  // Files that are written from now on are of these options; the policy stays what it is. After an
+  // error some shards may have them. Writes nothing when nothing changes.
+  runtime::Task<base::Result<void>> alter_table(TableId table, TableOptions options);
   // Its data is gone at once.
   runtime::Task<base::Result<void>> drop_table(TableId table);
   // Requires: no other tablet's range overlaps.

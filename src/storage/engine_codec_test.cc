@@ -183,16 +183,17 @@ ManifestState manifest_of_the_example() {
   FlushedLog flushed;
   flushed.add_before(2);
   flushed.add(0, {{2, 1}, 4096});
-  state.tables[TableId{7}] = {.options = {},
-                              .flushed = flushed,
-                              .sstables = {{.number = FileNumber{3},
-                                            .directory = 0,
-                                            .bytes = 700,
-                                            .keys = 2,
-                                            .freeze_first = FreezeNumber{3},
-                                            .freeze_last = FreezeNumber{5},
-                                            .key_first = Bytes::copy_of("apple"),
-                                            .key_last = Bytes::copy_of("plum")}}};
+  state.tables[TableId{7}] = {
+      .options = {.filter = TableFilter{.kind = FilterKind::bloom, .false_positive_rate = 0.001}},
+      .flushed = flushed,
+      .sstables = {{.number = FileNumber{3},
+                    .directory = 0,
+                    .bytes = 700,
+                    .keys = 2,
+                    .freeze_first = FreezeNumber{3},
+                    .freeze_last = FreezeNumber{5},
+                    .key_first = Bytes::copy_of("apple"),
+                    .key_last = Bytes::copy_of("plum")}}};
   TabletRecord tablet{
       .range = {.from = {}, .to = Bytes::copy_of("q")}, .actor = actor_of(3, 1), .clock = {}};
   tablet.clock.add(causality::DotRange{actor_of(3, 1), 1, 9});
@@ -214,9 +215,16 @@ ManifestState manifest_of_the_example() {
   return state;
 }
 
+// The same as version three had it, when all files had the node's filters.
+ManifestState manifest_of_version_three() {
+  ManifestState state = manifest_of_the_example();
+  state.tables[TableId{7}].options.filter = std::nullopt;
+  return state;
+}
+
 // The same as version two had it, which did not count.
 ManifestState manifest_of_version_two() {
-  ManifestState state = manifest_of_the_example();
+  ManifestState state = manifest_of_version_three();
   state.set_aside.clear();
   state.generation = 0;
   state.log_reached = {};
@@ -329,7 +337,8 @@ TEST(EngineGolden, EveryVersionReadsForEver) {
   EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
   EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), manifest_of_version_one());
   EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_version_two());
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v3"))), manifest_of_the_example());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v3"))), manifest_of_version_three());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v4"))), manifest_of_the_example());
   EXPECT_EQ(decode_place_marker(base::as_bytes(golden("place-v1"))), marker_of_the_example());
   EXPECT_EQ(decode_generations(base::as_bytes(golden("generations-v1"))),
             generations_of_the_example());
@@ -342,7 +351,7 @@ TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
   EXPECT_EQ(base::to_hex(encode(mutations_of_the_example())),
             hex(golden("mutation-file-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));
-  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v3")));
+  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v4")));
   EXPECT_EQ(base::to_hex(encode(marker_of_the_example())), hex(golden("place-v1")));
   EXPECT_EQ(base::to_hex(encode_generations(generations_of_the_example())),
             hex(golden("generations-v1")));

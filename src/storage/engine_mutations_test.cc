@@ -473,19 +473,25 @@ TEST(MutationLogOfEngine, ADamagedFileDoesNotKeepTheOthersFromBeingMerged) {
 
 // ---- Folders from before there was a mutation log ----
 
-// The manifest as version 1 had it: without what follows a tablet's clock. Requires: one tablet.
+// The manifest as version 1 had it: without what follows a tablet's clock, and without filters of
+// tables. Requires: one tablet, one table.
 std::string manifest_of_version_one(const std::string& newest) {
   auto state = decode_manifest(Bytes::copy_of(newest));
-  EXPECT_TRUE(state && state->tablets.size() == 1);
+  EXPECT_TRUE(state && state->tablets.size() == 1 && state->tables.size() == 1);
   state->mutation_files.clear();
   state->generation = 0;
   state->log_reached = {};
   const std::size_t shed = 4 + 10 + 4;  // no dots, the smallest timestamp, and nothing covered
   const std::size_t lists = 5;          // no mutation files, ranges, files set aside, no counting
   const std::size_t checksum = 4;
+  const std::size_t filter = 9 + base::varint_size(state->next_file.value()) +
+                             base::varint_size(state->next_freeze.value()) + 1 +
+                             base::varint_size(state->tables.begin()->first.value()) + 2;
   const Bytes encoded = encode(*state);
   base::Buffer first;
-  first.append(encoded.view().first(encoded.size() - shed - lists - checksum));
+  first.append(encoded.view().first(filter));
+  first.append(encoded.view().subspan(filter + 1));
+  first.truncate(first.size() - shed - lists - checksum);
   first.mutable_view()[8] = std::byte{1};
   base::Encoder(first).u32_le(base::crc32c(first.view()));
   return std::string(base::as_text(first.view()));

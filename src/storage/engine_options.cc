@@ -25,10 +25,11 @@ Result<void> EngineOptions::validate() const {
     return refuse("memtable_bytes_max", "less than twice memtable_bytes_flush");
   }
   if (block_bytes == 0) return refuse("block_bytes", "is zero");
-  if (filter.bits_per_hash && (*filter.bits_per_hash < 4 || *filter.bits_per_hash > 32)) {
+  if (filter.bits_per_hash &&
+      (*filter.bits_per_hash < kFilterBitsMin || *filter.bits_per_hash > kFilterBitsMax)) {
     return refuse("filter.bits_per_hash", "not between 4 and 32");
   }
-  if (filter.false_positive_rate < 1e-6 || filter.false_positive_rate > 0.5) {
+  if (filter.false_positive_rate < kFilterRateMin || filter.false_positive_rate > kFilterRateMax) {
     return refuse("filter.false_positive_rate", "not between 0.000001 and 0.5");
   }
   if (filter.hashes_max == 0) return refuse("filter.hashes_max", "is zero");

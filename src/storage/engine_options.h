@@ -9,9 +9,9 @@
 #include "base/result.h"
 #include "runtime/time.h"
 #include "storage/compaction_picker.h"
+#include "storage/filter_options.h"
 #include "storage/log_options.h"
 #include "storage/mutation_record.h"
-#include "storage/sstable_filter.h"
 #include "storage/sstable_format.h"
 
 namespace helenus::storage {
@@ -40,6 +40,7 @@ struct EngineOptions {
   std::size_t block_cache_bytes = std::size_t{256} << 20;
 
   std::size_t block_bytes = kDataBlockBytesDefault;
+  // Of files of tables that are not told otherwise.
   FilterOptions filter = {};
   // Reads past the page cache.
   bool direct_reads = false;

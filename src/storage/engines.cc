@@ -108,6 +108,23 @@ Task<Result<void>> Engines::create_table(TableId table, TableOptions options) {
   co_return {};
 }
 
+Task<Result<void>> Engines::alter_table(TableId table, TableOptions options) {
+  bool found = false;
+  for (std::size_t index = 0; index < engines_.size(); ++index) {
+    auto alter = [engine = engines_[index].get(), table, options](Runtime&) {
+      return engine->alter_table(table, options);
+    };
+    auto altered = co_await runtime::call_on<void>(runtime_, core_numbered(index), std::move(alter),
+                                                   Until::forever());
+    // A core without shards never has it.
+    if (altered.failed_with(Errc::not_found)) continue;
+    if (!altered) co_return altered;
+    found = true;
+  }
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
+  co_return {};
+}
+
 Task<Result<void>> Engines::drop_table(TableId table) {
   bool found = false;
   for (std::size_t index = 0; index < engines_.size(); ++index) {

@@ -67,6 +67,7 @@ class Engines {
 
   // As Engine's, on all cores.
   runtime::Task<base::Result<void>> create_table(TableId table, TableOptions options);
+  runtime::Task<base::Result<void>> alter_table(TableId table, TableOptions options);
   runtime::Task<base::Result<void>> drop_table(TableId table);
   // As Engine's, on the tablet's core.
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,

@@ -1,5 +1,7 @@
 #include "storage/manifest.h"
 
+#include <bit>
+
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "causality/codec.h"
@@ -17,11 +19,13 @@ using base::Result;
 namespace {
 
 constexpr std::string_view kMagic = "HLNSMNFT";
-constexpr std::uint8_t kVersion = 3;
+constexpr std::uint8_t kVersion = 4;
 // Before there was a mutation log.
 constexpr std::uint8_t kVersionFirst = 1;
 // Before manifests were counted.
 constexpr std::uint8_t kVersionUncounted = 2;
+// Before tables had filters of their own.
+constexpr std::uint8_t kVersionOneFilter = 3;
 constexpr std::size_t kChecksumSize = 4;
 // The least a record of each kind can take.
 constexpr std::size_t kSstableSizeMin = 8;
@@ -92,13 +96,56 @@ FlushedLog get_flushed(Decoder& in) {
   return flushed;
 }
 
-TableOptions get_options(Decoder& in) {
+// How large a table's filters are said to be.
+enum class FilterSize : std::uint8_t { by_node, by_rate, by_bits };
+
+void put_filter(Encoder& out, const std::optional<TableFilter>& filter) {
+  out.u8(filter ? 1 : 0);
+  if (!filter) return;
+  out.u8(static_cast<std::uint8_t>(filter->kind));
+  const auto put_size = [&](FilterSize size, double value) {
+    out.u8(static_cast<std::uint8_t>(size));
+    out.u64_le(std::bit_cast<std::uint64_t>(value));
+  };
+  if (filter->false_positive_rate) {
+    put_size(FilterSize::by_rate, *filter->false_positive_rate);
+  } else if (filter->bits_per_hash) {
+    put_size(FilterSize::by_bits, *filter->bits_per_hash);
+  } else {
+    out.u8(static_cast<std::uint8_t>(FilterSize::by_node));
+  }
+}
+
+std::optional<TableFilter> get_filter(Decoder& in) {
+  const std::uint8_t own = in.u8();
+  if (own > 1) in.fail("a filter is neither the table's nor the node's");
+  if (own != 1) return std::nullopt;
+  const std::uint8_t kind = in.u8();
+  if (kind >= kFilterKinds.size()) {
+    in.fail("unknown kind of filter");
+    return std::nullopt;
+  }
+  TableFilter filter{.kind = kFilterKinds[kind]};
+  const std::uint8_t size = in.u8();
+  if (size > static_cast<std::uint8_t>(FilterSize::by_bits)) in.fail("a filter of unknown size");
+  if (size != static_cast<std::uint8_t>(FilterSize::by_node)) {
+    const bool is_rate = size == static_cast<std::uint8_t>(FilterSize::by_rate);
+    (is_rate ? filter.false_positive_rate : filter.bits_per_hash) =
+        std::bit_cast<double>(in.u64_le());
+  }
+  if (!validate(filter)) in.fail("a filter of a size that it cannot have");
+  return filter;
+}
+
+TableOptions get_options(Decoder& in, std::uint8_t version) {
   const std::uint8_t policy = in.u8();
   if (policy > static_cast<std::uint8_t>(causality::Policy::counter)) in.fail("unknown policy");
   const std::uint8_t compression = in.u8();
   if (compression > static_cast<std::uint8_t>(Compression::zstd)) in.fail("unknown compression");
-  return {.policy = static_cast<causality::Policy>(policy),
-          .compression = static_cast<Compression>(compression)};
+  TableOptions options{.policy = static_cast<causality::Policy>(policy),
+                       .compression = static_cast<Compression>(compression)};
+  if (version > kVersionOneFilter) options.filter = get_filter(in);
+  return options;
 }
 
 void put_files(Encoder& out, const std::vector<SstableRecord>& files) {
@@ -116,9 +163,9 @@ std::vector<SstableRecord> get_files(Decoder& in) {
   return files;
 }
 
-TableRecord get_table(Decoder& in) {
+TableRecord get_table(Decoder& in, std::uint8_t version) {
   TableRecord table;
-  table.options = get_options(in);
+  table.options = get_options(in, version);
   table.flushed = get_flushed(in);
   table.sstables = get_files(in);
   return table;
@@ -278,6 +325,7 @@ Bytes encode(const ManifestState& state) {
     out.varint(id.value());
     out.u8(static_cast<std::uint8_t>(table.options.policy));
     out.u8(static_cast<std::uint8_t>(table.options.compression));
+    put_filter(out, table.options.filter);
     put_flushed(out, table.flushed);
     put_files(out, table.sstables);
   }
@@ -309,7 +357,7 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
     const TableId id{in.varint()};
     const bool ascending = state.tables.empty() || state.tables.rbegin()->first < id;
     if (!ascending) in.fail("tables are out of order");
-    state.tables.emplace_hint(state.tables.end(), id, get_table(in));
+    state.tables.emplace_hint(state.tables.end(), id, get_table(in, body.version));
   }
   for (std::size_t left = in.count(kTabletSizeMin); left > 0 && in.ok(); --left) {
     const TabletId id{in.varint()};

@@ -26,6 +26,7 @@
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "storage/block_codec.h"
+#include "storage/filter_options.h"
 #include "storage/log_position.h"
 #include "storage/table_id.h"
 
@@ -51,10 +52,12 @@ struct SstableRecord {
   friend bool operator==(const SstableRecord&, const SstableRecord&) = default;
 };
 
-// Fixed when a table is made.
 struct TableOptions {
+  // Fixed when a table is made.
   causality::Policy policy = causality::Policy::lww;
+  // Of files that are written from now on.
   Compression compression = Compression::lz4;
+  std::optional<TableFilter> filter = std::nullopt;  // none: as the node's settings say
   friend bool operator==(const TableOptions&, const TableOptions&) = default;
 };
 

@@ -1,5 +1,6 @@
 #include "storage/manifest.h"
 
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -32,6 +33,11 @@ ManifestState some_state() {
                               .flushed = flushed,
                               .sstables = {file_numbered(1), file_numbered(299)}};
   state.tables[TableId{9}] = {};
+  state.tables[TableId{10}].options.filter = TableFilter{.kind = FilterKind::none};
+  state.tables[TableId{11}].options.filter =
+      TableFilter{.kind = FilterKind::cuckoo, .bits_per_hash = 12};
+  state.tables[TableId{12}].options.filter =
+      TableFilter{.kind = FilterKind::bloom, .false_positive_rate = 0.25};
   TabletRecord tablet{.range = {.from = {}, .to = base::Bytes::copy_of("k")},
                       .actor = causality::actor_of(3, 1),
                       .clock = {}};
@@ -64,7 +70,7 @@ TEST(Manifest, RoundTrips) {
 }
 
 TEST(Manifest, TheWorkedExampleOfTheFormatIsWhatIsWritten) {
-  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e4654030101000000000000000a88a26f");
+  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e4654040101000000000000009307d914");
 }
 
 TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
@@ -81,7 +87,7 @@ TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
 
 TEST(Manifest, ALaterVersionIsNamedAsSuch) {
   std::string later(encode(some_state()).text());
-  later[8] = 4;
+  later[8] = 5;
   EXPECT_TRUE(decode_manifest(base::Bytes::copy_of(later)).failed_with(Errc::unsupported));
 }
 
@@ -95,6 +101,24 @@ TEST(Manifest, NumbersNotGivenYetAreRefusedThoughTheChecksumHolds) {
   state = some_state();
   state.mutation_files.push_back(file_numbered(300));
   EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+}
+
+TEST(Manifest, AFilterThatCannotBeIsRefusedThoughTheChecksumHolds) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const TableFilter& filter : {
+           TableFilter{.kind = FilterKind::consistent_cuckoo, .false_positive_rate = 0.01},
+           TableFilter{.kind = FilterKind::none, .bits_per_hash = 8},
+           TableFilter{.kind = FilterKind::bloom, .false_positive_rate = 0.6},
+           TableFilter{.kind = FilterKind::bloom, .false_positive_rate = kNan},
+           TableFilter{.kind = FilterKind::cuckoo, .false_positive_rate = 1e-6},
+           TableFilter{.kind = FilterKind::cuckoo, .bits_per_hash = kNan},
+           TableFilter{.kind = FilterKind::cuckoo, .bits_per_hash = 33},
+           TableFilter{.kind = static_cast<FilterKind>(kFilterKinds.size())},
+       }) {
+    ManifestState state;
+    state.tables[TableId{1}].options.filter = filter;
+    EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
+  }
 }
 
 TEST(Manifest, FilesOutOfOrderAreRefusedThoughTheChecksumHolds) {

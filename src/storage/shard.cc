@@ -329,11 +329,12 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
                        .freeze_first = plan.freeze_first,
                        .freeze_last = plan.freeze_last};
   CO_TRY(record.directory, co_await choose_directory(record.number));
-  const SstableWriter::Options options{.compression = table.options().compression,
-                                       .block_bytes = environment_.options.block_bytes,
-                                       .filter = environment_.options.filter,
-                                       .throttle = throttle,
-                                       .stop = stop};
+  const SstableWriter::Options options{
+      .compression = table.options().compression,
+      .block_bytes = environment_.options.block_bytes,
+      .filter = chosen(environment_.options.filter, table.options().filter),
+      .throttle = throttle,
+      .stop = stop};
   CO_TRY(auto writer,
          co_await SstableWriter::create(environment_.runtime, path_of(record), options));
   MergeWriter merge(environment_.runtime, std::move(plan));

@@ -11,27 +11,6 @@ using base::Errc;
 using base::Error;
 using base::Result;
 
-std::string_view name_of(FilterKind kind) {
-  switch (kind) {
-    case FilterKind::none:
-      return "none";
-    case FilterKind::cuckoo:
-      return "cuckoo";
-    case FilterKind::bloom:
-      return "bloom";
-    case FilterKind::consistent_cuckoo:
-      return "consistent_cuckoo";
-  }
-  UNREACHABLE("filter kind {}", static_cast<int>(kind));
-}
-
-std::optional<FilterKind> filter_kind_named(std::string_view name) {
-  for (const auto kind : kFilterKinds) {
-    if (name == name_of(kind)) return kind;
-  }
-  return std::nullopt;
-}
-
 namespace {
 
 // All hashes in one cuckoo filter, or nothing. A table sized for them refuses one with a small
@@ -57,9 +36,11 @@ std::optional<base::Bytes> all_in(const std::vector<std::uint64_t>& hashes) {
 }  // namespace
 
 FilterBuilder::FilterBuilder(FilterOptions options) : options_(options) {
-  ASSERT(options_.false_positive_rate >= 1e-6 && options_.false_positive_rate <= 0.5,
+  ASSERT(options_.false_positive_rate >= kFilterRateMin &&
+             options_.false_positive_rate <= kFilterRateMax,
          "false positive rate {}", options_.false_positive_rate);
-  ASSERT(!options_.bits_per_hash || (*options_.bits_per_hash >= 4 && *options_.bits_per_hash <= 32),
+  ASSERT(!options_.bits_per_hash || (*options_.bits_per_hash >= kFilterBitsMin &&
+                                     *options_.bits_per_hash <= kFilterBitsMax),
          "{} bits a hash", *options_.bits_per_hash);
 }
 
@@ -114,6 +95,14 @@ base::Bytes FilterBuilder::build_bloom() const {
     ASSERT(inserted);
   }
   return filter->encode();
+}
+
+FilterKind SstableFilter::kind() const {
+  if (std::holds_alternative<filters::BlockedBloom>(filter_)) return FilterKind::bloom;
+  if (std::holds_alternative<filters::ConsistentCuckoo>(filter_)) {
+    return FilterKind::consistent_cuckoo;
+  }
+  return FilterKind::cuckoo;
 }
 
 Result<SstableFilter> SstableFilter::decode(base::ByteView encoded) {

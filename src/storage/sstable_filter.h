@@ -8,15 +8,13 @@
 // partition's part. So both "is this row here?" and "is any row of this partition here?" can be
 // answered. Where a key is its partition's part, the two are one.
 //
-// This is all that the sstable knows of src/filters: another kind is a line in the enumeration and
-// one in each of three functions.
+// This is all that the sstable knows of src/filters: another kind is a line in the enumeration
+// (filter_options.h) and one in each of three functions.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,32 +23,9 @@
 #include "filters/blocked_bloom.h"
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
+#include "storage/filter_options.h"
 
 namespace helenus::storage {
-
-enum class FilterKind : std::uint8_t {
-  none,
-  cuckoo,  // keys can be taken out again
-  bloom,   // blocked: one cache line a lookup, nothing can be taken out
-  // Made for keys to be taken out again, whose memory it gives back; nothing here does so yet. 36
-  // bits a hash and one absent key in 4000 let through, whatever the options say.
-  consistent_cuckoo,
-};
-inline constexpr std::array kFilterKinds = {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom,
-                                            FilterKind::consistent_cuckoo};
-std::string_view name_of(FilterKind kind);
-std::optional<FilterKind> filter_kind_named(std::string_view name);
-
-struct FilterOptions {
-  FilterKind kind = FilterKind::cuckoo;
-  // The share of absent keys that may be let through; what is given is at least as good.
-  double false_positive_rate = 0.01;
-  // Instead of a rate, memory: bits a hash, 4 to 32. A cuckoo filter takes the widest fingerprints
-  // (8, 12 or 16 bits, and 8 at least) that do not exceed it; its table takes a twentieth more.
-  std::optional<double> bits_per_hash = std::nullopt;
-  // A stretch ends with the data block in which it reaches this many hashes.
-  std::size_t hashes_max = std::size_t{1} << 20;
-};
 
 // Gathers the hashes of one stretch. Reusable: finish() empties it.
 class FilterBuilder {
@@ -88,6 +63,7 @@ class SstableFilter {
     const filters::KeyHash key(hash);
     return std::visit([&](const auto& filter) { return filter.contains(key); }, filter_);
   }
+  FilterKind kind() const;
   std::uint64_t hash_count() const {
     return std::visit([](const auto& filter) { return filter.size(); }, filter_);
   }

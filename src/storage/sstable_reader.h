@@ -80,6 +80,8 @@ class SstableReader : public std::enable_shared_from_this<SstableReader> {
   const base::Bytes& metadata() const { return metadata_; }
   // Kept in memory as long as the file is open, besides the cache.
   std::size_t resident_bytes() const;
+  // One for every stretch of keys; none in a file without filters.
+  const std::vector<SstableFilter>& filters() const { return filters_; }
   // Of these, what filters take.
   std::size_t filter_bytes() const { return filter_bytes_; }
 

@@ -22,6 +22,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include "base/assert.h"
 #include "storage/compaction_picker.h"
 #include "storage/knowledge.h"
 #include "storage/manifest.h"
@@ -72,6 +73,11 @@ class TableStore {
   ShardNumber shard() const { return shard_; }
   TableId stream() const { return stream_of(id_, shard_); }
   const TableOptions& options() const { return options_; }
+  // Requires: the same policy.
+  void set_options(TableOptions options) {
+    ASSERT(options.policy == options_.policy);
+    options_ = options;
+  }
 
   Memtable& active() { return *active_; }
   const Memtable& active() const { return *active_; }
@@ -133,7 +139,7 @@ class TableStore {
  private:
   const TableId id_;
   const ShardNumber shard_;
-  const TableOptions options_;
+  TableOptions options_;
   std::shared_ptr<Memtable> active_;
   std::deque<FrozenMemtable> frozen_;
   std::shared_ptr<const SstableList> sstables_;  // ascending by number; replaced, never changed
