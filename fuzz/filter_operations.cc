@@ -53,6 +53,25 @@ void drive_for_capacity(std::uint64_t capacity, base::Decoder& in) {
   drive(F::for_capacity(capacity), in);
 }
 
+// Consistent cuckoo filters in the shapes that no table uses: the paper's ring, and members.
+template <ConsistentCuckoo::Growth kGrowth>
+void drive_hashed(std::uint64_t capacity, base::Decoder& in) {
+  drive(ConsistentCuckoo::with_options(
+            {.capacity = capacity,
+             .fingerprint_bits = 12,
+             .shape = {.candidates = 3,
+                       .slots = 2,
+                       .ring = IndexIndependentCuckoo::Ring::hashed,
+                       .places = 3,
+                       .searched_max = 16},
+             .member_buckets = kGrowth == ConsistentCuckoo::Growth::by_buckets ? 1U : 4U,
+             .members_max = 6,
+             .growth = kGrowth,
+             .grow_above_percent = 95,
+             .shrink_below_percent = 80}),
+        in);
+}
+
 template <class F>
 void drive_for_rate(std::uint64_t capacity, base::Decoder& in) {
   drive(F::for_rate(capacity, 0.02), in);
@@ -75,6 +94,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &drive_for_capacity<KeyedAdaptiveCuckoo<32>>,
       &drive_for_capacity<DynamicCuckoo>,
       &drive_for_capacity<ConsistentCuckoo>,
+      &drive_hashed<ConsistentCuckoo::Growth::by_buckets>,
+      &drive_hashed<ConsistentCuckoo::Growth::by_members>,
+      &drive_hashed<ConsistentCuckoo::Growth::by_members_as_printed>,
   };
   const auto driver = kDrivers[in.u8() % kDrivers.size()];
   driver(std::uint64_t{1} + in.u8(), in);

@@ -20,6 +20,10 @@ namespace {
 constexpr double kRateMin = 1e-9;
 constexpr double kRateMax = 0.5;
 
+double rate_of(std::uint64_t bits, unsigned probes, std::uint64_t keys) {
+  return std::min(1.0, bloom_rate(bits, probes, keys) + rate_of_aligned_probes(bits, keys));
+}
+
 }  // namespace
 
 base::Result<void> Bloom::check(const Shape& shape) {
@@ -48,9 +52,18 @@ base::Result<Bloom> Bloom::for_rate(std::uint64_t capacity, double false_positiv
       static_cast<unsigned>(std::lround(-std::log2(false_positive_rate))), 1U, kProbesMax);
   const double fill = std::pow(false_positive_rate, 1.0 / probes);
   const double bits_per_key = -static_cast<double>(probes) / std::log1p(-fill);
-  const auto bits =
-      static_cast<std::uint64_t>(std::ceil(bits_per_key * static_cast<double>(capacity))) + 1;
-  return with_shape({.bits = bits, .probes = probes, .capacity = capacity});
+  const auto keeps = [&](std::uint64_t bits) {
+    return rate_of(bits, probes, capacity) <= false_positive_rate;
+  };
+  std::uint64_t few =
+      static_cast<std::uint64_t>(std::ceil(bits_per_key * static_cast<double>(capacity)));
+  std::uint64_t enough = few + 1;
+  while (!keeps(enough) && enough < kBitsMax) enough *= 2;
+  while (enough - few > 1) {
+    const std::uint64_t middle = few + (enough - few) / 2;
+    (keeps(middle) ? enough : few) = middle;
+  }
+  return with_shape({.bits = enough, .probes = probes, .capacity = capacity});
 }
 
 bool Bloom::insert(KeyHash key) {
@@ -94,7 +107,7 @@ void Bloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answer
 }
 
 double Bloom::rate_with(std::uint64_t keys) const {
-  return bloom_rate(shape_.bits, shape_.probes, keys);
+  return rate_of(shape_.bits, shape_.probes, keys);
 }
 
 base::Bytes Bloom::encode() const {

@@ -11,6 +11,7 @@
 #include "filters/blocked_bloom.h"
 #include "filters/envelope.h"
 #include "filters/filter_contract.h"
+#include "filters/forgetful_analysis.h"
 
 namespace helenus::filters {
 namespace {
@@ -43,6 +44,32 @@ TEST(Bloom, IsNoLargerThanTheRateNeeds) {
   // The textbook's 1.44 log2(1 / rate) bits a key.
   EXPECT_NEAR(8e-6 * static_cast<double>(Bloom::for_rate(1'000'000, 0.01)->memory_bytes()), 9.59,
               0.02);
+}
+
+// Few keys and a low rate, where most yeses come from probes that lie in one line with a key's.
+TEST(Bloom, DeclaresWhatItCostsSmallTablesThatProbesLieInALine) {
+  constexpr std::uint64_t kKeys = 300;
+  constexpr std::uint64_t kDraws = 10;
+  constexpr std::uint64_t kTrials = 400'000;
+  const auto hits_of = [](const Bloom::Shape& shape) {
+    std::uint64_t hits = 0;
+    for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+      auto filter = *Bloom::with_shape(shape);
+      for (const KeyHash key : keys_from(draw * kKeys, kKeys)) EXPECT_TRUE(filter.insert(key));
+      hits += yes_count(filter, keys_from(kStrangers + draw * kTrials, kTrials));
+    }
+    return static_cast<double>(hits);
+  };
+  const Bloom::Shape small{.bits = 7200, .probes = 17, .capacity = kKeys};
+  const double declared = Bloom::with_shape(small)->false_positive_rate_max() * kDraws * kTrials;
+  const double by_textbook = bloom_rate(small.bits, small.probes, kKeys) * kDraws * kTrials;
+  const double hits = hits_of(small);
+  EXPECT_GT(hits, 2 * by_textbook);
+  EXPECT_LE(hits, declared + 4.4 * std::sqrt(declared));
+  EXPECT_GE(hits, 0.6 * declared);
+  constexpr double kRate = 1e-5;
+  const double allowed = kRate * kDraws * kTrials;
+  EXPECT_LE(hits_of(Bloom::for_rate(kKeys, kRate)->shape()), allowed + 4.4 * std::sqrt(allowed));
 }
 
 TEST(Bloom, WorksWithASingleBit) {

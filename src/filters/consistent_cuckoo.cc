@@ -20,6 +20,9 @@ namespace {
 // too often.
 constexpr unsigned kBucketsTried = 64;
 
+// A member is added only where more than one in so many slots is in use.
+constexpr std::uint64_t kEmptyPartsMax = 16;
+
 // Bytes of a member before its labels and slots.
 constexpr std::size_t kMemberBytesMin = 24;
 
@@ -30,9 +33,7 @@ base::Result<void> ConsistentCuckoo::check(const Options& options) {
   const bool sound = options.capacity > 0 && options.capacity <= kCapacityMax &&
                      options.fingerprint_bits >= kFingerprintBitsMin &&
                      options.fingerprint_bits <= kFingerprintBitsMax &&
-                     options.member_buckets > 0 &&
-                     std::uint64_t{options.member_buckets} * options.shape.places <=
-                         IndexIndependentCuckoo::kRingPlacesMax &&
+                     options.member_buckets > 0 && options.member_buckets <= kMemberBucketsMax &&
                      options.members_max > 0 && options.members_max <= kMembersMax &&
                      options.growth <= Growth::by_members_as_printed &&
                      options.grow_above_percent > 0 && options.grow_above_percent <= 100 &&
@@ -73,6 +74,11 @@ std::size_t ConsistentCuckoo::member_with_fewest_buckets() const {
   return static_cast<std::size_t>(found - members_.begin());
 }
 
+std::size_t ConsistentCuckoo::member_with_most_buckets() const {
+  const auto found = std::ranges::max_element(members_, {}, &IndexIndependentCuckoo::bucket_count);
+  return static_cast<std::size_t>(found - members_.begin());
+}
+
 // --- Growing ---
 
 bool ConsistentCuckoo::insert(KeyHash key) {
@@ -102,6 +108,7 @@ bool ConsistentCuckoo::insert_anywhere(Fingerprint fingerprint) {
 
 bool ConsistentCuckoo::insert_by_growing(Fingerprint fingerprint) {
   if (options_.growth != Growth::by_buckets && members_.size() < options_.members_max) {
+    if (size_ * kEmptyPartsMax < slot_count()) return false;
     add_member(options_.shape, options_.member_buckets);
     const bool inserted = members_.back().insert(fingerprint);
     ASSERT(inserted);  // It is empty.
@@ -126,8 +133,7 @@ bool ConsistentCuckoo::scale_up() {
 
 base::Result<void> ConsistentCuckoo::scale_out(const Shape& shape, std::uint32_t bucket_count) {
   TRY_VOID(IndexIndependentCuckoo::check(shape));
-  if (bucket_count == 0 ||
-      std::uint64_t{bucket_count} * shape.places > IndexIndependentCuckoo::kRingPlacesMax) {
+  if (bucket_count == 0 || !IndexIndependentCuckoo::fits_on_ring(shape, bucket_count)) {
     return Error(Errc::invalid_argument, "a member of {} buckets", bucket_count);
   }
   if (members_.size() >= options_.members_max) {
@@ -158,6 +164,17 @@ bool ConsistentCuckoo::erase(KeyHash key) {
     return true;
   }
   return false;
+}
+
+bool ConsistentCuckoo::scale_down() {
+  IndexIndependentCuckoo& member = members_[member_with_most_buckets()];
+  auto bucket = static_cast<std::uint32_t>(member.bucket_count() - 1);
+  if (member.shape().ring == IndexIndependentCuckoo::Ring::hashed) {
+    for (std::uint32_t each = 0; each < member.bucket_count(); ++each) {
+      if (member.occupied(each) < member.occupied(bucket)) bucket = each;
+    }
+  }
+  return member.remove_bucket(bucket);
 }
 
 void ConsistentCuckoo::shrink_after(std::size_t index, std::uint32_t bucket) {

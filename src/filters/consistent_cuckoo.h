@@ -21,10 +21,14 @@
 // the filter refuses keys beyond it. With 32 bits: 2.3e-4 at a million keys, 2.3e-3 at ten.
 //
 // A key inserted more than `slots` times may be refused, since buckets come and go and with them
-// the number of different candidates; see index_independent_cuckoo.h.
+// the number of different candidates; see index_independent_cuckoo.h. So may any key for which
+// there is no room while 15 of 16 slots are empty: only keys made to collide, or fingerprints too
+// short for their number, come to that, and another member would not be worth its memory.
 //
 // It meets the contract of filter.h, with one difference: what is decoded is copied, and its ring
-// is built, which costs about as much as to insert its buckets' number of keys.
+// is built, which costs about as much as to insert its buckets' number of keys. What bytes can make
+// a filter take: 64 times their number for a hashed ring, twice for an even one; and when it grows,
+// one member of kMemberBucketsMax buckets more than its keys ask for.
 #pragma once
 
 #include <algorithm>
@@ -51,11 +55,11 @@ class ConsistentCuckoo {
   enum class Growth : std::uint8_t { by_buckets = 0, by_members = 1, by_members_as_printed = 2 };
 
   struct Options {
-    std::uint64_t capacity = 0;      // keys at most
-    unsigned fingerprint_bits = 32;  // f
-    Shape shape{};                   // of the first member, and of those that growth adds
-    std::uint32_t member_buckets = 1;
-    unsigned members_max = 1;  // s
+    std::uint64_t capacity = 0;        // keys at most
+    unsigned fingerprint_bits = 32;    // f
+    Shape shape{};                     // of the first member, and of those that growth adds
+    std::uint32_t member_buckets = 1;  // of the same
+    unsigned members_max = 1;          // s
     Growth growth = Growth::by_buckets;
     // Grows as soon as a larger part of the slots is in use; 100: only when an insertion must.
     unsigned grow_above_percent = 93;
@@ -69,6 +73,7 @@ class ConsistentCuckoo {
   static constexpr unsigned kFingerprintBitsMin = 4;
   static constexpr unsigned kFingerprintBitsMax = 32;
   static constexpr unsigned kMembersMax = 4096;
+  static constexpr std::uint32_t kMemberBucketsMax = std::uint32_t{1} << 16;
   static constexpr std::uint64_t kCapacityMax = std::uint64_t{1} << 30;
 
   // A filter that grows as keys come, up to `capacity` of them.
@@ -98,8 +103,12 @@ class ConsistentCuckoo {
   // Room for so many keys, at once: for who knows how many will come. Stops early where there is
   // no more to be had.
   void reserve(std::uint64_t keys);
-  // One bucket more. False: nothing has changed.
+  // One bucket more, in the member with the fewest. False: nothing has changed.
   [[nodiscard]] bool scale_up();
+  // One bucket less, in the member with the most: the last one on an even ring, the emptiest on a
+  // hashed one, which reads all of it. False when its fingerprints found no place elsewhere, or it
+  // was the only one: nothing has changed.
+  [[nodiscard]] bool scale_down();
   // A member more, with a shape of its own. Errors: invalid_argument for an unsound shape or number
   // of buckets; overloaded beyond members_max.
   base::Result<void> scale_out(const Shape& shape, std::uint32_t bucket_count);
@@ -139,6 +148,7 @@ class ConsistentCuckoo {
   bool empty_into_others(std::size_t member);
   std::size_t member_with_fewest_keys() const;
   std::size_t member_with_fewest_buckets() const;
+  std::size_t member_with_most_buckets() const;
 
   Options options_;
   unsigned candidates_max_;

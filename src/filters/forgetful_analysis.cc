@@ -88,10 +88,8 @@ class BitOdds {
   std::span<const double> fills_;
 };
 
-}  // namespace
-
-double forgetful_rate(std::span<const double> period_fills, unsigned probes) {
-  ASSERT(period_fills.size() >= 3);
+// `last` is the first filter that the last event asks for; it asks for all from there on.
+double optimised_rate(std::span<const double> period_fills, unsigned probes, std::size_t last) {
   const std::size_t oldest = period_fills.size() - 1;
   const BitOdds odds(period_fills);
   const auto rate = [&](std::size_t first, std::size_t last) {
@@ -103,9 +101,22 @@ double forgetful_rate(std::span<const double> period_fills, unsigned probes) {
     alone.push_back(rate(i, i + 1));
     both.push_back(rate(i - 1, i + 1));
   }
-  alone.push_back(rate(oldest, oldest));
+  alone.push_back(rate(last, oldest));
   both.push_back(rate(oldest - 2, oldest));
   return chain_rate(alone, both);
+}
+
+}  // namespace
+
+double forgetful_rate(std::span<const double> period_fills, unsigned probes) {
+  ASSERT(period_fills.size() >= 3);
+  return optimised_rate(period_fills, probes, period_fills.size() - 1);
+}
+
+double forgetful_rate_of_printed_check(std::span<const double> period_fills, unsigned probes) {
+  ASSERT(period_fills.size() >= 3);
+  const std::size_t oldest = period_fills.size() - 1;
+  return optimised_rate(period_fills, probes, period_fills.size() == 3 ? oldest : oldest - 1);
 }
 
 double forgetful_rate_simple(std::span<const double> period_fills, unsigned probes) {

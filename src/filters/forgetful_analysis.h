@@ -43,6 +43,9 @@ double forgetful_rate_as_printed(std::span<const double> rates);
 // The same as it should be, from the fills S(0) to S(N + 1) of the periods. Requires: at least
 // three.
 double forgetful_rate(std::span<const double> period_fills, unsigned probes);
+// The same of the check as printed in Algorithm 2, which for N > 1 asks for the last pair where it
+// should ask for the oldest filter.
+double forgetful_rate_of_printed_check(std::span<const double> period_fills, unsigned probes);
 // Of the simple check, which asks every filter alone.
 double forgetful_rate_simple(std::span<const double> period_fills, unsigned probes);
 

@@ -30,11 +30,22 @@ std::size_t head_bytes(unsigned filter_count) {
   return (used + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+double rate_of(ForgetfulCheck check, const std::vector<double>& fills, unsigned probes) {
+  switch (check) {
+    case ForgetfulCheck::optimised:
+      return forgetful_rate(fills, probes);
+    case ForgetfulCheck::simple:
+      return forgetful_rate_simple(fills, probes);
+    case ForgetfulCheck::optimised_as_printed:
+      return forgetful_rate_of_printed_check(fills, probes);
+  }
+  UNREACHABLE("check {}", static_cast<int>(check));
+}
+
 double rate_when_full(std::uint64_t bits, unsigned probes, unsigned filter_count,
                       std::uint64_t keys_per_period, ForgetfulCheck check) {
   const std::vector<double> fills(filter_count, bloom_fill(bits, probes, keys_per_period));
-  return check == ForgetfulCheck::simple ? forgetful_rate_simple(fills, probes)
-                                         : forgetful_rate(fills, probes);
+  return rate_of(check, fills, probes);
 }
 
 }  // namespace
@@ -177,8 +188,7 @@ double ForgetfulBloom::rate_by_equation(const Periods& periods) const {
   for (unsigned ago = 0; ago < filter_count(); ++ago) {
     fills.push_back(bloom_fill(shape_.bits, shape_.probes, periods[ago]));
   }
-  return shape_.check == ForgetfulCheck::simple ? forgetful_rate_simple(fills, shape_.probes)
-                                                : forgetful_rate(fills, shape_.probes);
+  return rate_of(shape_.check, fills, shape_.probes);
 }
 
 double ForgetfulBloom::rate_by_equation() const {

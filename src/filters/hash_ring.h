@@ -56,6 +56,11 @@ class HashRing {
     __builtin_prefetch(sectors_[sector_of(position)].words.get());
   }
 
+  // How many nodes share a position's sector with it: what add, remove and find_owner there cost.
+  std::uint32_t crowd_at(Position position) const { return sectors_[sector_of(position)].count; }
+  // More than hashed positions ever put into one sector: with 12 in it on average, once in 10^50.
+  static constexpr std::uint32_t kCrowdMax = 96;
+
   // Whether a node sits exactly there.
   bool is_taken(Position position) const;
   // Requires: the position is not taken.

@@ -47,7 +47,7 @@ IndexIndependentCuckoo::IndexIndependentCuckoo(Shape shape, std::uint32_t salt,
                                                std::uint64_t bucket_count)
     : IndexIndependentCuckoo(shape, salt) {
   ASSERT(check(shape).has_value());
-  ASSERT(bucket_count > 0 && bucket_count * shape.places <= kRingPlacesMax);
+  ASSERT(bucket_count > 0 && fits_on_ring(shape, bucket_count));
   for (std::uint64_t i = 0; i < bucket_count; ++i) append_bucket();
 }
 
@@ -154,7 +154,7 @@ bool IndexIndependentCuckoo::insert(Fingerprint fingerprint) {
 bool IndexIndependentCuckoo::insert_by_moving(Fingerprint fingerprint, const Positions& positions) {
   if (size_ == slots_.size()) return false;
   visits_.clear();
-  seen_.forget(shape_.searched_max);
+  seen_.forget(std::min<std::size_t>(shape_.searched_max, bucket_count_));
   for (unsigned i = 0; i < shape_.candidates && visits_.size() < shape_.searched_max; ++i) {
     const std::uint32_t root = candidate(positions, i);
     if (seen_.add(root)) visits_.push_back({.bucket = root, .parent = kNoParent, .parent_slot = 0});
@@ -331,7 +331,7 @@ bool IndexIndependentCuckoo::try_one_more_bucket() {
 }
 
 bool IndexIndependentCuckoo::add_bucket() {
-  if ((bucket_count() + 1) * shape_.places > kRingPlacesMax) return false;
+  if (!fits_on_ring(shape_, bucket_count() + 1) || !has_labels_left()) return false;
   begin();
   // On an even ring there is one place for the next bucket: another try would be the same.
   const unsigned tries = shape_.ring == Ring::even ? 1 : kLabelsTried;
@@ -346,7 +346,7 @@ bool IndexIndependentCuckoo::add_bucket() {
 }
 
 bool IndexIndependentCuckoo::insert_with_room(Fingerprint fingerprint, unsigned buckets_max) {
-  if ((bucket_count() + buckets_max) * shape_.places > kRingPlacesMax) return false;
+  if (!fits_on_ring(shape_, bucket_count() + buckets_max) || !has_labels_left()) return false;
   begin();
   for (unsigned tried = 0; tried < buckets_max; ++tried) {
     const bool added = try_one_more_bucket();
@@ -440,8 +440,8 @@ base::Result<IndexIndependentCuckoo> IndexIndependentCuckoo::from_parts(
   ASSERT(check(shape).has_value());
   const std::uint64_t bucket_count = slots.size() / shape.slots;
   const bool is_hashed = shape.ring == Ring::hashed;
-  if (bucket_count == 0 || bucket_count * shape.places > kRingPlacesMax ||
-      slots.size() % shape.slots != 0 || labels.size() != (is_hashed ? bucket_count : 0)) {
+  if (bucket_count == 0 || !fits_on_ring(shape, bucket_count) || slots.size() % shape.slots != 0 ||
+      labels.size() != (is_hashed ? bucket_count : 0)) {
     return Error(Errc::corrupt, "a consistent cuckoo table of {} labels with {} slots",
                  labels.size(), slots.size());
   }
@@ -451,11 +451,16 @@ base::Result<IndexIndependentCuckoo> IndexIndependentCuckoo::from_parts(
   table.next_label_ = next_label;
   table.size_ = slots.size() - static_cast<std::uint64_t>(std::ranges::count(slots, 0U));
   for (std::uint32_t bucket = 0; bucket < labels.size(); ++bucket) {
-    if (!table.is_free(labels[bucket])) {
-      return Error(Errc::corrupt, "two buckets in one place of a ring: label {}", labels[bucket]);
+    const std::uint32_t label = labels[bucket];
+    if (label >= next_label || !table.is_free(label)) {
+      return Error(Errc::corrupt, "label {} was not given, or is given twice", label);
     }
-    table.labels_[bucket] = labels[bucket];
-    table.put_on_ring(labels[bucket], bucket);
+    table.labels_[bucket] = label;
+    table.put_on_ring(label, bucket);
+    for (unsigned i = 0; i < shape.places; ++i) {
+      if (table.ring_.crowd_at(table.place_of(label, i)) <= HashRing::kCrowdMax) continue;
+      return Error(Errc::corrupt, "buckets crowd on a ring, at label {}", label);
+    }
   }
   TRY_VOID(table.check());
   return table;

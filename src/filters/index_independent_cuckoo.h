@@ -77,9 +77,15 @@ class IndexIndependentCuckoo {
   static constexpr unsigned kSlotsMax = 16;
   static constexpr unsigned kPlacesMax = 32;
   static constexpr unsigned kSearchedMax = 1U << 14;
-  // So that positions are far from being used up.
-  static constexpr std::uint64_t kRingPlacesMax = std::uint64_t{1} << 28;
+  // Places on one ring. Hashed ones cost memory, and are far from using up the positions.
+  static constexpr std::uint64_t kEvenPlacesMax = std::uint64_t{1} << 28;
+  static constexpr std::uint64_t kHashedPlacesMax = std::uint64_t{1} << 25;
   static base::Result<void> check(const Shape& shape);
+  // Whether so many buckets have places on a ring of this shape.
+  static bool fits_on_ring(const Shape& shape, std::uint64_t bucket_count) {
+    return bucket_count * shape.places <=
+           (shape.ring == Ring::even ? kEvenPlacesMax : kHashedPlacesMax);
+  }
 
   // The positions of a fingerprint on any ring; a table with k candidates uses the first k.
   struct Positions {
@@ -98,7 +104,7 @@ class IndexIndependentCuckoo {
   }
 
   // An empty table. Tables of different salts have their buckets at different places.
-  // Requires: a sound shape; 0 < bucket_count, and places for them (kRingPlacesMax).
+  // Requires: a sound shape; 0 < bucket_count, and places for them (fits_on_ring).
   IndexIndependentCuckoo(Shape shape, std::uint32_t salt, std::uint64_t bucket_count);
   IndexIndependentCuckoo(IndexIndependentCuckoo&&) noexcept = default;
   IndexIndependentCuckoo& operator=(IndexIndependentCuckoo&&) noexcept = default;
@@ -117,7 +123,8 @@ class IndexIndependentCuckoo {
   // Takes it out of one slot and returns that slot's bucket, or kNowhere when it was in none.
   std::uint32_t erase(Fingerprint fingerprint, const Positions& positions);
 
-  // One more bucket; false when what had to move found no place, and nothing has changed.
+  // One more bucket; false when what had to move found no place, or there are no more places or
+  // labels, and nothing has changed.
   [[nodiscard]] bool add_bucket();
   // The bucket's fingerprints go elsewhere and it is gone, the last bucket taking its number. False
   // when they found no place, or it is the only bucket: nothing has changed. Requires: on an even
@@ -151,7 +158,9 @@ class IndexIndependentCuckoo {
   void prefetch_buckets(const Positions& positions) const;
 
   // A table from its parts, as slots(), labels() and next_label() gave them. Errors: corrupt when
-  // they do not fit together or break the invariant. Requires: a sound shape.
+  // they do not fit together or break the invariant, or when labels were chosen so that their
+  // places crowd. Cost: linear. Memory: 64 times that of the parts at most, where a bucket of one
+  // slot has 32 places. Requires: a sound shape.
   static base::Result<IndexIndependentCuckoo> from_parts(Shape shape, std::uint32_t salt,
                                                          std::uint32_t next_label,
                                                          std::vector<std::uint32_t> labels,
@@ -160,6 +169,9 @@ class IndexIndependentCuckoo {
   base::Result<void> check() const;
 
  private:
+  // A table that has used up so many, by buckets that came and went, gains no more buckets.
+  static constexpr std::uint32_t kLabelsMax = UINT32_MAX - (1U << 20);
+
   struct Change {
     std::size_t slot;
     Fingerprint before;
@@ -184,6 +196,8 @@ class IndexIndependentCuckoo {
 
   HashRing::Position place_of(std::uint32_t label, unsigned index) const;
   bool is_free(std::uint32_t label) const;
+  // Labels are given once. A label that is no longer free is passed over, which is rare.
+  bool has_labels_left() const { return shape_.ring == Ring::even || next_label_ < kLabelsMax; }
   void put_on_ring(std::uint32_t label, std::uint32_t bucket);
   void take_off_ring(std::uint32_t label);
   // At the next label whose places are free.

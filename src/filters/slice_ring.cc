@@ -137,10 +137,10 @@ bool SliceRing::make_room(Ticks now, Ticks slice_ticks) {
     const bool is_full = slice.keys >= shape_.keys_per_slice;
     const bool is_due = slice.keys > 0 && now - slice.first >= slice_ticks;
     if (!is_full && (!is_due || clean_ == 0)) return true;
-  } else if (clean_ == 0) {
-    // All lanes have expired and none has been swept: once, after a long pause.
-    while (clean_ == 0 && live_ != table_.all()) sweep(table_.block_count());
   }
+  // After a jump of time lanes may have expired that no call has swept: they are swept now, and
+  // only where there are none a key is refused.
+  while (clean_ == 0 && live_ != table_.all()) sweep(table_.block_count());
   if (clean_ == 0) return false;
   current_ = static_cast<unsigned>(std::countr_zero(clean_));
   clean_ &= ~(Lanes{1} << current_);

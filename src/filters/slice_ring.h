@@ -10,8 +10,10 @@
 //
 // A lane expires, by a mask and so at once, when even its last key is older than the window. Its
 // bits are then swept away a few blocks at a time by the calls that follow, so that no call pays
-// for the whole table; a slice whose successor is not clean yet goes on. What a slice may hold is
-// bounded by a number of keys, not by time.
+// for the whole table; a slice whose successor is not clean yet goes on. Only when the current
+// slice is full or expired and no lane is clean is the rest of the sweep done at once: after a jump
+// of time, or when slices fill as fast as they are swept. What a slice may hold is bounded by a
+// number of keys, not by time.
 #pragma once
 
 #include <array>
