@@ -1,7 +1,7 @@
 // Fuzzes what the engine reads of its own. The first byte chooses what the others are:
 //
 //   0 a mutation record, 1 the metadata of an sstable, 2 a manifest, which gets a right checksum
-//     first, 3 the metadata of a mutation file
+//     first, 3 the metadata of a mutation file, 4 an entry of an sstable
 // What decodes must encode to the very bytes it came from; what an earlier version wrote, to bytes
 // that mean the same.
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "causality/codec.h"
+#include "storage/entry.h"
 #include "storage/knowledge.h"
 #include "storage/manifest.h"
 #include "storage/mutation_file.h"
@@ -54,6 +55,15 @@ void check_mutation_file_metadata(ByteView input) {
   if (metadata) ASSERT(base::equal(encode(*metadata), input));
 }
 
+void check_entry(ByteView input) {
+  const auto entry = decode_entry(Bytes::copy_of(input));
+  if (!entry) return;
+  base::Buffer again;
+  base::Encoder out(again);
+  encode(out, *entry);
+  ASSERT(base::equal(again.view(), input));
+}
+
 void check_manifest(ByteView input) {
   base::Buffer bytes;
   bytes.append(input);
@@ -76,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace helenus::storage;
   if (size < 1) return 0;
   const helenus::base::ByteView input = std::as_bytes(std::span(data, size)).subspan(1);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0:
       check_mutation(input);
       break;
@@ -85,6 +95,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 3:
       check_mutation_file_metadata(input);
+      break;
+    case 4:
+      check_entry(input);
       break;
     default:
       check_manifest(input);

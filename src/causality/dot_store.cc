@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "causality/scope_index.h"
 
 namespace helenus::causality {
 
@@ -259,14 +260,13 @@ void PartitionStore::strip(const Clock& known) {
     }
     store.strip(spared);
   }
+  const ScopeIndex index(scoped_);
   for (ScopedStore& scoped : scoped_) {
     if (scoped.store.context().empty()) continue;
     Clock spared = known;
-    for (const ScopedStore& other : scoped_) {
-      if (scoped.scope.to && other.scope.from && *other.scope.from >= *scoped.scope.to) break;
-      if (!scoped.scope.overlaps(other.scope)) continue;
+    index.each_overlapping(scoped.scope, [&](const ScopedStore& other) {
       for (const Version& version : other.store.versions()) spared.remove(version.dot);
-    }
+    });
     scoped.store.strip(spared);
   }
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });

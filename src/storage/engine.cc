@@ -581,10 +581,9 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
   // The scopes after the row: writes may come while either waits for the disk. So read, the row is
   // as it was then or with deletes that came after; the other way around it could have a cell that
   // was written after a delete beside one that the delete took away.
-  Entry scopes;
+  RowScopes scopes;
   if (view.may_have_scopes()) {
-    const std::string scopes_key = encode_key({partition, EntryKind::scopes, {}});
-    CO_TRY(scopes, co_await view.find(base::as_bytes(scopes_key), until, trace));
+    CO_TRY_VOID(co_await scopes.load(view, partition, row, until, trace));
   }
   if (entry.empty()) ++statistics_.reads_found_nothing;
   read.partition = assemble_row(row, std::move(entry), scopes);

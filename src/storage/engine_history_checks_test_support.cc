@@ -145,6 +145,7 @@ Task<void> EngineHistory::check_scan(Engine& engine, const TabletState& tablet,
     if (!fine(cursor)) co_return;
     const auto rows = co_await all_rows(**cursor, table.policy, moment, forward);
     if (!fine(rows)) co_return;
+    counts_.scope_paths_read += (*cursor)->trace().scope_paths_read;
     EXPECT_EQ(*rows, wanted) << where() << "tablet " << tablet.id.value() << ", table "
                              << table.id.value() << (forward ? "" : ", backward");
     if (*rows != wanted) co_return;

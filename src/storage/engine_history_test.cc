@@ -38,6 +38,31 @@ TEST(EngineHistory, ReadsAsTheDotStoresItsDeltasMake) {
   EXPECT_GT(counts.timestamps_raised, 100);
 }
 
+TEST(EngineHistory, APartitionOfManyDeletesReadsAsTheDotStoresItsDeltasMake) {
+  EngineHistory::Counts counts;
+  const std::uint64_t first = from_environment("HELENUS_HISTORY_FROM", 1);
+  const std::uint64_t seeds = from_environment("HELENUS_HISTORY_SEEDS", 4);
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    EngineHistory history(seed, {.steps = 300,
+                                 .tables = 2,
+                                 .tablets = 1,
+                                 .shards = 1,
+                                 .partitions = 1,
+                                 .rows = 60,
+                                 .peers = seed % 4 != 0,
+                                 .schema_changes = false});
+    for (int life = 0; life < 3 && !HasFailure(); ++life) {
+      history.start_life();
+      history.run_to_end();
+    }
+    counts.add(history.counts());
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+  EXPECT_GT(counts.compactions, 10);
+  EXPECT_GT(counts.walks, 20);
+  EXPECT_GT(counts.scope_paths_read, 300) << "deletes of ranges lay in parts";
+}
+
 TEST(EngineHistory, AMutationLogOverItsCapNamesWhatItCannotGive) {
   std::uint64_t shed = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {

@@ -54,6 +54,7 @@ void EngineHistory::Counts::add(const Counts& other) {
   tables_dropped += other.tables_dropped;
   tablets_dropped += other.tablets_dropped;
   walks += other.walks;
+  scope_paths_read += other.scope_paths_read;
   values_with_a_ttl += other.values_with_a_ttl;
   refusals += other.refusals;
   ended_for_good += other.ended_for_good;

@@ -55,6 +55,10 @@ class EngineHistory {
     int tables = 3;  // up to one of each policy
     int tablets = 3;
     std::uint32_t shards = 2;
+    // Of a tablet and a table; and of a partition. In few partitions of many rows the deletes of
+    // ranges are so many that they lie in parts.
+    std::uint64_t partitions = 2;
+    std::uint64_t rows = 6;
     bool peers = true;
     // Tables and tablets are dropped and made anew.
     bool schema_changes = true;
@@ -104,6 +108,7 @@ class EngineHistory {
     std::uint64_t tables_dropped = 0;
     std::uint64_t tablets_dropped = 0;
     std::uint64_t walks = 0;
+    std::uint64_t scope_paths_read = 0;  // by scans
     std::uint64_t values_with_a_ttl = 0;
     std::uint64_t refusals = 0;        // because of trouble
     std::uint64_t ended_for_good = 0;  // lives in which writing did

@@ -37,11 +37,19 @@ EngineHistory::TabletState* EngineHistory::any_tablet() {
 }
 
 std::string EngineHistory::any_partition(const TabletState& tablet) {
-  return tablet.partitions + static_cast<char>('0' + prng_.below(2));
+  return tablet.partitions + static_cast<char>('0' + prng_.below(options_.partitions));
 }
 
+// One letter of six, then more of them: many rows begin alike.
 base::Bytes EngineHistory::any_row() {
-  return base::Bytes::copy_of(std::string(1, static_cast<char>('a' + prng_.below(6))));
+  constexpr std::uint64_t kLetters = 6;
+  std::string row;
+  std::uint64_t number = prng_.below(options_.rows);
+  do {
+    row += static_cast<char>('a' + 3 * (number % kLetters));
+    number /= kLetters;
+  } while (number > 0);
+  return base::Bytes::copy_of(row);
 }
 
 causality::CellChange EngineHistory::any_cell(Policy policy) {

@@ -1,5 +1,7 @@
 // A partition far larger than memory is written, merged and read in bounded memory: counted by the
-// operators new of this very program, which is why it is a program of its own.
+// operators new of this very program, which is why it is a program of its own. With
+//   HELENUS_DELETED_ROWS=200000
+// as many rows are deleted in a partition as in a queue of that length.
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -133,6 +135,121 @@ Task<void> life(Runtime& runtime) {
 TEST(WidePartition, StreamsInBoundedMemory) {
   LogWorld world;
   world.run([](Runtime& runtime) { return life(runtime); });
+}
+
+// ---- A partition in which everything is deleted, row by row or range by range ----
+
+enum class Deletes : std::uint8_t { rows, ranges };
+
+std::string name_of(int row) {
+  return fmt::format("{:08}", row);
+}
+
+Task<void> write_and_delete(EngineStory& story, int rows, Deletes kind) {
+  const auto write = [&](causality::Mutation mutation) {
+    return story.engine().write(kTable, kTablet, base::Bytes::copy_of("queue"), std::move(mutation),
+                                causality::Epoch{1}, Until::forever());
+  };
+  for (int first = 0; first < rows; first += kRowsPerWrite) {
+    causality::Mutation puts;
+    causality::Mutation deletes;
+    puts.timestamp = causality::Timestamp{first + 1};
+    deletes.timestamp = causality::Timestamp{first + 2};
+    for (int row = first; row < first + kRowsPerWrite; ++row) {
+      causality::CellChange change;
+      change.row = base::Bytes::copy_of(name_of(row) + "x");
+      change.value = base::Bytes::copy_of("waiting");
+      deletes.scopes.push_back(kind == Deletes::rows
+                                   ? causality::row_scope(change.row)
+                                   : causality::Scope{base::Bytes::copy_of(name_of(row)),
+                                                      base::Bytes::copy_of(name_of(row + 1))});
+      puts.cells.push_back(std::move(change));
+    }
+    CO_ASSERT_OK(co_await write(std::move(puts)));
+    CO_ASSERT_OK(co_await write(std::move(deletes)));
+  }
+}
+
+struct Cost {
+  std::size_t read_bytes = 0;  // of memory, beyond what was there before
+  std::size_t page_bytes = 0;
+  std::uint64_t blocks_max = 0;  // of a read
+};
+
+// Rows here and there, and a page of a hundred in the middle: all of them deleted.
+Task<void> measure(EngineStory& story, int rows, Cost& cost) {
+  Engine& engine = story.engine();
+  for (const int row : {0, rows / 3, rows / 2, rows - 1}) {
+    const std::size_t before = heap().now;
+    heap().peak = before;
+    const auto read = co_await engine.read_row(kTable, kTablet, base::Bytes::copy_of("queue"),
+                                               base::Bytes::copy_of(name_of(row) + "x"), {});
+    CO_ASSERT_OK(read);
+    EXPECT_EQ(read->partition.scoped().size(), 1U) << "the delete that holds it";
+    cost.read_bytes = std::max(cost.read_bytes, heap().peak - before);
+  }
+  cost.blocks_max = engine.statistics().blocks_per_read.max();
+  const std::size_t before = heap().now;
+  heap().peak = before;
+  auto cursor = engine.cursor(kTable, kTablet, {.read_ahead_bytes_min = 0});
+  CO_ASSERT_OK(cursor);
+  CO_ASSERT_OK(co_await (*cursor)->seek(base::Bytes::copy_of("queue"),
+                                        base::Bytes::copy_of(name_of(rows / 2))));
+  for (int row = 0; row < 100 && (*cursor)->valid(); ++row) {
+    const auto read = (*cursor)->read();
+    CO_ASSERT_OK(read);
+    EXPECT_EQ(read->scoped().size(), 1U);
+    CO_ASSERT_OK(co_await (*cursor)->next());
+  }
+  cost.page_bytes = heap().peak - before;
+}
+
+// In memory, and in files.
+Task<void> queue_life(Runtime& runtime, int rows, Deletes kind, Cost& memtable, Cost& file) {
+  EngineOptions options = wide_options();
+  options.memtable_bytes_flush = 256 << 20;
+  options.memtable_bytes_max = 1 << 30;
+  options.log.disk_bytes_max = 1 << 30;
+  EngineStory story(runtime, options);
+  CO_ASSERT_OK(co_await story.open());
+  co_await write_and_delete(story, rows, kind);
+  co_await measure(story, rows, memtable);
+  CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
+  co_await measure(story, rows, file);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+void expect_bounded_reads(Deletes kind) {
+  const char* given = std::getenv("HELENUS_DELETED_ROWS");
+  const int many = given == nullptr ? 12'000 : std::atoi(given);
+  const int few = 2'000;
+  for (const bool large : {false, true}) {
+    const int rows = (large ? many : few) / kRowsPerWrite * kRowsPerWrite;
+    Cost memtable;
+    Cost file;
+    LogWorld world;
+    world.run([&](Runtime& runtime) { return queue_life(runtime, rows, kind, memtable, file); });
+    // A block or two, their decoding, and what is kept of them; entries of a few dozen bytes.
+    for (const Cost& cost : {memtable, file}) {
+      EXPECT_LT(cost.read_bytes, std::size_t{512} << 10) << rows;
+      EXPECT_LT(cost.page_bytes, std::size_t{1} << 20) << rows;
+    }
+    EXPECT_LE(file.blocks_max, kind == Deletes::rows ? 2U : 16U) << rows;
+    const std::string size = large ? "many" : "few";
+    ::testing::Test::RecordProperty(size + "_read_bytes", static_cast<int>(file.read_bytes));
+    ::testing::Test::RecordProperty(size + "_page_bytes", static_cast<int>(file.page_bytes));
+    ::testing::Test::RecordProperty(size + "_blocks", static_cast<int>(file.blocks_max));
+    ::testing::Test::RecordProperty(size + "_memtable_read_bytes",
+                                    static_cast<int>(memtable.read_bytes));
+  }
+}
+
+TEST(WidePartition, ReadsDoNotGrowWithItsDeletedRows) {
+  expect_bounded_reads(Deletes::rows);
+}
+
+TEST(WidePartition, ReadsDoNotGrowWithItsDeletedRanges) {
+  expect_bounded_reads(Deletes::ranges);
 }
 
 }  // namespace

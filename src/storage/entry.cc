@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "causality/codec.h"
+#include "storage/row_key.h"
 
 namespace helenus::storage {
 
@@ -17,6 +18,8 @@ namespace {
 // Of a row without deletes of its own, and of scopes.
 constexpr std::uint8_t kFormatPlain = 1;
 constexpr std::uint8_t kFormatDeletedRow = 2;
+// Of scopes that are not all there are.
+constexpr std::uint8_t kFormatFirstOfScopes = 3;
 
 // Takes the versions that `seen` names out without a trace.
 void drop_superseded(causality::CellStore& store, const causality::Clock& seen) {
@@ -58,12 +61,14 @@ void Entry::clear() {
   row_.clear();
   if (!row_deletes_.empty()) row_deletes_ = {};
   if (!scopes_.empty()) scopes_ = {};
+  depths_.clear();
 }
 
 void Entry::absorb(const Entry& other) {
   row_.absorb(other.row_);
   if (!other.row_deletes_.empty()) row_deletes_.absorb(other.row_deletes_);
   scopes_.absorb(other.scopes_);
+  for (const ScopeDepth depth : other.depths_) add_depth(depth);
 }
 
 void Entry::absorb(Entry&& other) {
@@ -74,6 +79,7 @@ void Entry::absorb(Entry&& other) {
   } else {
     scopes_.absorb(other.scopes_);
   }
+  for (const ScopeDepth depth : other.depths_) add_depth(depth);
 }
 
 void Entry::absorb(causality::Delta delta, causality::Policy policy) {
@@ -93,14 +99,9 @@ void Entry::absorb_row_delete(const causality::Delta& delta, causality::Policy p
   }
 }
 
-void Entry::strip(const causality::Clock& known) {
-  row_.strip(known);
-  row_deletes_.strip(known);
-  scopes_.strip(known);
-}
-
-void Entry::drop_stable_scopes(causality::Policy policy, const causality::Stability& stable) {
-  causality::drop_stable(scopes_, policy, stable);
+void Entry::add_depth(ScopeDepth depth) {
+  const auto at = std::ranges::lower_bound(depths_, depth);
+  if (at == depths_.end() || *at != depth) depths_.insert(at, depth);
 }
 
 void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
@@ -156,16 +157,20 @@ void Entry::settle_cells(causality::Policy policy, const causality::Clock& known
 
 void encode(base::Encoder& out, const Entry& entry) {
   const bool row = !entry.row_.empty() || !entry.row_deletes_.empty();
-  ASSERT(!row || entry.scopes_.empty(), "a row and scopes under one key");
+  ASSERT(!row || !entry.holds_scopes(), "a row and scopes under one key");
   if (!entry.row_deletes_.empty()) {
     out.u8(kFormatDeletedRow);
     out.prefixed(causality::encoded(entry.row_deletes_));
     causality::encode(out, entry.row_);
     return;
   }
-  out.u8(kFormatPlain);
+  out.u8(entry.depths_.empty() ? kFormatPlain : kFormatFirstOfScopes);
+  if (!entry.depths_.empty()) {
+    out.varint(entry.depths_.size());
+    for (const ScopeDepth depth : entry.depths_) out.varint(depth);
+  }
   out.varint(entry.scopes().size());
-  if (entry.scopes().empty()) {
+  if (!entry.holds_scopes()) {
     causality::encode(out, entry.row_);
     return;
   }
@@ -180,47 +185,93 @@ Result<Entry> decode_entry(const base::Bytes& bytes) {
   return entry;
 }
 
-Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
-  base::Decoder in(bytes);
-  const std::uint8_t version = in.u8();
-  if (in.ok() && version != kFormatPlain && version != kFormatDeletedRow) {
-    return Error(Errc::unsupported, "entry format {}", version);
+namespace {
+
+base::Bytes slice_of(const base::Bytes& bytes, base::ByteView part) {
+  return bytes.slice(static_cast<std::size_t>(part.data() - bytes.data()), part.size());
+}
+
+Result<causality::CellStore> decode_deletes(base::Decoder& in, const base::Bytes& bytes) {
+  const base::ByteView encoded = in.prefixed();
+  TRY_VOID(in.status());
+  TRY(auto deletes, causality::decode_cell(slice_of(bytes, encoded)));
+  if (deletes.empty()) return Error(Errc::corrupt, "the deletes of a row say nothing");
+  return deletes;
+}
+
+Result<std::vector<ScopeDepth>> decode_depths(base::Decoder& in) {
+  const std::size_t count = in.count(1);
+  if (count == 0) in.fail("no depth is named");
+  std::vector<ScopeDepth> depths;
+  for (std::size_t index = 0; index < count && in.ok(); ++index) {
+    const std::uint64_t depth = in.varint();
+    if (depth == 0 || depth > 2 * kRowKeySizeMax) in.fail("a depth is out of range");
+    if (!depths.empty() && depths.back() >= depth) in.fail("depths are out of order");
+    depths.push_back(static_cast<ScopeDepth>(depth));
   }
-  const auto slice_of = [&](base::ByteView part) {
-    return bytes.slice(static_cast<std::size_t>(part.data() - bytes.data()), part.size());
-  };
-  std::size_t scopes = 0;
-  if (version == kFormatDeletedRow) {
-    const base::ByteView encoded = in.prefixed();
-    TRY_VOID(in.status());
-    TRY(auto deletes, causality::decode_cell(slice_of(encoded)));
-    if (deletes.empty()) return Error(Errc::corrupt, "the deletes of a row say nothing");
-    entry.row_deletes_.absorb(std::move(deletes));
-  } else {
-    scopes = in.count(1);
-    TRY_VOID(in.status());
-  }
-  if (scopes == 0) {
-    if (entry.row_.empty()) return causality::decode_row_into(entry.row_, bytes.slice(in.offset()));
-    causality::RowStore row;
-    TRY_VOID(causality::decode_row_into(row, bytes.slice(in.offset())));
-    entry.row_.absorb(std::move(row));
-    return {};
-  }
+  TRY_VOID(in.status());
+  return depths;
+}
+
+Result<causality::PartitionStore> decode_scopes(base::Decoder& in, std::size_t count,
+                                                const base::Bytes& bytes) {
   causality::PartitionStore decoded;
-  for (std::size_t index = 0; index < scopes; ++index) {
+  for (std::size_t index = 0; index < count; ++index) {
     const base::ByteView encoded = in.prefixed();
     TRY_VOID(in.status());
-    TRY(const auto scoped, causality::decode_scoped(slice_of(encoded)));
+    TRY(const auto scoped, causality::decode_scoped(slice_of(bytes, encoded)));
     decoded.absorb(scoped);
+    const auto here = decoded.scoped();
+    if (here.size() != index + 1 || here.back().scope != scoped.scope) {
+      return Error(Errc::corrupt, "a scope is there twice, out of order or says nothing");
+    }
   }
   TRY_VOID(in.finish());
-  if (decoded.scoped().size() != scopes) return Error(Errc::corrupt, "a scope is there twice");
-  if (entry.scopes_.empty()) {
-    entry.scopes_ = std::move(decoded);
-  } else {
-    entry.scopes_.absorb(decoded);
+  return decoded;
+}
+
+}  // namespace
+
+Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
+  base::Decoder in(bytes);
+  const std::uint8_t format = in.u8();
+  TRY_VOID(in.status());
+  std::size_t scopes = 0;
+  bool row = true;
+  switch (format) {
+    case kFormatPlain:
+      scopes = in.count(1);
+      row = scopes == 0;
+      break;
+    case kFormatDeletedRow: {
+      TRY(auto deletes, decode_deletes(in, bytes));
+      entry.row_deletes_.absorb(std::move(deletes));
+      break;
+    }
+    case kFormatFirstOfScopes: {
+      TRY(const auto depths, decode_depths(in));
+      for (const ScopeDepth depth : depths) entry.add_depth(depth);
+      scopes = in.count(1);
+      row = false;
+      break;
+    }
+    default:
+      return Error(Errc::unsupported, "entry format {}", format);
   }
+  TRY_VOID(in.status());
+  if (!row) {
+    TRY(auto decoded, decode_scopes(in, scopes, bytes));
+    if (entry.scopes_.empty()) {
+      entry.scopes_ = std::move(decoded);
+    } else {
+      entry.scopes_.absorb(decoded);
+    }
+    return {};
+  }
+  if (entry.row_.empty()) return causality::decode_row_into(entry.row_, bytes.slice(in.offset()));
+  causality::RowStore decoded;
+  TRY_VOID(causality::decode_row_into(decoded, bytes.slice(in.offset())));
+  entry.row_.absorb(std::move(decoded));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Entry: what the engine keeps under one key. A table is a sorted run of entries:
 //
-//   partition ‖ 0                      the partition's deletes of ranges of rows, if it has any
+//   partition ‖ 0 [‖ path]             the partition's deletes of ranges of rows, if it has any:
+//                                      a few, and many more in parts (scope_place.h)
 //   partition ‖ 1 ‖ clustering key     its rows, a static row under the empty clustering key
 //
 // so that everything of a partition is adjacent, and what holds for many of its rows comes first.
@@ -13,16 +14,19 @@
 // nothing below asks how many rows a range holds.)
 //
 // Invariant. Before a reader may say that a cell lives, it must have merged every fragment under
-// the row's key, its cells and the deletes of the row, and every fragment under the partition's
-// key, of which those ranges count that hold the row: a delete that is missing shows what it
-// deleted. What a merge must have seen before it strips or drops: merge_writer.h.
+// the row's key, its cells and the deletes of the row, and every fragment of the ranges that hold
+// the row: those under the partition's own key, and, at every depth that these name, those under
+// the path that the row's key begins with. A delete that is missing shows what it deleted. What a
+// merge must have seen before it strips or drops: merge_writer.h.
 //
 // An Entry is at once a whole replica's knowledge of that key, one fragment of it, or what one
 // write adds: they meet by absorb, in any order (causality/dot_store.h).
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/codec.h"
@@ -31,6 +35,7 @@
 #include "causality/delta.h"
 #include "causality/dot_store.h"
 #include "causality/resolve.h"
+#include "storage/scope_place.h"
 
 namespace helenus::storage {
 
@@ -40,7 +45,7 @@ enum class EntryKind : std::uint8_t { scopes = 0, row = 1 };
 struct EntryKey {
   base::ByteView partition;
   EntryKind kind = EntryKind::row;
-  base::ByteView clustering;
+  base::ByteView clustering;  // of scopes: their path
 };
 
 std::string encode_key(const EntryKey& key);
@@ -51,13 +56,17 @@ class Entry {
  public:
   // Forgets everything and keeps the memory for the next entry.
   void clear();
-  bool empty() const { return row_.empty() && row_deletes_.empty() && scopes_.empty(); }
+  bool empty() const { return row_.empty() && row_deletes_.empty() && !holds_scopes(); }
   // Of a row entry; empty in a scopes entry.
   const causality::RowStore& row() const { return row_; }
   // Of a row entry: what the deletes of this row say of every cell of it, there or not.
   const causality::CellStore& row_deletes() const { return row_deletes_; }
   // Of a scopes entry; empty in a row entry.
   std::span<const causality::ScopedStore> scopes() const { return scopes_.scoped(); }
+  // Of the scopes entry under the partition's own key: at which depths there may be others,
+  // ascending.
+  std::span<const ScopeDepth> depths() const { return depths_; }
+  bool holds_scopes() const { return !scopes_.empty() || !depths_.empty(); }
 
   // Merges another fragment of the same key. Law: commutative, associative, idempotent.
   void absorb(const Entry& other);
@@ -67,17 +76,14 @@ class Entry {
   void absorb(causality::Delta delta, causality::Policy policy);
   // The same for a row entry and a delta that deletes exactly this row.
   void absorb_row_delete(const causality::Delta& delta, causality::Policy policy);
+  void absorb(const causality::ScopedStore& scoped) { scopes_.absorb(scoped); }
+  void add_depth(ScopeDepth depth);
   // Gives the row away, without its deletes.
   causality::RowStore take_row() && { return std::move(row_); }
-  // See causality::CellStore::strip, and merge_writer.h for when it is allowed.
-  void strip(const causality::Clock& known);
-  // Drops the stable versions of a scopes entry. Requires: every row of the partition that they may
-  // defeat is settled by the same knowledge.
-  void drop_stable_scopes(causality::Policy policy, const causality::Stability& stable);
-  // Drops what is stable in a row's entry and strips the rest, beside the partition's scopes as
-  // they were before they were settled. What these supersede goes, too, deletes of the row
-  // included: the scopes' contexts, stripped by themselves, no longer name it. See merge_writer.h
-  // for when it is allowed.
+  // Drops what is stable in a row's entry and strips the rest, beside the partition's scopes, those
+  // that hold the row at least, as they were before they were settled. What these supersede goes,
+  // too, deletes of the row included: the scopes' contexts, stripped by themselves, no longer name
+  // it. See merge_writer.h for when it is allowed.
   void settle_row(causality::Policy policy, const causality::Clock& known,
                   const causality::Stability& stable, const causality::PartitionStore& scopes,
                   base::ByteView clustering);
@@ -94,6 +100,7 @@ class Entry {
   causality::RowStore row_;
   causality::CellStore row_deletes_;
   causality::PartitionStore scopes_;
+  std::vector<ScopeDepth> depths_;
 };
 
 void encode(base::Encoder& out, const Entry& entry);

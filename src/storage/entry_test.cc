@@ -104,6 +104,7 @@ RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
     if (scopes) {
       delta.cells.clear();
       if (delta.scopes.empty()) delta.scopes.push_back({});
+      if (deletes_row) entry.add_depth(*rc::gen::inRange(1U, 200U));
     } else if (deletes_row) {
       delta.cells.clear();
       delta.scopes = {causality::row_scope(text("r"))};
@@ -129,11 +130,17 @@ TEST(Entry, ALaterFormatAndDeletesThatSayNothingAreRefused) {
   entry.absorb_row_delete(delete_of(2, causality::row_scope(text("r"))), Policy::lww);
   std::string bytes(encoded(entry).text());
   ASSERT_EQ(bytes[0], 2);
-  bytes[0] = 3;
+  bytes[0] = 4;
   EXPECT_TRUE(decode_entry(text(bytes)).failed_with(base::Errc::unsupported));
   // The deletes: a cell without versions and without a context. The row: no cells.
   const std::string nothing("\x02\x04\x01\x00\x00\x00\x01\x00", 8);
   EXPECT_TRUE(decode_entry(text(nothing)).failed_with(base::Errc::corrupt));
+  // No depth, a depth of zero, one twice, one that no key has.
+  for (const std::string& depths : {std::string("\x00", 1), std::string("\x01\x00", 2),
+                                    std::string("\x02\x05\x05"), std::string("\x01\xff\xff\x0f")}) {
+    const std::string first = "\x03" + depths + std::string(1, '\0');
+    EXPECT_TRUE(decode_entry(text(first)).failed_with(base::Errc::corrupt));
+  }
 }
 
 // ---- Golden bytes: docs/formats/engine.md takes them apart ----
@@ -166,6 +173,16 @@ TEST(Entry, ADeletedRowHasTheSecondFormat) {
   row.absorb(later, Policy::lww);
   EXPECT_EQ(decode_entry(text(golden("entry-v2"))).value(), row);
   EXPECT_EQ(encoded(row).text(), golden("entry-v2"));
+}
+
+TEST(Entry, TheFirstOfManyScopesHasTheThirdFormat) {
+  Entry scopes;
+  scopes.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
+  scopes.add_depth(300);
+  scopes.add_depth(2);
+  scopes.add_depth(300);
+  EXPECT_EQ(decode_entry(text(golden("entry-v3"))).value(), scopes);
+  EXPECT_EQ(encoded(scopes).text(), golden("entry-v3"));
 }
 
 // ---- Settling ----

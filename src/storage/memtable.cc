@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -113,14 +115,55 @@ void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& de
   }
   if (ranges.empty()) return;
   has_scopes_ = true;
-  const EntryKey key{partition, EntryKind::scopes, {}};
-  if (ranges.size() == delta.scopes.size()) {
-    add(key, Form::delta, encoded, sequence);
+  const bool stay_together = together(partition, ranges.size());
+  if (stay_together && ranges.size() == delta.scopes.size()) {
+    add({partition, EntryKind::scopes, {}}, Form::delta, encoded, sequence);
     return;
   }
   causality::Delta part = restricted_to(delta, {});
   part.scopes = std::move(ranges);
-  add(key, Form::delta, causality::encoded(part), sequence);
+  if (stay_together) {
+    add({partition, EntryKind::scopes, {}}, Form::delta, causality::encoded(part), sequence);
+  } else {
+    apply_ranges(partition, std::move(part), sequence);
+  }
+}
+
+bool Memtable::together(base::ByteView partition, std::size_t ranges) const {
+  if (ranges > kScopesTogetherMax) return false;
+  const std::string key = encode_key({partition, EntryKind::scopes, {}});
+  const auto at = keys_.find(Key(base::as_bytes(key)));
+  if (at == keys_.end()) return true;
+  std::size_t bytes = 0;
+  for (const Fragment* each = at->node->newest; each != nullptr; each = each->next) {
+    bytes += each->size;
+  }
+  return bytes <= kScopesTogetherBytesMax;
+}
+
+void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
+                            std::uint64_t sequence) {
+  std::map<std::string, std::vector<causality::Scope>> by_path;
+  Entry first;
+  for (const causality::Scope& scope : ranges.scopes) {
+    const ScopeDepth depth = depth_of(scope, partition.size());
+    const std::string path = depth == 0 ? std::string() : scope_path(*scope.from, depth);
+    by_path[path].push_back(scope);
+    const std::string key = encode_key({partition, EntryKind::scopes, base::as_bytes(path)});
+    // Where there is something already, its depth is named.
+    if (depth != 0 && !contains(base::as_bytes(key))) first.add_depth(depth);
+  }
+  if (!first.empty()) {
+    base::Buffer buffer;
+    base::Encoder out(buffer);
+    encode(out, first);
+    add({partition, EntryKind::scopes, {}}, Form::depths, buffer.view(), sequence);
+  }
+  for (auto& [path, scopes] : by_path) {
+    ranges.scopes = std::move(scopes);
+    add({partition, EntryKind::scopes, base::as_bytes(path)}, Form::delta,
+        causality::encoded(ranges), sequence);
+  }
 }
 
 Entry Memtable::find(base::ByteView key) const {
@@ -198,7 +241,7 @@ Entry Memtable::merge(const Node& node) const {
   Entry merged;
   for (const Fragment* at = node.newest; at != nullptr; at = at->next) {
     const base::Bytes bytes = base::Bytes::copy_of(at->bytes());
-    if (at->form != Form::merged) {
+    if (at->form == Form::delta || at->form == Form::row_delete) {
       auto delta = causality::decode_delta(bytes);
       ASSERT(delta.has_value(), "memory of ours: {}", delta.error().to_string());
       if (at->form == Form::row_delete) {

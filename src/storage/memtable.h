@@ -4,8 +4,8 @@
 // what is there. Reading merges the fragments of a key (causality/dot_store.h); a key that has
 // gathered many is merged in place by the write that comes next, one that is also read much
 // earlier, so that a hot row stays cheap to read. Nothing is stripped here: that is for flush and
-// compaction (S3). A delete of exactly one row hangs onto the row's key, every other scope onto the
-// partition's (entry.h).
+// compaction (S3). A delete of exactly one row hangs onto the row's key, one of a range onto the
+// partition's or, when that has some, onto that of its path (scope_place.h).
 //
 // The tree holds sixteen bytes a key: the key's first bytes as a number, by which nearly every
 // comparison is decided (they are the token), and where the rest lies. A descent touches few lines
@@ -76,7 +76,7 @@ class Memtable {
  private:
   static constexpr std::size_t kTreeBytesPerKey = 24;
 
-  enum class Form : std::uint8_t { delta, row_delete, merged };
+  enum class Form : std::uint8_t { delta, row_delete, depths, merged };
   // One encoded fragment; the bytes lie behind it.
   struct Fragment {
     const Fragment* next;
@@ -118,6 +118,10 @@ class Memtable {
   // Requires: the delta has scopes and no cells.
   void apply_scopes(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
                     std::uint64_t sequence);
+  // Each to its path. Requires: the delta has scopes and no cells.
+  void apply_ranges(base::ByteView partition, causality::Delta ranges, std::uint64_t sequence);
+  // Whether so many more may lie under the partition's own key.
+  bool together(base::ByteView partition, std::size_t ranges) const;
   void add(const EntryKey& key, Form form, base::ByteView encoded, std::uint64_t sequence);
   void push(Node& node, Form form, base::ByteView encoded);
   static bool should_merge(const Node& node);

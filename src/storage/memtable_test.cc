@@ -49,9 +49,16 @@ causality::CellStore cell_of(const Memtable& memtable, std::string_view partitio
   const Entry entry = memtable.find(base::as_bytes(row_key(partition, row)));
   causality::CellStore cell = entry.row().cell(column);
   cell.absorb(entry.row_deletes());
-  const Entry scopes = memtable.find(base::as_bytes(scopes_key(partition)));
-  for (const causality::ScopedStore& scoped : scopes.scopes()) {
-    if (scoped.scope.contains(row)) cell.absorb(scoped.store);
+  const auto absorb_scopes = [&](std::string_view path) {
+    const EntryKey key{base::as_bytes(partition), EntryKind::scopes, base::as_bytes(path)};
+    const Entry scopes = memtable.find(base::as_bytes(encode_key(key)));
+    for (const causality::ScopedStore& scoped : scopes.scopes()) {
+      if (scoped.scope.contains(row)) cell.absorb(scoped.store);
+    }
+    return std::vector(scopes.depths().begin(), scopes.depths().end());
+  };
+  for (const ScopeDepth depth : absorb_scopes("")) {
+    if (has_digits(row, depth)) absorb_scopes(scope_path(row, depth));
   }
   return cell;
 }
@@ -252,6 +259,26 @@ TEST(Memtable, DeletesOfManyRowsAreSoManyAppends) {
   EXPECT_EQ(memtable.key_count(), 20'000U);
   const Entry row = memtable.find(base::as_bytes(row_key("p", text("000007"))));
   EXPECT_EQ(row.row_deletes().versions().size(), 1U);
+}
+
+TEST(Memtable, ManyRangesOfAPartitionLieApartAndARowFindsItsOwn) {
+  Memtable memtable(Policy::lww);
+  constexpr std::uint32_t kRanges = 5000;
+  for (std::uint32_t index = 0; index < kRanges; ++index) {
+    Delta delta;
+    delta.dot = {causality::actor_of(1, 1), index + 1};
+    delta.scopes = {{text(fmt::format("{:06}", index)), text(fmt::format("{:06}", index + 1))}};
+    apply(memtable, "p", delta);
+  }
+  const Entry first = memtable.find(base::as_bytes(scopes_key("p")));
+  EXPECT_LT(first.scopes().size(), 40U);
+  EXPECT_LT(first.depths().size(), 14U);
+  for (std::uint32_t index = 0; index < kRanges; index += 7) {
+    const base::Bytes row = text(fmt::format("{:06}x", index));
+    const auto cell = cell_of(memtable, "p", row, causality::ColumnId{0});
+    ASSERT_EQ(cell.versions().size(), 1U) << index;
+    EXPECT_EQ(cell.versions().front().dot.counter, index + 1);
+  }
 }
 
 }  // namespace

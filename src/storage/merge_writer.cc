@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "causality/codec.h"
 #include "runtime/sleep.h"
+#include "storage/scope_place.h"
 
 namespace helenus::storage {
 
@@ -21,53 +23,116 @@ MergeWriter::MergeWriter(runtime::Runtime& runtime, MergePlan plan)
 
 Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
                                     runtime::StopToken stop) {
-  std::size_t turn_bytes = 0;
   CO_TRY_VOID(co_await source.seek({}));
   while (source.valid()) {
-    CO_TRY_VOID(take(source));
     const RowKey key = source.key();
-    if (!entry_.empty()) {
-      encoded_.clear();
-      base::Encoder out(encoded_);
-      encode(out, entry_);
-      count_written();
-      CO_TRY_VOID(co_await writer.add(key, encoded_.view()));
+    if (counts_.keys_read++ == 0 || base::as_text(key.partition()) != partition_) {
+      if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
+      begin_partition(key.partition());
+    }
+    if (key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes) {
+      CO_TRY_VOID(take_scopes(source));
     } else {
-      ++counts_.keys_gone;
+      if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
+      CO_TRY_VOID(take_row(source));
+      CO_TRY_VOID(co_await write(key, writer));
     }
-    turn_bytes += key.bytes.size() + encoded_.size();
-    if (turn_bytes >= kBytesPerTurn) {
-      turn_bytes = 0;
-      CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
-    }
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
     CO_TRY_VOID(co_await source.next());
   }
+  if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
   co_return {};
 }
 
-// The entry the source stands on, as it is to be written.
-Result<void> MergeWriter::take(EntrySource& source) {
-  const RowKey key = source.key();
-  if (counts_.keys_read++ == 0 || base::as_text(key.partition()) != partition_) {
-    begin_partition(key.partition());
+MaybeTask<Result<void>> MergeWriter::write(RowKey key, SstableWriter& writer) {
+  turn_bytes_ += key.bytes.size();
+  if (entry_.empty()) {
+    ++counts_.keys_gone;
+    return Result<void>();
   }
+  encoded_.clear();
+  base::Encoder out(encoded_);
+  encode(out, entry_);
+  count_written();
+  turn_bytes_ += encoded_.size();
+  return writer.add(key, encoded_.view());
+}
+
+bool MergeWriter::turn_is_over() {
+  if (turn_bytes_ < kBytesPerTurn) return false;
+  turn_bytes_ = 0;
+  return true;
+}
+
+Result<void> MergeWriter::take_scopes(EntrySource& source) {
+  if (partition_gone_) {
+    ++counts_.keys_gone;
+    return {};
+  }
+  entry_.clear();
+  TRY_VOID(source.absorb_into(entry_));
+  gathered_.insert(gathered_.end(), entry_.scopes().begin(), entry_.scopes().end());
+  turn_bytes_ += source.key().bytes.size() + entry_.scopes().size() * sizeof(gathered_.front());
+  return {};
+}
+
+Result<void> MergeWriter::take_row(EntrySource& source) {
   entry_.clear();
   if (partition_gone_) return {};
   TRY_VOID(source.absorb_into(entry_));
   if (!tablet_) return {};
-  const EntryKey parts = key_parts(key.bytes, key.partition_size);
-  if (parts.kind == EntryKind::scopes) {
-    settle_scopes();
-  } else {
-    settle_row(key.bytes, parts.clustering);
-  }
+  const RowKey key = source.key();
+  settle_row(key.bytes, key_parts(key.bytes, key.partition_size).clustering);
   return {};
+}
+
+Task<Result<void>> MergeWriter::end_scopes(SstableWriter& writer, runtime::StopToken stop) {
+  std::ranges::sort(gathered_, {}, &causality::ScopedStore::scope);
+  for (const causality::ScopedStore& scoped : gathered_) scopes_.absorb(scoped);
+  gathered_ = {};
+  scope_index_ = causality::ScopeIndex(scopes_.scoped());
+  settled_scopes_ = scopes_;
+  if (tablet_) settle_scopes();
+  auto by_path = scopes_by_path();
+  settled_scopes_ = {};
+  if (by_path.empty()) ++counts_.keys_gone;
+  for (auto& [path, entry] : by_path) {
+    const std::string key =
+        encode_key({base::as_bytes(partition_), EntryKind::scopes, base::as_bytes(path)});
+    entry_ = std::move(entry);
+    const RowKey row_key{.bytes = base::as_bytes(key),
+                         .partition_size = static_cast<std::uint16_t>(partition_.size())};
+    CO_TRY_VOID(co_await write(row_key, writer));
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  co_return {};
+}
+
+// The first of them, under the partition's own key, names the depths of the others.
+absl::btree_map<std::string, Entry> MergeWriter::scopes_by_path() const {
+  absl::btree_map<std::string, Entry> by_path;
+  std::size_t bytes = 0;
+  for (const causality::ScopedStore& scoped : settled_scopes_.scoped()) {
+    if (bytes <= kScopesTogetherBytesMax) bytes += causality::encoded(scoped).size();
+  }
+  for (const causality::ScopedStore& scoped : settled_scopes_.scoped()) {
+    const ScopeDepth depth =
+        bytes <= kScopesTogetherBytesMax ? 0 : depth_of(scoped.scope, partition_.size());
+    if (depth == 0) {
+      by_path[{}].absorb(scoped);
+    } else {
+      by_path[{}].add_depth(depth);
+      by_path[scope_path(*scoped.scope.from, depth)].absorb(scoped);
+    }
+  }
+  return by_path;
 }
 
 void MergeWriter::begin_partition(ByteView partition) {
   partition_.assign(base::as_text(partition));
   scopes_key_ = encode_key({partition, EntryKind::scopes, {}});
   scopes_ = {};
+  scope_index_ = {};
   known_of_partition_ = nullptr;
   partition_gone_ = std::ranges::any_of(
       plan_.gone, [&](const KeyRange& range) { return range.contains(partition); });
@@ -105,19 +170,23 @@ void MergeWriter::find_knowledge(TabletId tablet) {
 }
 
 void MergeWriter::settle_scopes() {
-  for (const causality::ScopedStore& scoped : entry_.scopes()) scopes_.absorb(scoped);
   known_of_partition_ = knowledge_for_partition();
   if (known_of_partition_ == nullptr) return;
   ++counts_.keys_whole;
-  entry_.drop_stable_scopes(plan_.policy, known_of_partition_->stable);
-  entry_.strip(known_of_partition_->base);
+  causality::drop_stable(settled_scopes_, plan_.policy, known_of_partition_->stable);
+  settled_scopes_.strip(known_of_partition_->base);
 }
 
 void MergeWriter::settle_row(ByteView key, ByteView clustering) {
   const TabletKnowledge* known = scopes_.empty() ? knowledge_for_row(key) : known_of_partition_;
   if (known == nullptr) return;
   ++counts_.keys_whole;
-  entry_.settle_row(plan_.policy, known->base, known->stable, scopes_, clustering);
+  causality::PartitionStore holding;
+  if (!scopes_.empty()) {
+    scope_index_.each_overlapping(causality::row_scope(base::Bytes::copy_of(clustering)),
+                                  [&](const auto& scoped) { holding.absorb(scoped); });
+  }
+  entry_.settle_row(plan_.policy, known->base, known->stable, holding, clustering);
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {
@@ -166,7 +235,7 @@ bool MergeWriter::outside_holds_partition() const {
 }
 
 void MergeWriter::count_written() {
-  if (!entry_.scopes().empty()) ++scopes_written_;
+  if (entry_.holds_scopes()) ++scopes_written_;
   Garbage uncounted;
   cells_written_ += count_garbage(entry_, tablet_ ? garbage_[*tablet_] : uncounted);
 }

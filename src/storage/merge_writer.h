@@ -8,7 +8,11 @@
 //   for a row          the row, deletes of it included, or a range-scoped delete of its partition
 //   for scoped deletes anything of the partition
 // A partition with scoped deletes in the merge is judged as a whole, rows and scopes alike, because
-// a scope that is dropped as stable goes together with all that it defeats.
+// a scope that is dropped as stable goes together with all that it defeats. So all scopes of a
+// partition are gathered before the first of them is written: those of one partition must fit
+// memory while it is merged, its rows need not. Each row is then judged by those that hold it, and
+// the scopes are laid out anew (scope_place.h). A fragment outside the merge that has any of the
+// partition has one under the partition's own key: to look for that one is enough.
 //
 // Two instants come into question. The freeze of the newest input: only files outside the merge
 // with fragments as old as that count. And the moment the compaction began, *now*, by whose
@@ -27,12 +31,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include <absl/container/btree_map.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
+#include "causality/scope_index.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -95,11 +103,19 @@ class MergeWriter {
   // runs.
   static constexpr std::size_t kBytesPerTurn = std::size_t{16} << 10;
 
-  base::Result<void> take(EntrySource& source);
+  base::Result<void> take_scopes(EntrySource& source);
+  base::Result<void> take_row(EntrySource& source);
   void begin_partition(base::ByteView partition);
   void find_knowledge(TabletId tablet);
+  // Settles and writes what was gathered of the partition's scopes. Requires: there is something.
+  runtime::Task<base::Result<void>> end_scopes(SstableWriter& writer, runtime::StopToken stop);
   void settle_scopes();
+  absl::btree_map<std::string, Entry> scopes_by_path() const;
   void settle_row(base::ByteView key, base::ByteView clustering);
+  // Adds the entry to the file unless it is empty.
+  MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
+  // Whether it is time to let others run.
+  bool turn_is_over();
   void count_written();
   // What is known at the first instant, the latest first, at which nobody else holds it; null if
   // there is none.
@@ -124,13 +140,17 @@ class MergeWriter {
   const TabletKnowledge* known_at_freeze_ = nullptr;  // null: nothing, or not to be gone by
   const TabletKnowledge* known_now_ = nullptr;
   const TabletKnowledge* known_of_partition_ = nullptr;
+  std::vector<causality::ScopedStore> gathered_;
   causality::PartitionStore scopes_;  // as merged, before anything was stripped or dropped
+  causality::ScopeIndex scope_index_;
+  causality::PartitionStore settled_scopes_;
   bool scopes_in_files_ = false;
   bool scopes_outside_ = false;
   bool partition_gone_ = false;
 
   Entry entry_;
   base::Buffer encoded_;
+  std::size_t turn_bytes_ = 0;
 };
 
 }  // namespace helenus::storage

@@ -29,10 +29,6 @@ std::string key_of_row(const std::string& row) {
   return encode_key({base::as_bytes("p"), EntryKind::row, base::as_bytes(row)});
 }
 
-std::string key_of_scopes() {
-  return encode_key({base::as_bytes("p"), EntryKind::scopes, {}});
-}
-
 struct Scene {
   std::vector<std::shared_ptr<Memtable>> memtables;
   std::map<std::string, Entry> model;
@@ -60,21 +56,11 @@ Scene any_scene() {
     delta.cells.resize(1);
     Memtable& memtable = *scene.memtables[*rc::gen::inRange<std::size_t>(0, count)];
     memtable.apply(base::as_bytes("p"), delta, causality::encoded(delta), 1);
-    const std::string row(delta.cells.front().row.text());
-    causality::Delta scopes = delta;
-    scopes.cells.clear();
-    scopes.timestamp = causality::timestamp_of_scopes(delta);
-    delta.scopes.clear();
-    scene.model[key_of_row(row)].absorb(delta, Policy::lww);
-    for (const causality::Scope& scope : scopes.scopes) {
-      causality::Delta part = scopes;
-      part.scopes = {scope};
-      if (scope.from && scope == causality::row_scope(*scope.from)) {
-        scene.model[key_of_row(std::string(scope.from->text()))].absorb_row_delete(part,
-                                                                                   Policy::lww);
-      } else {
-        scene.model[key_of_scopes()].absorb(part, Policy::lww);
-      }
+  }
+  for (const auto& memtable : scene.memtables) {
+    Memtable::Cursor cursor(*memtable);
+    for (cursor.seek_first(); cursor.valid(); cursor.next()) {
+      scene.model[std::string(base::as_text(cursor.key()))].absorb(cursor.entry());
     }
   }
   return scene;

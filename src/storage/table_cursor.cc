@@ -8,16 +8,14 @@ namespace helenus::storage {
 using base::Result;
 using runtime::Task;
 
-causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const Entry& scopes) {
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& scopes) {
   causality::PartitionStore partition;
   const auto key = base::Bytes::copy_of(row);
   if (!entry.row_deletes().empty()) {
     partition.absorb({causality::row_scope(key), entry.row_deletes()});
   }
   partition.absorb(key, std::move(entry).take_row());
-  for (const causality::ScopedStore& scoped : scopes.scopes()) {
-    if (scoped.scope.contains(key)) partition.absorb(scoped);
-  }
+  scopes.add_to(partition, key);
   return partition;
 }
 
@@ -102,11 +100,23 @@ TableCursor::Motion TableCursor::settle(Direction direction) {
 }
 
 Task<Result<void>> TableCursor::settle_waiting(Direction direction) {
-  while (!at_row_or_end()) CO_TRY_VOID(co_await step_entries(direction));
+  if (!at_row_or_end()) CO_TRY_VOID(co_await step_entries(direction));
+  while (!at_row_or_end()) CO_TRY_VOID(co_await leave_scopes(direction));
   if (!entries_->valid() || !in_tablet()) co_return {};
-  if (!scopes_loaded()) CO_TRY_VOID(co_await load_scopes());
+  if (!scopes_loaded()) {
+    CO_TRY_VOID(co_await scopes_.load(view_, partition(), row_key(), until_, trace_));
+  }
   arrive();
   co_return {};
+}
+
+Task<Result<void>> TableCursor::leave_scopes(Direction direction) {
+  // Behind them come the partition's rows, before them lies another partition.
+  const bool forward = direction == Direction::forward;
+  const std::string key =
+      encode_key({partition(), forward ? EntryKind::row : EntryKind::scopes, {}});
+  if (forward) co_return co_await entries_->seek(base::as_bytes(key));
+  co_return co_await entries_->seek_before(base::as_bytes(key));
 }
 
 void TableCursor::arrive() {
@@ -115,20 +125,11 @@ void TableCursor::arrive() {
 }
 
 bool TableCursor::scopes_loaded() const {
-  return !may_have_scopes_ || scopes_of_ == base::as_text(entries_->key().partition());
+  return !may_have_scopes_ || scopes_.serves(partition(), row_key());
 }
 
 bool TableCursor::in_tablet() const {
   return range_.contains(entries_->key().partition());
-}
-
-Task<Result<void>> TableCursor::load_scopes() {
-  scopes_of_.reset();
-  std::string loading(base::as_text(entries_->key().partition()));
-  const std::string key = encode_key({base::as_bytes(loading), EntryKind::scopes, {}});
-  CO_TRY(scopes_, co_await view_.find(base::as_bytes(key), until_, trace_));
-  scopes_of_ = std::move(loading);
-  co_return {};
 }
 
 Result<Entry> TableCursor::row() {

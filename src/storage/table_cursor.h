@@ -8,15 +8,12 @@
 //   CO_TRY_VOID(co_await engine.settle(cursor->trace(), until));    before anything is shown
 //
 // A row of which nothing is visible, a deleted one, is a row here: what a reader sees is for the
-// table's policy to say. Of a partition only the row it stands on and the range-scoped deletes are
-// in memory.
+// table's policy to say. Of a partition only the row it stands on is in memory, and those deletes
+// of ranges that may hold it (scope_place.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <span>
-#include <string>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -26,6 +23,7 @@
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/entry_source.h"
+#include "storage/row_scopes.h"
 #include "storage/table_view.h"
 
 namespace helenus::storage {
@@ -41,7 +39,7 @@ struct RowRead {
 };
 
 // A row's entry, its own deletes as a scope, and those of the partition's scopes that it lies in.
-causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const Entry& scopes);
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& scopes);
 
 class TableCursor {
  public:
@@ -74,12 +72,11 @@ class TableCursor {
   base::ByteView row_key() const;
   // The row with the scopes it lies in. Errors: corrupt, unsupported.
   base::Result<causality::PartitionStore> read();
-  // The same in its two parts: the row, and the scopes of its partition, which may not all hold it.
+  // The same without the deletes of ranges that it lies in.
   base::Result<Entry> row();
   // The row in memory of the cursor's own, which the next one takes over: a walk that keeps nothing
   // allocates nothing for each row. Lives until the cursor moves or is asked again.
   base::Result<const Entry*> look();
-  std::span<const causality::ScopedStore> scopes() const { return scopes_.scopes(); }
 
   // The clock that everything it shows may be shown with.
   const causality::Clock& clock() const { return clock_; }
@@ -97,11 +94,12 @@ class TableCursor {
   Motion settle(Direction direction);
   // Whether they stand on a row of the tablet, or nowhere in it.
   bool at_row_or_end();
+  // From a partition's deletes of ranges, of which there may be many, past all of them.
+  runtime::Task<base::Result<void>> leave_scopes(Direction direction);
   bool scopes_loaded() const;
   runtime::Task<base::Result<void>> settle_waiting(Direction direction);
   void arrive();
   bool in_tablet() const;
-  runtime::Task<base::Result<void>> load_scopes();
 
   runtime::Gate::Pass pass_;
   const TableView view_;
@@ -113,9 +111,7 @@ class TableCursor {
   bool valid_ = false;
   ReadTrace trace_;
   Entry row_;
-  // Of the partition it stands in.
-  std::optional<std::string> scopes_of_;
-  Entry scopes_;
+  RowScopes scopes_;
 };
 
 }  // namespace helenus::storage
