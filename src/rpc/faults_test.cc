@@ -123,7 +123,8 @@ void run_cluster(const Faults& faults) {
   cluster.stop_all();
 }
 
-constexpr sim::FaultSet kEverything = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults;
+constexpr sim::FaultSet kEverything = sim::kNetworkFaults | sim::kProcessFaults |
+                                      sim::kClockFaults | sim::FaultSet{sim::Fault::buggify};
 
 // As many seeds as usual, or as HELENUS_RPC_SEEDS says.
 std::uint64_t seeds(std::uint64_t usual) {

@@ -229,7 +229,7 @@ void Inbound::on_one_way(OneWay message) {
   ++peer_->one_way_received;
   const Handler* const handler = owner_.handler_of(message.verb);
   const std::size_t size = message.payload.size();
-  if (draining_ || handler == nullptr || !has_room(size)) {
+  if (draining_ || handler == nullptr || !has_room(size) || runtime_.buggify("rpc.lose_one_way")) {
     ++peer_->one_way_ignored;
     return;
   }

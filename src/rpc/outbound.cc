@@ -55,7 +55,7 @@ std::optional<Error> Outbound::obstacle(std::size_t size) const {
   if (state_ != State::open && state_ != State::dialling && runtime_.clock.now() < retry_at_) {
     return Error(Errc::unavailable, "node {}: {}", peer_.value(), last_failure_.to_string());
   }
-  if (bytes_waiting_ + size > limits.bytes_waiting_max) {
+  if (bytes_waiting_ + size > limits.bytes_waiting_max || runtime_.buggify("rpc.overloaded")) {
     return Error(Errc::overloaded, "{} bytes wait for node {}", bytes_waiting_, peer_.value());
   }
   return std::nullopt;
@@ -302,6 +302,9 @@ Task<Error> Outbound::read_frames(Pipe& pipe, StopToken stop) {
 }
 
 std::optional<Error> Outbound::on_frame(Frame frame) {
+  if (runtime_.buggify("rpc.break_connection")) {
+    return Error(Errc::connection_lost, "broken on purpose");
+  }
   if (auto* answer = std::get_if<Answer>(&frame)) {
     on_answer(std::move(*answer));
   } else if (auto* failure = std::get_if<Failure>(&frame)) {
