@@ -119,6 +119,10 @@ class SelectorCompiler {
       return invalid("Cannot use selection function {} on PRIMARY KEY part {}",
                      writetime ? "writeTime" : "ttl", column.name);
     }
+    if (column.type.is_collection() && column.type.is_multi_cell()) {
+      return invalid("Cannot use selection function {} on collections",
+                     writetime ? "writeTime" : "ttl");
+    }
     Selector selector(writetime ? Selector::Kind::writetime : Selector::Kind::ttl,
                       DataType(writetime ? TypeKind::bigint : TypeKind::int_));
     selector.column_ = index;
@@ -329,12 +333,14 @@ class SelectorCompiler {
 
   QueryResult<Named> element_of(Named whole, const parser::Expression& key) {
     const DataType type = whole.selector.type();
-    if (type.kind() != TypeKind::map) {
-      return invalid("Invalid element selection: {} is of type {} is not a map", whole.name,
+    const bool of_set = type.kind() == TypeKind::set;
+    if (!of_set && type.kind() != TypeKind::map) {
+      return invalid("Invalid element selection: {} is of type {} is not a collection", whole.name,
                      type.to_cql());
     }
-    TRY(Named part, of_term(key, type.key()));
-    Selector selector(Selector::Kind::element, type.mapped());
+    // An element of a set stands for itself, if it is there.
+    TRY(Named part, of_term(key, of_set ? type.element() : type.key()));
+    Selector selector(Selector::Kind::element, of_set ? type.element() : type.mapped());
     selector.parts_.push_back(std::move(whole.selector));
     selector.parts_.push_back(std::move(part.selector));
     return Named{std::move(selector), fmt::format("{}[{}]", whole.name, part.name)};
@@ -380,10 +386,20 @@ void Selection::mark(std::vector<bool>& columns) const {
 
 namespace {
 
-OptionalBytes element_of_map(const DataType& type, const OptionalBytes& map,
-                             const OptionalBytes& key) {
-  if (!map || !key) return std::nullopt;
-  const auto entries = model::split_map(*map);
+OptionalBytes element_of_set(const DataType& type, const Bytes& set, const Bytes& element) {
+  const auto elements = model::split_collection(set);
+  if (!elements) return std::nullopt;
+  for (const base::ByteView there : *elements) {
+    if (model::compare(type.element(), there, element) == 0) return element;
+  }
+  return std::nullopt;
+}
+
+OptionalBytes element_of(const DataType& type, const OptionalBytes& collection,
+                         const OptionalBytes& key) {
+  if (!collection || !key) return std::nullopt;
+  if (type.kind() == TypeKind::set) return element_of_set(type, *collection, *key);
+  const auto entries = model::split_map(*collection);
   if (!entries) return std::nullopt;
   for (const auto& [entry_key, value] : *entries) {
     if (model::compare(type.key(), entry_key, *key) == 0) return Bytes::copy_of(value);
@@ -422,7 +438,7 @@ QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
     case Kind::function:
       return function_->call(values, evaluation.moment);
     case Kind::element:
-      return element_of_map(parts_[0].type(), values[0], values[1]);
+      return element_of(parts_[0].type(), values[0], values[1]);
     case Kind::field:
       return field_of_value(parts_[0].type(), values[0], column_);
     default:

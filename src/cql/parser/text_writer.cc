@@ -192,10 +192,9 @@ void TextWriter::node(const Literal& node) {
 }
 
 void TextWriter::node(const Marker& node) {
-  ASSERT(node.index < markers_->size(), "a marker that its statement does not know");
-  const std::optional<std::string>& bound = (*markers_)[node.index];
-  if (bound) {
-    raw(":").name(Name{.text = *bound, .position = {}});
+  const bool has_name = node.index < markers_->size() && (*markers_)[node.index].has_value();
+  if (has_name) {
+    raw(":").name(Name{.text = *(*markers_)[node.index], .position = {}});
   } else {
     raw("?");
   }

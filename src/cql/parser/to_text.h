@@ -15,7 +15,8 @@ namespace helenus::cql::parser {
 // no CQL at all. Passwords are printed.
 std::string to_text(const Statement& statement);
 
-// Markers print as `?` or `:name`, from the names in `markers` of the statement.
+// Markers print as `:name`, from the names in `markers` of the statement; those that it does not
+// name as `?`.
 std::string to_text(const Expression& expression,
                     const std::vector<std::optional<std::string>>& markers);
 std::string to_text(const TypeName& type);
