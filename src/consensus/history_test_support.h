@@ -100,11 +100,13 @@ class History {
   // The version that a change made, if it did, whether or not its client knows.
   std::optional<Version> made(const Operation& operation) const {
     if (!operation.change) return std::nullopt;
-    const auto at = documents_.find(after(operation.change->expected));
-    if (at == documents_.end() || at->second.trail.back() != operation.change->id) {
+    const Version version = after(operation.change->expected);
+    // That very document, or the first one seen behind it, whose trail tells.
+    const auto at = documents_.lower_bound(version);
+    if (at == documents_.end() || fate_of(*operation.change, at->second) != Fate::happened) {
       return std::nullopt;
     }
-    return at->first;
+    return version;
   }
 
   void check_chain(std::vector<std::string>& all) const {

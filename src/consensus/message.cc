@@ -176,6 +176,10 @@ std::optional<Proposal> get_optional_proposal(Decoder& in) {
   return get_proposal(in);
 }
 
+bool is_question(const Message& message) {
+  return message.body.index() <= Body(Learn()).index();
+}
+
 base::Bytes encode(const Message& message) {
   base::Buffer buffer;
   Encoder out(buffer);

@@ -124,6 +124,9 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
+// Whether it is for an acceptor; for a proposer otherwise.
+bool is_question(const Message& message);
+
 // The bytes: docs/formats/consensus.md. What decodes encodes to the bytes it came from.
 base::Bytes encode(const Message& message);
 // Errors: corrupt; unsupported for a version of the format that this program does not know.

@@ -25,17 +25,19 @@ class MetadataStore {
   MetadataStore& operator=(const MetadataStore&) = delete;
   virtual ~MetadataStore() = default;
 
-  // The newest document at some moment of the call. Errors: timeout, cancelled, unavailable.
+  // The newest document at some moment of the call. Errors: timeout, cancelled, unavailable,
+  // overloaded, closed.
   virtual runtime::Task<base::Result<Document>> read(runtime::Until until) = 0;
 
   // Makes the change if the register is at change.expected, and returns its result or a document
   // later than that. Errors: already_exists if the version was taken by another change (read, and
-  // make a new one); unavailable if it surely did not happen; timeout if it may have: the same
-  // change with the same id may be tried again, and happens once. invalid_argument.
+  // make a new one); unavailable if this attempt surely did nothing; timeout or cancelled if it
+  // may have: the same change with the same id may be tried again, and happens once. overloaded;
+  // closed; invalid_argument.
   virtual runtime::Task<base::Result<Document>> change(Change change, runtime::Until until) = 0;
 
   // Returns when a version after `known` is known here, without asking anybody for it.
-  // Errors: timeout, cancelled.
+  // Errors: timeout, cancelled, closed.
   virtual runtime::Task<base::Result<Document>> wait_newer(Version known, runtime::Until until) = 0;
 };
 

@@ -300,11 +300,10 @@ class World {
   void deliver(model::NodeId from, Node& to, const base::Bytes& bytes) {
     const auto message = decode_message(bytes);
     ASSERT(message);
-    const bool is_question = message->body.index() <= Body(Learn()).index();
-    if (is_question && to.acceptor) {
+    if (is_question(*message) && to.acceptor) {
       to.acceptor->receive(from, *message);
       pump_acceptor(to);
-    } else if (!is_question && to.proposer) {
+    } else if (!is_question(*message) && to.proposer) {
       to.proposer->receive(from, *message, now_);
       pump_client(to);
     }

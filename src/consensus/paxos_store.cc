@@ -1,0 +1,180 @@
+#include "consensus/paxos_store.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/uuid.h"
+#include "rpc/verb.h"
+#include "runtime/random.h"
+
+namespace helenus::consensus {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using model::NodeId;
+using runtime::Task;
+using runtime::Until;
+
+Task<Result<std::unique_ptr<PaxosStore>>> PaxosStore::open(runtime::Runtime& runtime, rpc::Rpc& rpc,
+                                                           Options options) {
+  const std::string path = options.path;
+  auto store = std::make_unique<PaxosStore>(Private(), runtime, rpc, std::move(options));
+  PaxosStore& self = *store;
+  CO_TRY(self.acceptor_, co_await PersistentAcceptor::open(
+                             runtime, path, rpc.node(),
+                             {.send = [&self](const Outgoing& answer) { self.send(answer); },
+                              .learned =
+                                  [&self](const Document& document) {
+                                    self.proposer_->learn(document, self.runtime_.clock.now());
+                                    self.pump();
+                                  }}));
+  self.announced_ = self.acceptor_->durable_document().version;
+  self.begin_life(self.acceptor_->durable_document());
+  rpc.serve(rpc::verbs::kConsensus,
+            [&self](rpc::Incoming incoming) { return self.handle(std::move(incoming)); });
+  co_return std::move(store);
+}
+
+PaxosStore::PaxosStore(Private, runtime::Runtime& runtime, rpc::Rpc& rpc, Options options)
+    : runtime_(runtime),
+      rpc_(rpc),
+      options_(std::move(options)),
+      log_(runtime.logger("consensus")),
+      alarm_(*this),
+      turn_(runtime, 1, options_.operations_waiting_max),
+      finished_(runtime),
+      newer_(runtime),
+      users_(runtime) {}
+
+void PaxosStore::begin_life(Document known) {
+  base::Uuid::Octets random;
+  runtime_.random.fill_secret(random);
+  proposer_ =
+      std::make_unique<Proposer>(ProposerId(base::Uuid::from_random(random)), std::move(known),
+                                 options_.contacts, runtime_.random.next(), options_.proposer);
+}
+
+Task<Result<Document>> PaxosStore::read(Until until) {
+  CO_TRY(Outcome outcome, co_await operate(std::nullopt, std::move(until)));
+  if (outcome.kind != Outcome::Kind::read) co_return no_answer();
+  co_return std::move(outcome.document);
+}
+
+Task<Result<Document>> PaxosStore::change(Change change, Until until) {
+  const Version expected = change.expected;
+  CO_TRY(Outcome outcome, co_await operate(std::move(change), std::move(until)));
+  switch (outcome.kind) {
+    case Outcome::Kind::changed:
+      co_return std::move(outcome.document);
+    case Outcome::Kind::conflict:
+      co_return Error(Errc::already_exists,
+                      "the metadata is not at version {} any more, or not yet", expected);
+    case Outcome::Kind::unavailable:
+      co_return no_answer();
+    case Outcome::Kind::unknown:
+      co_return Error(Errc::timeout, "the change of version {} may have happened, or may yet",
+                      expected);
+    case Outcome::Kind::read:
+      break;
+  }
+  UNREACHABLE("a change is not a read");
+}
+
+Task<Result<Document>> PaxosStore::wait_newer(Version version, Until until) {
+  CO_TRY(const auto pass, users_.enter());
+  while (known().version <= version) CO_TRY_VOID(co_await newer_.wait(until));
+  co_return known();
+}
+
+Error PaxosStore::no_answer() const {
+  if (known().is_blank()) {
+    return Error(Errc::unavailable, "none of {} contact points gave the metadata in time",
+                 options_.contacts.size());
+  }
+  return Error(Errc::unavailable, "fewer than {} of the {} acceptors of version {} agreed in time",
+               majority_of(known().acceptors.size()), known().acceptors.size(), known().version);
+}
+
+Task<Result<Outcome>> PaxosStore::operate(std::optional<Change> change, Until until) {
+  CO_TRY(const auto pass, users_.enter());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, until));
+  if (stopped_) co_return Error(Errc::closed);
+  finished_.reset();
+  outcome_.reset();
+  if (change) {
+    CO_TRY_VOID(proposer_->change(*std::move(change), runtime_.clock.now(), until.deadline));
+  } else {
+    proposer_->read(runtime_.clock.now(), until.deadline);
+  }
+  pump();
+  // The proposer keeps the deadline.
+  auto waited = co_await finished_.wait({.stop = until.stop});
+  if (outcome_) co_return *std::exchange(outcome_, std::nullopt);
+  begin_life(known());
+  if (!waited) co_return std::move(waited).error();
+  co_return Error(Errc::closed);
+}
+
+void PaxosStore::heard_of(NodeId node, Version version) {
+  if (stopped_ || version <= known().version || node == rpc_.node()) return;
+  // Whoever holds the version after ours answers a question about it with the newest it has.
+  send({.to = node,
+        .message = {.register_id = known().register_id,
+                    .body = Probe{.version = after(known().version), .ticket = {}}}});
+}
+
+Task<Result<base::Bytes>> PaxosStore::handle(rpc::Incoming incoming) {
+  CO_TRY(const Message message, decode_message(incoming.payload));
+  if (stopped_) co_return Error(Errc::closed);
+  if (is_question(message)) {
+    acceptor_->receive(incoming.from, message);
+  } else {
+    proposer_->receive(incoming.from, message, runtime_.clock.now());
+    pump();
+  }
+  co_return base::Bytes();
+}
+
+void PaxosStore::on_alarm() {
+  proposer_->tick(runtime_.clock.now());
+  pump();
+}
+
+void PaxosStore::pump() {
+  if (stopped_) return;
+  for (const Outgoing& question : proposer_->take_messages()) send(question);
+  if (auto outcome = proposer_->take_outcome()) {
+    outcome_ = *std::move(outcome);
+    finished_.set();
+  }
+  const auto wakes_at = proposer_->wakes_at();
+  if (wakes_at.is_never()) {
+    alarm_.disarm();
+  } else {
+    runtime_.timers.arm(alarm_, wakes_at);
+  }
+  if (known().version <= announced_) return;
+  announced_ = known().version;
+  log_.info("the metadata changed", base::kv("version", announced_));
+  newer_.wake_all();
+  acceptor_->receive(rpc_.node(),
+                     {.register_id = known().register_id, .body = Learn{.document = known()}});
+}
+
+void PaxosStore::send(const Outgoing& outgoing) {
+  if (!rpc_.tell(outgoing.to, rpc::verbs::kConsensus, encode(outgoing.message))) {
+    ++messages_dropped_;
+  }
+}
+
+Task<void> PaxosStore::stop() {
+  stopped_ = true;
+  alarm_.disarm();
+  finished_.set();
+  newer_.wake_all(Error(Errc::closed));
+  co_await users_.close();
+  co_await acceptor_->stop();
+}
+
+}  // namespace helenus::consensus
