@@ -27,6 +27,23 @@ std::string_view name_of(Status status) {
   UNREACHABLE("status {}", static_cast<int>(status));
 }
 
+namespace {
+
+base::Bytes encode_number(std::uint64_t number) {
+  base::Buffer buffer;
+  Encoder(buffer).varint(number);
+  return std::move(buffer).freeze();
+}
+
+base::Result<std::uint64_t> decode_number(base::ByteView value) {
+  Decoder in(value);
+  const std::uint64_t number = in.varint();
+  TRY_VOID(in.finish());
+  return number;
+}
+
+}  // namespace
+
 base::Bytes encode_status(Status status) {
   base::Buffer buffer;
   Encoder(buffer).u8(static_cast<std::uint8_t>(status));
@@ -44,16 +61,19 @@ base::Result<Status> decode_status(base::ByteView value) {
 }
 
 base::Bytes encode_load(std::uint64_t bytes) {
-  base::Buffer buffer;
-  Encoder(buffer).varint(bytes);
-  return std::move(buffer).freeze();
+  return encode_number(bytes);
 }
 
 base::Result<std::uint64_t> decode_load(base::ByteView value) {
-  Decoder in(value);
-  const std::uint64_t bytes = in.varint();
-  TRY_VOID(in.finish());
-  return bytes;
+  return decode_number(value);
+}
+
+base::Bytes encode_metadata_version(std::uint64_t version) {
+  return encode_number(version);
+}
+
+base::Result<std::uint64_t> decode_metadata_version(base::ByteView value) {
+  return decode_number(value);
 }
 
 base::Bytes encode_schema_version(const base::Uuid& version) {

@@ -35,6 +35,7 @@ enum class StateKey : std::uint8_t {
   datacenter = 7,
   rack = 8,
   release = 9,
+  metadata_version = 10,  // of the newest metadata document held
 };
 
 // Keys are below this; those without a name here belong to later releases.
@@ -61,6 +62,9 @@ base::Result<std::uint64_t> decode_load(base::ByteView value);
 
 base::Bytes encode_schema_version(const base::Uuid& version);
 base::Result<base::Uuid> decode_schema_version(base::ByteView value);
+
+base::Bytes encode_metadata_version(std::uint64_t version);
+base::Result<std::uint64_t> decode_metadata_version(base::ByteView value);
 
 // Requires: ascending without repetition, at most kTokensMax.
 base::Bytes encode_tokens(std::span<const model::Token> tokens);

@@ -31,6 +31,7 @@ TEST(ApplicationState, AStatusOfALaterReleaseIsAnError) {
 RC_GTEST_PROP(ApplicationState, LoadAndTokensComeBack, ()) {
   const auto load = *rc::gen::arbitrary<std::uint64_t>();
   RC_ASSERT((decode_load(encode_load(load)) == load));
+  RC_ASSERT((decode_metadata_version(encode_metadata_version(load)) == load));
   const auto drawn = *rc::gen::arbitrary<std::vector<std::int64_t>>();
   const std::set<std::int64_t> numbers(drawn.begin(), drawn.end());
   std::vector<Token> tokens;

@@ -73,6 +73,7 @@ base::Result<Output> Membership::receive(const Message& message, MonotonicTime n
     out.messages.push_back({message.sender, message_with(*std::move(received.reply))});
   }
   out.events = view_.take_events();
+  out.progress = std::move(received.progress);
   return out;
 }
 
@@ -80,7 +81,7 @@ Output Membership::forget(NodeId node) {
   gossip_.forget(node);
   detector_->forget(node);
   view_.forget(node);
-  return {.messages = {}, .events = view_.take_events()};
+  return {.messages = {}, .events = view_.take_events(), .progress = {}};
 }
 
 void Membership::choose_peers(base::Prng& random, Output& out) {

@@ -58,6 +58,7 @@ struct Outgoing {
 struct Output {
   std::vector<Outgoing> messages;
   std::vector<Event> events;
+  std::vector<Progress> progress;  // what a message brought
 };
 
 class Membership {
