@@ -21,14 +21,11 @@ Task<Result<std::unique_ptr<PaxosStore>>> PaxosStore::open(runtime::Runtime& run
   const std::string path = options.path;
   auto store = std::make_unique<PaxosStore>(Private(), runtime, rpc, std::move(options));
   PaxosStore& self = *store;
-  CO_TRY(self.acceptor_, co_await PersistentAcceptor::open(
-                             runtime, path, rpc.node(),
-                             {.send = [&self](const Outgoing& answer) { self.send(answer); },
-                              .learned =
-                                  [&self](const Document& document) {
-                                    self.proposer_->learn(document, self.runtime_.clock.now());
-                                    self.pump();
-                                  }}));
+  CO_TRY(self.acceptor_,
+         co_await PersistentAcceptor::open(
+             runtime, path, rpc.node(),
+             {.send = [&self](const Outgoing& answer) { self.send(answer); },
+              .learned = [&self](const Document& document) { self.on_durable(document); }}));
   self.announced_ = self.acceptor_->durable_document().version;
   self.begin_life(self.acceptor_->durable_document());
   rpc.serve(rpc::verbs::kConsensus,
@@ -45,6 +42,7 @@ PaxosStore::PaxosStore(Private, runtime::Runtime& runtime, rpc::Rpc& rpc, Option
       turn_(runtime, 1, options_.operations_waiting_max),
       finished_(runtime),
       newer_(runtime),
+      durable_(runtime),
       users_(runtime) {}
 
 void PaxosStore::begin_life(Document known) {
@@ -116,6 +114,15 @@ Task<Result<Outcome>> PaxosStore::operate(std::optional<Change> change, Until un
   co_return Error(Errc::closed);
 }
 
+Task<Result<void>> PaxosStore::found(const Document& document, Until until) {
+  CO_TRY(const auto pass, users_.enter());
+  ASSERT(known().is_blank() && document.version == Version(1));
+  proposer_->learn(document, runtime_.clock.now());
+  pump();
+  while (acceptor_->durable_document().is_blank()) CO_TRY_VOID(co_await durable_.wait(until));
+  co_return {};
+}
+
 void PaxosStore::heard_of(NodeId node, Version version) {
   if (stopped_ || version <= known().version || node == rpc_.node()) return;
   // Whoever holds the version after ours answers a question about it with the newest it has.
@@ -134,6 +141,12 @@ Task<Result<base::Bytes>> PaxosStore::handle(rpc::Incoming incoming) {
     pump();
   }
   co_return base::Bytes();
+}
+
+void PaxosStore::on_durable(const Document& document) {
+  proposer_->learn(document, runtime_.clock.now());
+  durable_.wake_all();
+  pump();
 }
 
 void PaxosStore::on_alarm() {
@@ -173,6 +186,7 @@ Task<void> PaxosStore::stop() {
   alarm_.disarm();
   finished_.set();
   newer_.wake_all(Error(Errc::closed));
+  durable_.wake_all(Error(Errc::closed));
   co_await users_.close();
   co_await acceptor_->stop();
 }

@@ -71,6 +71,10 @@ class PaxosStore final : public MetadataStore {
   runtime::Task<base::Result<Document>> change(Change change, runtime::Until until) override;
   runtime::Task<base::Result<Document>> wait_newer(Version known, runtime::Until until) override;
 
+  // Makes version 1 known here; returns when it is durable. Whoever calls it answers for being the
+  // only one. Requires: no document is known here. Errors: timeout, cancelled, closed.
+  runtime::Task<base::Result<void>> found(const Document& document, runtime::Until until);
+
   // Gossip tells that this node holds a document of that version.
   void heard_of(model::NodeId node, Version version);
 
@@ -96,6 +100,7 @@ class PaxosStore final : public MetadataStore {
   runtime::Task<base::Result<Outcome>> operate(std::optional<Change> change, runtime::Until until);
   base::Error no_answer() const;
   void begin_life(Document known);
+  void on_durable(const Document& document);
   void on_alarm();
   // Sends what the proposer says, and sees to what it found out.
   void pump();
@@ -115,6 +120,7 @@ class PaxosStore final : public MetadataStore {
   runtime::Semaphore turn_;
   runtime::Event finished_;  // the operation under way
   runtime::WaitQueue newer_;
+  runtime::WaitQueue durable_;  // a newer document is in the file
   runtime::Gate users_;
 };
 

@@ -31,6 +31,7 @@ namespace verbs {
 
 inline constexpr Verb kGossip{.number = 1, .lane = Lane::control};
 inline constexpr Verb kConsensus{.number = 2, .lane = Lane::control};
+inline constexpr Verb kMetadataVersion{.number = 3, .lane = Lane::control};
 
 // From here on for tests alone; no release sends them.
 inline constexpr std::uint16_t kTestsFirst = 0xff00;

@@ -1,0 +1,155 @@
+// ClusterService: a node among others. It founds a cluster or joins one, holds the newest metadata
+// and tells subscribers of it, changes it, and gossips.
+//
+//   metadata ◀── PaxosStore ◀──▶ acceptors            decides
+//               ▲ heard_of
+//   view     ◀── GossipService ◀──▶ everybody         spreads; carries the version that nodes hold
+//   both over one Rpc
+//
+// Who founds. The seeds of a new cluster are the same on all its nodes. The node with the least
+// address among them founds it, alone, and only when every other seed has said that it knows of no
+// cluster; all others wait until some seed knows one, and join. So a seed that lost its disk finds
+// the cluster that is there, and no two nodes found. A list of just this node founds at once.
+//
+// Joining takes two documents (metadata/transitions.h) with the transfer of data in between, which
+// is the owner's. A node that the metadata names starts with what it has on disk and waits for
+// nobody, so that nodes may be restarted in any order.
+//
+// A node that was removed while it was away starts with what it has, and learns of it from the
+// others by and by; from then on it is not among the nodes of metadata(), and must serve nobody.
+// Its next start fails.
+//
+// phase() says in clear text what a start waits for, and what has become of this node.
+//
+// Core affinity: the core of its Runtime.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/result.h"
+#include "consensus/document.h"
+#include "consensus/paxos_store.h"
+#include "membership/gossip_service.h"
+#include "membership/phi_detector.h"
+#include "metadata/cluster_metadata.h"
+#include "model/node_id.h"
+#include "ring/partitioner.h"
+#include "rpc/rpc.h"
+#include "runtime/address.h"
+#include "runtime/runtime.h"
+#include "runtime/stop_token.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+#include "runtime/time.h"
+#include "runtime/wait_queue.h"
+
+namespace helenus::cluster {
+
+using MetadataPtr = std::shared_ptr<const metadata::ClusterMetadata>;
+
+class ClusterService {
+ public:
+  struct Options {
+    std::string data_directory;
+    std::string cluster_name;
+    metadata::NodeDescription self;
+    runtime::Address listen_address;
+    std::vector<runtime::Address> seeds{};  // this node alone if empty
+    // Of a cluster that this node founds.
+    ring::Partitioner partitioner = ring::Partitioner::murmur3;
+    std::size_t tokens = ring::kTokensDefault;
+    runtime::Duration retry_pause = std::chrono::milliseconds(500);
+    runtime::Duration attempt_timeout = std::chrono::seconds(5);
+    runtime::Duration gossip_interval = std::chrono::seconds(1);
+    membership::PhiConfig detector{};
+  };
+
+  // Copies to this node what it is pending for. A cluster without keyspaces has nothing to copy,
+  // and it is not called.
+  using Transfer =
+      std::function<runtime::Task<base::Result<void>>(MetadataPtr metadata, runtime::Until until)>;
+  using Listener = std::function<void(const MetadataPtr&)>;
+  // From the metadata as they are to the next; called again when somebody else was first.
+  using Transition = std::function<base::Result<metadata::ClusterMetadata>(
+      const metadata::ClusterMetadata& metadata)>;
+
+  // What a new node's folder needs before the node's identity is written into it; see
+  // consensus::PersistentAcceptor::create.
+  static runtime::Task<base::Result<void>> prepare(runtime::Runtime& runtime,
+                                                   std::string data_directory, model::NodeId node);
+
+  ClusterService(runtime::Runtime& runtime, Options options, Transfer transfer);
+  ClusterService(const ClusterService&) = delete;
+  ClusterService& operator=(const ClusterService&) = delete;
+
+  // Returns when this node is of the cluster. Errors: of the files and of listening; refused if it
+  // was removed from the cluster, or the cluster does not want it; unsupported if data would have
+  // to be copied and nobody does; cancelled, timeout. After an error, call stop().
+  runtime::Task<base::Result<void>> start(runtime::Until until);
+  runtime::Task<void> stop();
+  const std::string& phase() const { return phase_; }
+
+  // The newest known here. Requires: started.
+  const MetadataPtr& metadata() const { return metadata_; }
+  consensus::Version version() const { return version_; }
+  // Called on this core at every newer one; quick. What it refers to outlives this.
+  void on_metadata(Listener listener) { listeners_.push_back(std::move(listener)); }
+
+  // Changes the metadata; returns them with the change in them. Errors: of the transition; those of
+  // MetadataStore::change but for already_exists. Requires: started.
+  runtime::Task<base::Result<MetadataPtr>> change(Transition transition, runtime::Until until);
+  // Returns when every node that is up has said that it holds that version. Errors: timeout,
+  // cancelled, closed.
+  runtime::Task<base::Result<void>> wait_everywhere(consensus::Version version,
+                                                    runtime::Until until);
+
+  rpc::Rpc& rpc() { return rpc_; }
+  membership::GossipService& gossip() { return gossip_; }
+
+ private:
+  // What the seeds say of the newest version they know.
+  struct SeedReport {
+    std::vector<model::NodeId> informed;  // who knows of a cluster
+    std::vector<std::string> silent;      // who was not reached, and why
+  };
+
+  runtime::Task<base::Result<base::Bytes>> tell_version();
+  bool founds() const;
+  runtime::Task<base::Result<void>> find_cluster(runtime::Until until);
+  runtime::Task<SeedReport> ask_seeds(runtime::Until until);
+  runtime::Task<base::Result<void>> found_cluster(runtime::Until until);
+  runtime::Task<base::Result<void>> join_cluster(runtime::Until until);
+  runtime::Task<base::Result<void>> try_to_join(runtime::Until until);
+  void start_gossip();
+  bool everybody_holds(consensus::Version version) const;
+
+  runtime::Task<void> follow();
+  base::Result<void> adopt(const consensus::Document& document);
+  void announce();
+  consensus::ChangeId draw_change_id();
+  runtime::Task<base::Result<void>> pause(std::string waits_for, runtime::Until until);
+
+  runtime::Runtime& runtime_;
+  const Options options_;
+  const Transfer transfer_;
+  base::Logger log_;
+  std::string phase_;
+  rpc::Rpc rpc_;
+  std::unique_ptr<consensus::PaxosStore> store_;
+  membership::GossipService gossip_;
+  MetadataPtr metadata_;
+  consensus::Version version_;
+  std::vector<Listener> listeners_;
+  runtime::StopSource stopping_;
+  runtime::WaitQueue news_;  // somebody said something, came or went
+  runtime::TaskGroup tasks_;
+};
+
+}  // namespace helenus::cluster

@@ -1,0 +1,360 @@
+// Nodes that become a cluster, on simulated machines: founded once, joined by the others, whatever
+// the order and the faults; restarted; changed from two sides at once.
+#include "cluster/cluster_service.h"
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "metadata/transitions.h"
+#include "runtime/contract/world.h"
+#include "runtime/event.h"
+#include "runtime/files.h"
+#include "sim/faults.h"
+#include "sim/nemesis.h"
+#include "sim/process.h"
+#include "sim/world.h"
+
+namespace helenus::cluster {
+namespace {
+
+using base::Errc;
+using base::Result;
+using metadata::ClusterMetadata;
+using model::NodeId;
+using runtime::Runtime;
+using runtime::StopToken;
+using runtime::Task;
+using runtime::Until;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+constexpr std::uint16_t kPort = 7000;
+const std::string kFolder = "/data";
+
+NodeId node_of(std::uint64_t number) {
+  return NodeId(base::Uuid::from_random(0x3000 + number, number));
+}
+
+ClusterService::Transition add_keyspace(std::string name) {
+  return [name](const ClusterMetadata& now) {
+    model::Keyspace keyspace;
+    keyspace.name = name;
+    keyspace.replication = {{"class", "org.apache.cassandra.locator.SimpleStrategy"},
+                            {"replication_factor", "2"}};
+    return metadata::change_schema(now, now.schema.with(std::move(keyspace)));
+  };
+}
+
+struct Plan {
+  ClusterService::Options options;
+  bool prepared = false;  // stands for the node's identity, which is written behind
+  std::optional<base::Error> start_error;
+};
+
+class ClusterNode final : public sim::Process {
+ public:
+  using Story = std::function<Task<void>(Runtime&, ClusterService&)>;
+
+  ClusterNode(Runtime& runtime, Plan& plan, ClusterNode*& self)
+      : runtime_(runtime),
+        plan_(plan),
+        self_(self),
+        service_(runtime, plan.options, {}),
+        stories_(runtime) {
+    self_ = this;
+  }
+  ~ClusterNode() override { self_ = nullptr; }
+
+  Task<void> run(StopToken stop) override {
+    CO_ASSERT_OK(co_await runtime::make_directories_durably(runtime_, kFolder));
+    if (!plan_.prepared) {
+      CO_ASSERT_OK(co_await ClusterService::prepare(runtime_, kFolder, plan_.options.self.id));
+      plan_.prepared = true;
+    }
+    const auto started = co_await service_.start({.stop = stop});
+    if (!started) plan_.start_error = started.error();
+    is_started_ = started.has_value();
+    runtime::Event never(runtime_);
+    EXPECT_TRUE((co_await never.wait({.stop = stop})).failed_with(Errc::cancelled));
+    is_started_ = false;
+    co_await stories_.join();
+    co_await service_.stop();
+  }
+
+  void tell(const Story& story) { stories_.spawn(story(runtime_, service_)); }
+  bool is_telling() const { return !stories_.empty(); }
+  bool is_started() const { return is_started_; }
+  ClusterService& service() { return service_; }
+
+ private:
+  Runtime& runtime_;
+  Plan& plan_;
+  ClusterNode*& self_;
+  ClusterService service_;
+  bool is_started_ = false;
+  runtime::TaskGroup stories_;
+};
+
+// All nodes but the last `strangers` are seeds of all.
+class Cluster {
+ public:
+  explicit Cluster(std::uint64_t seed, std::size_t size, std::size_t strangers = 0)
+      : world_(seed), plans_(size), nodes_(size) {
+    std::vector<runtime::Address> seeds;
+    for (std::size_t i = 0; i < size; ++i) {
+      const sim::Machine& machine = world_.add_machine({}, [this, i](Runtime& runtime) {
+        return std::make_unique<ClusterNode>(runtime, plans_[i], nodes_[i]);
+      });
+      targets_.push_back(machine.id());
+      plans_[i].options = {.data_directory = kFolder,
+                           .cluster_name = "troy",
+                           .self = {.id = node_of(i),
+                                    .node_address = machine.address(kPort),
+                                    .client_address = machine.address(9042),
+                                    .datacentre = "dc1",
+                                    .rack = fmt::format("r{}", i % 3)},
+                           .listen_address = machine.address(kPort),
+                           .tokens = 32};
+      if (i + strangers < size) seeds.push_back(machine.address(kPort));
+    }
+    for (Plan& plan : plans_) plan.options.seeds = seeds;
+  }
+  ~Cluster() {
+    for (const auto id : targets_) world_.machine(id).request_stop();
+    EXPECT_TRUE(world_.run_until(
+        [&] {
+          return std::ranges::none_of(targets_,
+                                      [&](auto id) { return world_.machine(id).is_up(); });
+        },
+        1min))
+        << "does not stop";
+  }
+
+  void start_all() {
+    for (const auto id : targets_) world_.machine(id).start();
+  }
+  // All that are up hold the same metadata, in which all of `count` are normal, and see each other.
+  bool is_whole(std::size_t count) {
+    std::set<std::uint64_t> versions;
+    MetadataPtr first;
+    for (ClusterNode* node : nodes_) {
+      if (node == nullptr) continue;
+      if (!node->is_started()) return false;
+      const ClusterMetadata& metadata = *node->service().metadata();
+      versions.insert(node->service().version().value());
+      if (first && *first != metadata) return false;
+      first = node->service().metadata();
+      if (metadata.nodes.size() != count || metadata::change_is_under_way(metadata)) return false;
+      std::size_t up = 0;
+      for (const auto& [id, known] : node->service().gossip().view().nodes())
+        up += known.up ? 1 : 0;
+      if (up + 1 != count) return false;
+    }
+    return versions.size() == 1;
+  }
+  void expect_whole(std::size_t count, runtime::Duration limit = 2min) {
+    EXPECT_TRUE(world_.run_until([&] { return is_whole(count); }, limit)) << phases();
+  }
+  std::string phases() {
+    std::string text;
+    for (ClusterNode* node : nodes_) {
+      text += node == nullptr ? "down; " : node->service().phase() + "; ";
+    }
+    for (const Plan& plan : plans_) {
+      if (plan.start_error) text += plan.start_error->to_string() + "; ";
+    }
+    return text;
+  }
+  void tell(std::size_t i, const ClusterNode::Story& story) {
+    nodes_[i]->tell(story);
+    EXPECT_TRUE(world_.run_until([&] { return !nodes_[i]->is_telling(); }, 5min))
+        << "waits for ever";
+  }
+
+  sim::World& world() { return world_; }
+  sim::Machine& machine(std::size_t i) { return world_.machine(targets_[i]); }
+  const std::vector<sim::MachineId>& targets() const { return targets_; }
+  Plan& plan(std::size_t i) { return plans_[i]; }
+  ClusterNode& node(std::size_t i) { return *nodes_[i]; }
+  ClusterService& service(std::size_t i) { return nodes_[i]->service(); }
+
+ private:
+  sim::World world_;
+  std::vector<Plan> plans_;
+  std::vector<ClusterNode*> nodes_;
+  std::vector<sim::MachineId> targets_;
+};
+
+TEST(ClusterService, ANodeThatIsItsOnlySeedFoundsACluster) {
+  Cluster cluster(1, 1);
+  cluster.start_all();
+  cluster.expect_whole(1, 5s);
+  EXPECT_EQ(cluster.service(0).metadata()->tablets.size(), 32U);
+  EXPECT_EQ(cluster.service(0).phase(), "is of the cluster");
+}
+
+TEST(ClusterService, NodesBecomeOneClusterWhateverTheOrderTheyStartIn) {
+  const std::vector<std::vector<std::size_t>> orders = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+  for (const auto& order : orders) {
+    Cluster cluster(1, 3);
+    for (const std::size_t i : order) {
+      cluster.machine(i).start();
+      cluster.world().run_for(3s);
+    }
+    cluster.expect_whole(3);
+    // Each owns its share, and all decide.
+    const ClusterMetadata& metadata = *cluster.service(0).metadata();
+    std::map<NodeId, std::size_t> tokens;
+    for (const auto& tablet : metadata.tablets) ++tokens[tablet.owner];
+    for (const auto& [node, count] : tokens) EXPECT_TRUE(count == 10 || count == 11) << count;
+    EXPECT_EQ(tokens.size(), 3U);
+  }
+}
+
+TEST(ClusterService, ANodeSaysWhatItWaitsFor) {
+  Cluster cluster(2, 3);
+  cluster.machine(0).start();
+  cluster.machine(1).start();
+  cluster.world().run_for(10s);
+  const std::string third = cluster.plan(2).options.self.node_address.to_string();
+  EXPECT_THAT(cluster.service(0).phase(), HasSubstr("waits for " + third));
+  EXPECT_THAT(cluster.service(0).phase(), HasSubstr("whether there is a cluster"));
+  EXPECT_THAT(cluster.service(1).phase(), HasSubstr("waits for " + third));
+  cluster.machine(2).start();
+  cluster.expect_whole(3);
+}
+
+TEST(ClusterService, ACrashedClusterIsBackWhateverTheOrder) {
+  Cluster cluster(3, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.machine(i).power_loss();
+  cluster.world().run_for(5s);
+  for (const std::size_t i : {2U, 1U, 0U}) {
+    cluster.machine(i).start();
+    cluster.world().run_for(2s);
+    // It waits for nobody.
+    EXPECT_TRUE(cluster.node(i).is_started());
+  }
+  cluster.expect_whole(3);
+}
+
+TEST(ClusterService, AFourthNodeOfAnotherClusterIsRefusedAndToldSo) {
+  Cluster cluster(4, 4, 1);
+  cluster.plan(3).options.cluster_name = "carthage";
+  cluster.start_all();
+  cluster.world().run_for(30s);
+  EXPECT_FALSE(cluster.node(3).is_started());
+  EXPECT_THAT(cluster.service(3).phase(), HasSubstr("refused"));
+  EXPECT_THAT(cluster.service(3).phase(), HasSubstr("troy"));
+  EXPECT_EQ(cluster.service(0).metadata()->nodes.size(), 3U);
+}
+
+TEST(ClusterService, ChangesFromTwoNodesAtOnceHaveOneOrderAndReachEverybody) {
+  Cluster cluster(5, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  const auto before = cluster.service(0).version();
+  const auto story = [](std::string name) {
+    return [name](Runtime& runtime, ClusterService& service) -> Task<void> {
+      const auto changed = co_await service.change(add_keyspace(name), Until::after(runtime, 20s));
+      CO_ASSERT_OK(changed);
+      EXPECT_TRUE((*changed)->keyspaces.contains(name));
+      CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 30s)));
+    };
+  };
+  const ClusterNode::Story shop = story("shop");
+  const ClusterNode::Story bank = story("bank");
+  cluster.node(1).tell(shop);
+  cluster.node(2).tell(bank);
+  EXPECT_TRUE(cluster.world().run_until(
+      [&] { return !cluster.node(1).is_telling() && !cluster.node(2).is_telling(); }, 2min));
+  cluster.expect_whole(3);
+  EXPECT_EQ(cluster.service(0).metadata()->keyspaces.size(), 2U);
+  EXPECT_EQ(cluster.service(0).version().value(), before.value() + 2);
+}
+
+TEST(ClusterService, ANodeDoesNotJoinWhereDataWouldHaveToBeCopiedAndNobodyDoes) {
+  Cluster cluster(6, 4, 1);
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.machine(i).start();
+  cluster.expect_whole(3);
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
+  });
+  cluster.machine(3).start();
+  EXPECT_TRUE(
+      cluster.world().run_until([&] { return cluster.plan(3).start_error.has_value(); }, 1min));
+  EXPECT_EQ(cluster.plan(3).start_error->code(), Errc::unsupported);
+}
+
+TEST(ClusterService, ARemovedNodeIsGoneEverywhereAndDoesNotComeBackUnderItsId) {
+  Cluster cluster(7, 4);
+  cluster.start_all();
+  cluster.expect_whole(4);
+  cluster.machine(3).power_loss();
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    const auto removing = co_await service.change(
+        [](const ClusterMetadata& now) {
+          return metadata::begin_removal(now, node_of(3), metadata::DataLoss::refused);
+        },
+        Until::after(runtime, 20s));
+    CO_ASSERT_OK(removing);
+    const auto epoch = (*removing)->epoch;
+    CO_ASSERT_OK(co_await service.change(
+        [epoch](const ClusterMetadata& now) { return metadata::finish_change(now, epoch); },
+        Until::after(runtime, 20s)));
+  });
+  cluster.expect_whole(3);
+  // It learns of it from the others, who do not take it back.
+  cluster.machine(3).start();
+  const auto learned = [&] { return cluster.service(3).phase() == "was removed from the cluster"; };
+  EXPECT_TRUE(cluster.world().run_until(learned, 2min)) << cluster.phases();
+  cluster.world().run_for(10s);
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    const auto* seen = cluster.service(i).gossip().view().find(node_of(3));
+    EXPECT_TRUE(seen == nullptr || !seen->member);
+  }
+  cluster.machine(3).power_loss();
+  cluster.machine(3).start();
+  EXPECT_TRUE(
+      cluster.world().run_until([&] { return cluster.plan(3).start_error.has_value(); }, 2min))
+      << cluster.phases();
+  ASSERT_TRUE(cluster.plan(3).start_error);
+  EXPECT_EQ(cluster.plan(3).start_error->code(), Errc::refused);
+  EXPECT_THAT(cluster.plan(3).start_error->to_string(), HasSubstr("was removed"));
+}
+
+TEST(ClusterService, ANewcomerReachesAcceptorsThatAreNoSeeds) {
+  Cluster cluster(8, 5, 4);
+  for (const std::size_t i : {0U, 1U, 2U, 3U}) cluster.machine(i).start();
+  cluster.expect_whole(4);
+  cluster.machine(4).start();
+  cluster.expect_whole(5);
+}
+
+TEST(ClusterService, OneClusterIsFoundedThroughFaults) {
+  constexpr sim::FaultBudget kBudget{
+      .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
+  const char* more = std::getenv("HELENUS_CLUSTER_SEEDS");
+  const std::uint64_t seeds = more == nullptr ? 4 : std::stoull(more);
+  for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Cluster cluster(seed, 5, 2);
+    cluster.start_all();
+    base::Prng swarm = base::Prng::for_purpose(seed, "swarm");
+    sim::Nemesis nemesis(cluster.world(), sim::FaultPlan::draw(kBudget, cluster.targets(), swarm),
+                         cluster.targets());
+    nemesis.start();
+    cluster.world().run_for(10s);
+    nemesis.stop();
+    cluster.expect_whole(5, 5min);
+  }
+}
+
+}  // namespace
+}  // namespace helenus::cluster
