@@ -13,6 +13,7 @@
 #include <sched.h>
 
 #include "base/assert.h"
+#include "runtime/native/processors.h"
 #include "runtime/native/system_error.h"
 
 namespace helenus::runtime::native {
@@ -24,17 +25,6 @@ using base::Result;
 namespace {
 
 constexpr int kExitCodeOfFailedStart = 2;
-
-std::vector<int> processors_allowed() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  std::vector<int> processors;
-  if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {0};
-  for (int number = 0; number < CPU_SETSIZE; ++number) {
-    if (CPU_ISSET(number, &allowed)) processors.push_back(number);
-  }
-  return processors;
-}
 
 // Does its best: a thread that may not be pinned runs wherever it may.
 void pin_to(pthread_t thread, int processor) {
@@ -113,8 +103,8 @@ Result<void> NativeHost::start(const NativeOptions& options) {
     TRY(signals_, SignalWatcher::open());
   }
   TRY(pool_, ThreadPool::open(options.pool_threads));
-  const auto processors = static_cast<std::uint32_t>(processors_allowed().size());
-  const std::uint32_t count = options.cores != 0 ? options.cores : std::min(processors, kCoresMax);
+  const std::uint32_t count =
+      options.cores != 0 ? options.cores : std::min(processors_granted(), kCoresMax);
   TRY_VOID(choose_files(options.file_backend, count));
   TRY_VOID(start_threads());
   if (signals_ != nullptr) {

@@ -35,7 +35,7 @@ enum class FileBackend : unsigned char {
 };
 
 struct NativeOptions {
-  // 0: as many as this process may run on.
+  // 0: as many as this process is granted (processors.h).
   std::uint32_t cores = 0;
   // Each core's thread stays on one processor.
   bool pin_threads = false;

@@ -157,7 +157,7 @@ class Connect final : public Operation<Descriptor>, private Pollable {
 
   Result<void> begin() {
     TRY(socket_, make_socket(to_));
-    set_no_delay(socket_);
+    set_up_connection(socket_);
     if (from_.has_value()) {
       // The port is chosen when connecting: the same one can serve different destinations.
       set_option(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT);

@@ -1,6 +1,7 @@
 // What only the operating system can do to streams: limits, routes, the cores of one process.
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -8,12 +9,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "runtime/call_on.h"
 #include "runtime/event.h"
+#include "runtime/native/socket.h"
 #include "runtime/native/test_support.h"
 #include "runtime/sleep.h"
 #include "runtime/transport.h"
@@ -66,6 +72,32 @@ void expect_overload_without_descriptors() {
 TEST(NativeTransportDeathTest, WithoutDescriptorsConnectionsWait) {
   if (!kCanRunOutOfDescriptors) GTEST_SKIP() << "the sanitizer needs descriptors itself";
   IN_CHILD_PROCESS(expect_overload_without_descriptors());
+}
+
+// Peers that vanish
+
+TEST(NativeTransport, APeerThatVanishedIsNoticed) {
+  const auto listener = make_socket(kLoopback);
+  const auto client = make_socket(kLoopback);
+  ASSERT_TRUE(listener.has_value() && client.has_value());
+  ASSERT_TRUE(bind_socket(*listener, kLoopback, "bind").has_value());
+  ASSERT_EQ(::listen(listener->number(), 1), 0);
+  const int connecting = begin_connect(*client, local_address_of(*listener));
+  ASSERT_TRUE(connecting == 0 || connecting == EINPROGRESS);
+  pollfd waiting{.fd = listener->number(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&waiting, 1, 10'000), 1);
+  const Accepted accepted = accept_connection(*listener);
+  ASSERT_TRUE(accepted.socket.valid());
+  const auto option = [&](int level, int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    EXPECT_EQ(::getsockopt(accepted.socket.number(), level, name, &value, &size), 0);
+    return value;
+  };
+  EXPECT_NE(option(SOL_SOCKET, SO_KEEPALIVE), 0);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE) +
+                (option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT)),
+            kVanishedAfterSeconds);
 }
 
 // Ways that lead nowhere

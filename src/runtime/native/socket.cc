@@ -74,9 +74,17 @@ base::Result<Descriptor> make_socket(const Address& for_address) {
   return socket;
 }
 
-void set_no_delay(const Descriptor& socket) {
-  const int on = 1;
-  ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+void set_up_connection(const Descriptor& socket) {
+  constexpr int kProbes = 6;
+  constexpr int kSecondsBetween = kVanishedAfterSeconds / 2 / kProbes;
+  const auto set = [&](int level, int option, int value) {
+    ::setsockopt(socket.number(), level, option, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, kVanishedAfterSeconds / 2);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, kSecondsBetween);
+  set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
 base::Result<void> bind_socket(const Descriptor& socket, const Address& address,
@@ -119,7 +127,7 @@ Accepted accept_connection(const Descriptor& listener) {
   Descriptor socket(
       ::accept4(listener.number(), peer.generic(), &peer.size, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket.valid()) return {};
-  set_no_delay(socket);
+  set_up_connection(socket);
   return {std::move(socket), from_system(peer)};
 }
 

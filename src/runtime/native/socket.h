@@ -1,5 +1,6 @@
 // Plain functions over sockets: addresses in and out, and making sockets the way the transport
-// wants them (non-blocking, closed on exec, no delay).
+// wants them (non-blocking, closed on exec, no delay,
+// kept alive).
 #pragma once
 
 #include <string_view>
@@ -11,8 +12,11 @@
 namespace helenus::runtime::native {
 
 base::Result<Descriptor> make_socket(const Address& for_address);
-// Small messages leave at once.
-void set_no_delay(const Descriptor& socket);
+// How every connection is: small messages leave at once, and a peer that vanished without a word
+// (its machine lost power, a router forgot it) is noticed after kVanishedAfterSeconds, also when
+// nobody has anything to say.
+inline constexpr int kVanishedAfterSeconds = 120;
+void set_up_connection(const Descriptor& socket);
 
 // `doing` begins the error's text: "listen on".
 base::Result<void> bind_socket(const Descriptor& socket, const Address& address,
