@@ -9,6 +9,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include "base/codec.h"
+#include "runtime/sleep.h"
 
 namespace helenus::cql {
 
@@ -99,6 +100,10 @@ Task<void> Connection::read_requests() {
       }
       continue;
     }
+    if (pause == Pause::gives_way) {
+      std::ignore = co_await runtime::yield_now(context_.runtime);
+      continue;
+    }
     note_frame_start();
     const Until until{.deadline = read_deadline(), .stop = draining_.token()};
     const auto got = co_await stream_->read(reader_.room(), until);
@@ -116,7 +121,9 @@ Task<void> Connection::read_requests() {
 }
 
 Connection::Pause Connection::take_frames() {
+  const std::uint64_t last_of_turn = requests_served_ + kRequestsPerTurn;
   while (has_capacity()) {
+    if (requests_served_ == last_of_turn) return Pause::gives_way;
     const FrameReader::Step step = reader_.next();
     if (const auto* header = std::get_if<FrameHeader>(&step)) {
       incoming_stream_ = header->stream;

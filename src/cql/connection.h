@@ -88,6 +88,10 @@ class Connection {
   // an error in their place would be a lie.
   static constexpr std::size_t kSmallAnswerSize = std::size_t{16} << 10;
 
+  // So many requests are begun before others have their turn, and before it is looked how much of
+  // the answers waits: a client that sends thousands at once and reads nothing is noticed early.
+  static constexpr std::size_t kRequestsPerTurn = 64;
+
   enum class Admission : std::uint8_t {
     served,
     refused,  // too many connections: its first request is answered OVERLOADED, and that is all
@@ -120,7 +124,7 @@ class Connection {
   enum class Phase : std::uint8_t { fresh, ready };
 
   // Why taking frames pauses.
-  enum class Pause : std::uint8_t { needs_bytes, needs_capacity, ends };
+  enum class Pause : std::uint8_t { needs_bytes, needs_capacity, gives_way, ends };
 
   runtime::Task<void> read_requests();
   runtime::Task<void> serve(std::int16_t stream, runtime::Task<protocol::Response> answering,

@@ -276,6 +276,29 @@ TEST_F(ServerTest, AClientThatDoesNotReadIsNotReadAndThenCut) {
   EXPECT_EQ(statistics().connections_timed_out, 1U);
 }
 
+// The limits are the usual ones: a hundred megabytes are asked for in one go.
+TEST_F(ServerTest, WhatIsAskedForInOneGoIsNotAllMadeBeforeItIsRead) {
+  start_server();
+  begin([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    base::Buffer all;
+    for (int number = 0; number < 1000; ++number) {
+      all.append(TestClient::query(static_cast<std::int16_t>(number), "rows 100000"));
+    }
+    const bool sent = co_await client.send(std::move(all).freeze());
+    CO_ASSERT_TRUE(sent);
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 20s, {}));
+  });
+  world_.run_for(10s);
+  EXPECT_GE(statistics().bytes_outgoing_current, options_.connection.outgoing_bytes_high);
+  EXPECT_LT(statistics().bytes_outgoing_current,
+            options_.connection.outgoing_bytes_high + (Connection::kRequestsPerTurn * 101'000));
+  EXPECT_EQ(errors(ErrorCode::overloaded), 0U);
+  EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 1min));
+}
+
 TEST_F(ServerTest, ASlowReaderGetsEverythingInTheEnd) {
   options_.connection.outgoing_bytes_high = 100'000;
   tell([](Runtime& rt, Address server) -> Task<void> {
