@@ -100,7 +100,8 @@ Catalog::Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& c
       coordinator_(coordinator),
       options_(std::move(options)),
       log_(runtime.logger("catalog")),
-      turn_(runtime, 1, options_.changes_waiting_max) {}
+      turn_(runtime, 1, options_.changes_waiting_max),
+      drops_(runtime) {}
 
 Task<Result<std::unique_ptr<Catalog>>> Catalog::open(runtime::Runtime& runtime,
                                                      replication::Coordinator& coordinator,
@@ -229,9 +230,16 @@ Task<Result<void>> Catalog::replace(Schema users, CatalogSnapshot::StorageIds st
   co_return {};
 }
 
-// Those that cannot be dropped now stay doomed until the next change or the next start.
+// A core or a disk that does not answer holds up no change of the schema. While storage is being
+// dropped, what is doomed meanwhile waits for the next change; and so does what cannot be dropped,
+// or for the next start.
 Task<void> Catalog::drop_doomed() {
-  const std::set<TableId> doomed = doomed_;
+  if (drops_.empty() && !doomed_.empty()) drops_.spawn(drop(doomed_));
+  const auto dropped = co_await drops_.join(Until::after(runtime_, options_.drop_wait));
+  if (!dropped) log_.warn("tables are still being dropped", kv("tables", doomed_.size()));
+}
+
+Task<void> Catalog::drop(std::set<TableId> doomed) {
   for (const TableId id : doomed) {
     const auto dropped = co_await coordinator_.drop_table(id);
     if (dropped || dropped.failed_with(Errc::not_found)) {

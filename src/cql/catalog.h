@@ -46,6 +46,7 @@
 #include "runtime/runtime.h"
 #include "runtime/semaphore.h"
 #include "runtime/task.h"
+#include "runtime/task_group.h"
 
 namespace helenus::cql {
 
@@ -105,6 +106,9 @@ struct CatalogOptions {
   std::size_t changes_waiting_max = 128;
   // How long a change waits for its document to be in a file; see Catalog::move_to_file().
   runtime::Duration file_wait = std::chrono::seconds(10);
+  // How long a change waits for the storage that nobody needs any more to be dropped; what is left
+  // then is dropped behind its back.
+  runtime::Duration drop_wait = std::chrono::seconds(10);
 };
 
 class Catalog final : public CatalogReader {
@@ -146,6 +150,9 @@ class Catalog final : public CatalogReader {
   // be asked on any core.
   const ContextSecret& context_secret() const { return context_secret_; }
 
+  // Waits for what is being dropped. Called once, when no change is under way and none will come.
+  runtime::Task<void> stop() { return drops_.join(); }
+
   // For ever: what a listener refers to outlives the catalog.
   void add_listener(Listener listener) { listeners_.push_back(std::move(listener)); }
 
@@ -174,6 +181,8 @@ class Catalog final : public CatalogReader {
                                             CatalogSnapshot::StorageIds storage,
                                             runtime::Until until);
   runtime::Task<void> drop_doomed();
+  // Requires: none of them will ever be used again.
+  runtime::Task<void> drop(std::set<storage::TableId> doomed);
   // Tells the engine what the snapshot says about files, where it was told something else.
   runtime::Task<void> alter_storage();
   void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage);
@@ -194,6 +203,7 @@ class Catalog final : public CatalogReader {
   std::map<storage::TableId, storage::TableOptions> told_;
   std::vector<Listener> listeners_;
   std::vector<CatalogView*> views_;
+  runtime::TaskGroup drops_;
 };
 
 }  // namespace helenus::cql

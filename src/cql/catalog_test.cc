@@ -11,6 +11,7 @@
 #include "cql/catalog_document.h"
 #include "cql/catalog_test_support.h"
 #include "cql/schema_story_test_support.h"
+#include "runtime/contract/world.h"
 #include "runtime/event.h"
 #include "runtime/when_all.h"
 #include "storage/file_filters_test_support.h"
@@ -184,6 +185,34 @@ TEST(Catalog, AStartTellsTheEngineWhatItDoesNotKnow) {
   tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
     co_await write_and_flush(coordinator, catalog);
     EXPECT_EQ(co_await newest_file(runtime), "bloom, lz4");
+  });
+}
+
+// A core or a disk that hangs: the change is in force, and does not wait for what it leaves behind.
+TEST(Catalog, AChangeDoesNotWaitForeverForWhatIsDropped) {
+  LogWorld world;
+  world.run([](Runtime& runtime) {
+    CatalogOptions hasty = testing::catalog_options();
+    hasty.drop_wait = runtime::Duration::zero();
+    const auto body = [](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+      co_await make_table_t(catalog);
+      const CatalogPtr before = catalog.snapshot();
+      const auto storage = before->storage_of(before->users().find_table("ks", "t")->id);
+      CO_ASSERT_TRUE(storage.has_value());
+      EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
+      EXPECT_TRUE((co_await coordinator.flush(*storage, Until::forever())).has_value())
+          << "it is still being dropped";
+      // What is made meanwhile stays.
+      EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE t (k int PRIMARY KEY)"), "done");
+      const CatalogPtr after = catalog.snapshot();
+      const auto remade = after->storage_of(after->users().find_table("ks", "t")->id);
+      CO_ASSERT_TRUE(remade.has_value());
+      co_await catalog.stop();
+      const auto gone = co_await coordinator.flush(*storage, Until::forever());
+      EXPECT_TRUE(gone.failed_with(Errc::not_found));
+      EXPECT_TRUE((co_await coordinator.flush(*remade, Until::forever())).has_value());
+    };
+    return testing::live_with_catalog(runtime, body, std::move(hasty));
   });
 }
 

@@ -54,14 +54,18 @@ using CatalogBody =
     std::function<runtime::Task<void>(runtime::Runtime&, replication::Coordinator&, Catalog&)>;
 
 // Opens both, tells the story, and stops in an orderly way.
-inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, CatalogBody body) {
+inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, CatalogBody body,
+                                             CatalogOptions options = catalog_options()) {
   auto coordinator = co_await replication::Coordinator::open(runtime, small_coordinator());
   EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
   if (!coordinator) co_return;
   {
-    auto catalog = co_await Catalog::open(runtime, **coordinator, catalog_options());
+    auto catalog = co_await Catalog::open(runtime, **coordinator, std::move(options));
     EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
-    if (catalog) co_await body(runtime, **coordinator, **catalog);
+    if (catalog) {
+      co_await body(runtime, **coordinator, **catalog);
+      co_await (*catalog)->stop();
+    }
   }
   const auto stopped = co_await (*coordinator)->stop();
   EXPECT_TRUE(stopped.has_value());

@@ -53,8 +53,7 @@ struct Config {
   std::uint32_t compactions_max = 2;
   std::uint32_t compaction_mib_per_second = 0;  // zero is no limit
 
-  // Event loops, one a core, that serve clients and keep data. 0: one event loop a core, of which
-  // the first serves.
+  // Event loops, one a core, that serve clients and keep data. 0: as many as the machine gives.
   std::uint32_t cores = 0;
   std::string file_backend = "auto";
   std::string log = "info";

@@ -115,6 +115,50 @@ TEST(ConfigFile, WhatIsWrongIsToldWithItsLine) {
   EXPECT_THAT(refusal(std::string(kConfigFileSizeMax + 1, '#')), HasSubstr("larger than"));
 }
 
+TEST(ConfigFile, EveryFieldRefusesWhatIsNotOfItsKind) {
+  for (const ConfigField& field : config_fields()) {
+    const std::string name(field.name);
+    for (const std::string_view value : {"\n  - a", "[1, 2]", "{a: b}", "", "~"}) {
+      EXPECT_EQ(refusal(fmt::format("# first\n{}: {}\n", name, value)),
+                fmt::format("helenus.yaml:2: {}: a single value is wanted", name));
+    }
+    EXPECT_THAT(refusal(fmt::format("\n{}: ''\n", name)),
+                ::testing::StartsWith(fmt::format("helenus.yaml:2: {}: ", name)));
+    const std::string shown_value = field.show(Config());
+    if (shown_value.empty()) continue;
+    EXPECT_EQ(refusal(fmt::format("{0}: {1}\n\n{0}: {1}\n", name, shown_value)),
+              fmt::format("helenus.yaml:3: {} is set twice", name));
+  }
+}
+
+TEST(ConfigFile, EveryNumberHasItsRange) {
+  struct Range {
+    std::string_view field;
+    std::int64_t least;
+    std::int64_t most;
+  };
+  for (const Range& range :
+       {Range{"cql_connections_max", 1, 65536}, Range{"cql_request_bytes_max", 65536, 134'215'680},
+        Range{"request_timeout_ms", 1, 3'600'000}, Range{"commitlog_sync_period_ms", 1, 600'000},
+        Range{"commitlog_segment_mib", 32, 1024}, Range{"commitlog_total_mib", 128, 1 << 20},
+        Range{"tablets", 1, 65536}, Range{"memtable_mib", 8, 1 << 20},
+        Range{"block_cache_mib", 1, 1 << 20}, Range{"compactions_max", 1, 64},
+        Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"cores", 0, 1024}}) {
+    const auto refused = [&](std::string_view value) {
+      return refusal(fmt::format("\n\n{}: {}\n", range.field, value));
+    };
+    EXPECT_EQ(refused(fmt::to_string(range.least)), "");
+    EXPECT_EQ(refused(fmt::to_string(range.most)), "");
+    for (const std::string& value :
+         {fmt::to_string(range.least - 1), fmt::to_string(range.most + 1), std::string("many"),
+          std::string("1.5"), std::string("0x40"), std::string("64 MiB"), std::string("true"),
+          std::string("99999999999999999999")}) {
+      EXPECT_EQ(refused(value), fmt::format("helenus.yaml:3: {}: '{}' is no number from {} to {}",
+                                            range.field, value, range.least, range.most));
+    }
+  }
+}
+
 TEST(ConfigFile, EveryFieldReadsWhatItShows) {
   const Config config;
   for (const ConfigField& field : config_fields()) {

@@ -48,7 +48,7 @@ class CoreService {
   runtime::Task<void> stop() { return server_.stop(); }
 
   runtime::Runtime& runtime() const { return here_; }
-  replication::Coordinator& coordinator() { return *coordinator_; }
+  const replication::Coordinator& coordinator() const { return *coordinator_; }
   cql::CatalogView& view() { return view_; }
   cql::QueryProcessor& processor() { return processor_; }
   const cql::Server& server() const { return server_; }

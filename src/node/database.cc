@@ -9,8 +9,10 @@
 #include "cql/system_schema.h"
 #include "cql/system_tables.h"
 #include "model/token.h"
+#include "node/core_limits.h"
 #include "runtime/clock.h"
 #include "runtime/cores.h"
+#include "runtime/event.h"
 #include "runtime/sleep.h"
 #include "runtime/transport.h"
 #include "runtime/when_all.h"
@@ -25,10 +27,6 @@ using runtime::Until;
 
 namespace {
 
-constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
-// What a core needs at the least, however many there are.
-constexpr std::uint64_t kSegmentsMin = 4;
-constexpr std::uint64_t kMemtableBytesMin = 8 * kMib;
 constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -39,7 +37,8 @@ Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid h
       host_id_(host_id),
       log_(runtime.logger("database")),
       connections_(std::make_shared<cql::ConnectionLimit>(config.cql_connections_max)),
-      askers_(runtime) {}
+      askers_(runtime),
+      questions_(runtime, kQuestionsMax) {}
 
 Result<void> Database::count_cores() {
   const std::uint32_t there_are = runtime_.cores.count();
@@ -47,56 +46,12 @@ Result<void> Database::count_cores() {
     return base::Error(base::Errc::invalid_argument, "cores: {}, and there are {}", config_.cores,
                        there_are);
   }
-  cores_ = std::max(config_.cores, 1U);
-  return {};
-}
-
-replication::CoordinatorOptions Database::coordinator_options() const {
-  replication::CoordinatorOptions options;
-  storage::EngineOptions& engine = options.engine;
-  engine.data_directories = {config_.data_directory + "/tables"};
-  engine.log_directory = config_.commitlog_directory.empty() ? config_.data_directory + "/commitlog"
-                                                             : config_.commitlog_directory;
-  engine.log.sync_mode = config_.commitlog_sync;
-  engine.log.sync_period = std::chrono::milliseconds(config_.commitlog_sync_period_ms);
-  engine.log.segment_size = config_.commitlog_segment_mib * kMib;
-  engine.log.disk_bytes_max = std::max<std::uint64_t>(config_.commitlog_total_mib * kMib / cores_,
-                                                      kSegmentsMin * engine.log.segment_size);
-  engine.memtable_bytes_max = std::max(config_.memtable_mib * kMib / cores_, kMemtableBytesMin);
-  engine.memtable_bytes_flush = engine.memtable_bytes_max / 4;
-  engine.block_cache_bytes = std::max(config_.block_cache_mib * kMib / cores_, kMib);
-  engine.compactions_max = std::max<std::size_t>(config_.compactions_max / cores_, 1);
-  if (config_.compaction_mib_per_second > 0) {
-    engine.compaction_bytes_per_second =
-        std::max(config_.compaction_mib_per_second * kMib / cores_, kMib);
+  cores_ = config_.cores > 0 ? config_.cores : there_are;
+  if (cores_ > config_.tablets) {
+    log_.warn("there are more cores than tablets: some keep no data", kv("cores", cores_),
+              kv("tablets", config_.tablets));
   }
-  engine.shards = std::max(engine.shards, cores_);
-  options.tablets = config_.tablets;
-  options.cores = cores_;
-  return options;
-}
-
-cql::ServerOptions Database::server_options() const {
-  cql::ServerOptions options;
-  options.connections = connections_;
-  options.connection.body_size_max = config_.cql_request_bytes_max;
-  options.request_bytes_max =
-      std::max(options.request_bytes_max / cores_, (2 * options.connection.body_size_max) + kMib);
-  options.cql_version = cql::kCqlVersion;
-  options.shared_between_cores = cores_ > 1;
-  return options;
-}
-
-cql::QueryProcessorOptions Database::processor_options() const {
-  const auto timeout = std::chrono::milliseconds(config_.request_timeout_ms);
-  cql::QueryProcessorOptions options;
-  options.read_timeout = timeout;
-  options.range_timeout = timeout;
-  options.write_timeout = timeout;
-  cql::ExecutionLimits& limits = options.execution;
-  limits.result_bytes_all_max =
-      std::max(limits.result_bytes_all_max / cores_, 2 * limits.result_bytes_max);
-  return options;
+  return {};
 }
 
 cql::NodeFacts Database::facts() const {
@@ -113,13 +68,15 @@ cql::NodeFacts Database::facts() const {
 }
 
 CoreService::Options Database::service_options() const {
+  cql::ServerOptions server = server_options(config_, cores_);
+  server.connections = connections_;
   return {.cluster = {.cluster_name = config_.cluster_name,
                       .partitioner = cql::kPartitioner,
                       .snitch = cql::kSnitch,
                       .tokens = cql::tokens_of(*coordinator_),
                       .address = broadcast_text_},
-          .processor = processor_options(),
-          .server = server_options()};
+          .processor = processor_options(config_, cores_),
+          .server = std::move(server)};
 }
 
 // ---- Start and stop ----
@@ -133,7 +90,8 @@ Task<Result<void>> Database::start() {
   port_is_free->reset();
 
   phase_ = "recovery of the storage engine in " + config_.data_directory;
-  CO_TRY(coordinator_, co_await replication::Coordinator::open(runtime_, coordinator_options()));
+  CO_TRY(coordinator_,
+         co_await replication::Coordinator::open(runtime_, coordinator_options(config_, cores_)));
   const storage::EngineOpenReport& report = coordinator_->report();
   log_.info("storage is open", kv("sstables", report.sstables),
             kv("records_replayed", report.records_applied), kv("cores", cores_));
@@ -150,6 +108,7 @@ Task<Result<void>> Database::start() {
   auto serving = co_await start_services();
   if (!serving) co_return std::move(serving).error().within("CQL server");
   phase_ = "serving";
+  serving_ = true;
   co_return {};
 }
 
@@ -237,8 +196,11 @@ Task<void> Database::stop_services() {
 }
 
 Task<void> Database::stop() {
+  serving_ = false;
   co_await askers_.close();
+  co_await questions_.join();
   co_await stop_services();
+  if (catalog_ != nullptr) co_await catalog_->stop();
   if (coordinator_ != nullptr && !std::exchange(coordinator_stopped_, true)) {
     const auto stopped = co_await coordinator_->stop();
     if (!stopped) log_.error("the commit log could not be sealed", kv("error", stopped.error()));
@@ -254,14 +216,33 @@ Task<Result<T>> tell_there(T (*tell)(const CoreService&), const CoreService& ser
   co_return tell(service);
 }
 
-struct ServerPart {
-  cql::ServerStatistics statistics;
+struct CorePart {
+  cql::ServerStatistics server;
   std::size_t request_bytes = 0;
+  storage::EngineStatistics engine;
 };
 
-ServerPart server_part(const CoreService& service) {
-  return {.statistics = service.server().statistics(),
-          .request_bytes = service.server().request_bytes_used()};
+CorePart part_of(const CoreService& service) {
+  return {.server = service.server().statistics(),
+          .request_bytes = service.server().request_bytes_used(),
+          .engine = service.coordinator().statistics_here()};
+}
+
+std::vector<Metric> metrics_of(std::vector<CorePart> parts) {
+  CorePart& sum = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    sum.server.add(parts[i].server);
+    sum.request_bytes += parts[i].request_bytes;
+    sum.engine.add(parts[i].engine);
+  }
+  std::vector<Metric> metrics;
+  add_engine_metrics(sum.engine, metrics);
+  add_server_metrics(sum.server, sum.request_bytes, metrics);
+  return metrics;
+}
+
+std::optional<base::Error> failure_of(const CoreService& service) {
+  return service.coordinator().failure_here();
 }
 
 std::vector<cql::ClientInfo> clients_of(const CoreService& service) {
@@ -292,38 +273,78 @@ Task<Result<std::vector<T>>> Database::gather(Runtime& here, T (*tell)(const Cor
   co_return told;
 }
 
-Task<Result<std::vector<Metric>>> Database::metrics_from(Runtime& here, Until until) {
-  CoreService& own = *services_[here.cores.here().value()];
-  CO_TRY(const auto engine, co_await own.coordinator().statistics());
-  CO_TRY(auto parts, co_await gather(here, server_part, std::move(until)));
-  ServerPart sum = std::move(parts.front());
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    sum.statistics.add(parts[i].statistics);
-    sum.request_bytes += parts[i].request_bytes;
+// An answer may come when nobody waits for it any more.
+template <class T>
+struct Database::Answers {
+  Answers(Runtime& runtime, std::size_t cores)
+      : by_core(cores), missing(cores), complete(runtime) {}
+
+  void put(std::uint32_t core, Result<T> answer) {
+    by_core[core] = std::move(answer);
+    if (--missing == 0) complete.set();
   }
-  std::vector<Metric> metrics;
-  add_engine_metrics(engine, metrics);
-  add_server_metrics(sum.statistics, sum.request_bytes, metrics);
-  co_return metrics;
+
+  std::vector<std::optional<Result<T>>> by_core;
+  std::size_t missing;
+  runtime::Event complete;
+};
+
+template <class T>
+Task<void> Database::ask(std::uint32_t core, T (*tell)(const CoreService&),
+                         std::shared_ptr<Answers<T>> answers) {
+  const CoreService& service = *services_[core];
+  const auto there = [tell, &service](Runtime&, const Until&) { return tell_there(tell, service); };
+  answers->put(
+      core, co_await runtime::run_on<T>(runtime_, runtime::CoreId{core}, there, Until::forever()));
+}
+
+template <class T>
+Task<std::vector<Result<T>>> Database::ask_all(T (*tell)(const CoreService&)) {
+  const auto answers = std::make_shared<Answers<T>>(runtime_, services_.size());
+  for (std::uint32_t core = 0; core < services_.size(); ++core) {
+    if (questions_.try_spawn(ask(core, tell, answers))) continue;
+    answers->put(core, base::Error(base::Errc::overloaded, "too many questions wait for cores"));
+  }
+  std::ignore = co_await answers->complete.wait(Until::after(runtime_, kAnswerTimeout));
+  std::vector<Result<T>> told;
+  for (std::uint32_t core = 0; core < services_.size(); ++core) {
+    const std::optional<Result<T>>& answer = answers->by_core[core];
+    if (!answer) {
+      told.push_back(base::Error(base::Errc::timeout, "core {} does not answer", core));
+    } else if (!*answer) {
+      told.push_back(base::Error(answer->error()).within(fmt::format("core {}", core)));
+    } else {
+      told.push_back(*answer);
+    }
+  }
+  co_return told;
 }
 
 Task<Result<std::vector<Metric>>> Database::metrics() {
   CO_TRY(const auto pass, askers_.enter());
-  co_return co_await metrics_from(runtime_, Until::forever());
+  std::vector<CorePart> parts;
+  for (Result<CorePart>& part : co_await ask_all(part_of)) {
+    CO_TRY(auto told, std::move(part));
+    parts.push_back(std::move(told));
+  }
+  co_return metrics_of(std::move(parts));
 }
 
-Task<std::optional<base::Error>> Database::failure() {
+Task<std::optional<Database::CoreFailure>> Database::failure() {
   const auto pass = askers_.enter();
-  if (!pass || coordinator_ == nullptr) co_return std::nullopt;
-  const auto failure = co_await coordinator_->failure();
-  if (!failure) co_return std::nullopt;
-  co_return *failure;
+  if (!pass || !serving_) co_return std::nullopt;
+  const auto told = co_await ask_all(failure_of);
+  for (std::uint32_t core = 0; core < told.size(); ++core) {
+    if (!told[core]) co_return CoreFailure{.core = core, .error = told[core].error()};
+    if (*told[core]) co_return CoreFailure{.core = core, .error = **told[core]};
+  }
+  co_return std::nullopt;
 }
 
 Task<Result<std::vector<cql::MetricRow>>> Database::metric_rows(Runtime& here, Until until) {
-  CO_TRY(auto metrics, co_await metrics_from(here, std::move(until)));
+  CO_TRY(auto parts, co_await gather(here, part_of, std::move(until)));
   std::vector<cql::MetricRow> rows;
-  for (Metric& metric : metrics) {
+  for (Metric& metric : metrics_of(std::move(parts))) {
     rows.push_back({.name = std::string(metric.name),
                     .labels = std::move(metric.labels),
                     .value = metric.value});

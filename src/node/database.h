@@ -3,12 +3,17 @@
 // in reverse.
 //
 // What is the node's, whatever the number of cores: the settings of memory, disk and connections.
-// Memory and disk are divided among cores evenly, each with what it needs at the least; connections
-// are counted over all of them.
+// Memory and disk are divided among cores (core_limits.h); connections are counted over all of
+// them.
+//
+// An operator who asks is answered within kAnswerTimeout, also when a core does not answer: that is
+// when one asks.
 //
 // Core affinity: the core of its Runtime, save where it says otherwise.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,11 +37,17 @@
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "runtime/task_group.h"
 
 namespace helenus::node {
 
 class Database {
  public:
+  // How long a core may take to say how it is.
+  static constexpr runtime::Duration kAnswerTimeout = std::chrono::seconds(2);
+  // Questions that may wait for the cores.
+  static constexpr std::size_t kQuestionsMax = 4096;
+
   // Requires: `config` outlives it.
   Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id);
 
@@ -49,19 +60,23 @@ class Database {
 
   // What start() waits for, or "serving".
   const std::string& phase() const { return phase_; }
-  // Why some core can write nothing any more, if that is so.
-  runtime::Task<std::optional<base::Error>> failure();
+  // What is wrong with the first core that is not well, if one is not: it can write nothing any
+  // more; or it does not answer (timeout, overloaded). Nothing before it serves.
+  struct CoreFailure {
+    std::uint32_t core = 0;
+    base::Error error;
+  };
+  runtime::Task<std::optional<CoreFailure>> failure();
 
   // Requires: started.
   runtime::Address cql_address() const { return cql_address_; }
-  // Of all cores together. Errors: closed when it stops; overloaded.
+  // How many serve clients and keep data.
+  std::uint32_t cores() const { return cores_; }
+  // Of all cores together. Errors: closed when it stops; timeout, overloaded, naming the core.
   runtime::Task<base::Result<std::vector<Metric>>> metrics();
 
  private:
   base::Result<void> count_cores();
-  replication::CoordinatorOptions coordinator_options() const;
-  cql::ServerOptions server_options() const;
-  cql::QueryProcessorOptions processor_options() const;
   cql::SystemSources system_sources(runtime::Runtime& there);
   cql::NodeFacts facts() const;
   CoreService::Options service_options() const;
@@ -70,13 +85,19 @@ class Database {
   runtime::Task<void> stop_services();
   // Whatever it takes: a core that has too much to do is asked again.
   runtime::Task<base::Result<void>> do_on(std::uint32_t core, runtime::CoreWork<void> work);
+  // What each core tells the first one, which waits no longer than it must.
+  template <class T>
+  struct Answers;
+  template <class T>
+  runtime::Task<std::vector<base::Result<T>>> ask_all(T (*tell)(const CoreService&));
+  template <class T>
+  runtime::Task<void> ask(std::uint32_t core, T (*tell)(const CoreService&),
+                          std::shared_ptr<Answers<T>> answers);
   // On any core, from what all tell.
   template <class T>
   runtime::Task<base::Result<std::vector<T>>> gather(runtime::Runtime& here,
                                                      T (*tell)(const CoreService&),
                                                      runtime::Until until);
-  runtime::Task<base::Result<std::vector<Metric>>> metrics_from(runtime::Runtime& here,
-                                                                runtime::Until until);
   runtime::Task<base::Result<std::vector<cql::MetricRow>>> metric_rows(runtime::Runtime& here,
                                                                        runtime::Until until);
   runtime::Task<base::Result<std::vector<cql::ClientRow>>> client_rows(runtime::Runtime& here,
@@ -99,7 +120,9 @@ class Database {
   std::unique_ptr<cql::Catalog> catalog_;
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;
+  bool serving_ = false;
   runtime::Gate askers_;
+  runtime::TaskGroup questions_;
 };
 
 }  // namespace helenus::node

@@ -67,6 +67,7 @@ runtime::Task<void> Node::report_progress(runtime::StopToken started) {
 }
 
 runtime::Task<void> Node::stop() {
+  stopping_ = true;
   if (database_) co_await database_->stop();
   co_await admin_.stop();
   data_lock_.reset();
@@ -75,7 +76,8 @@ runtime::Task<void> Node::stop() {
 
 runtime::Task<HttpResponse> Node::answer(const HttpRequest& request) {
   if (request.path == "/healthz") co_return co_await answer_health();
-  if (request.path == "/metrics" && database_ && started_) {
+  if (request.path == "/metrics" && database_) {
+    if (!started_) co_return HttpResponse{.status = 503, .body = "the node is starting\n"};
     const auto metrics = co_await database_->metrics();
     if (!metrics) co_return HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
     co_return HttpResponse{.content_type = std::string(kPrometheusContentType),
@@ -89,11 +91,14 @@ runtime::Task<HttpResponse> Node::answer(const HttpRequest& request) {
 runtime::Task<HttpResponse> Node::answer_health() {
   std::string status = "ok";
   std::string detail;
-  std::optional<base::Error> failure;
+  std::optional<Database::CoreFailure> failure;
   if (database_) failure = co_await database_->failure();
-  if (failure) {
+  if (stopping_) {
+    status = "stopping";
+  } else if (failure) {
     status = "failed";
-    detail = fmt::format(",\"error\":\"{}\"", name_of(failure->code()));
+    detail =
+        fmt::format(",\"core\":{},\"error\":\"{}\"", failure->core, name_of(failure->error.code()));
   } else if (database_ && !started_) {
     status = "starting";
   }

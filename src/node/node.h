@@ -40,6 +40,8 @@ class Node {
   runtime::Address admin_address() const { return admin_.address(); }
   // Requires: started, with a database.
   runtime::Address cql_address() const { return database_->cql_address(); }
+  // How many cores serve clients and keep data.
+  std::uint32_t cores() const { return database_->cores(); }
 
  private:
   runtime::Task<base::Result<void>> start_database();
@@ -55,6 +57,7 @@ class Node {
   std::unique_ptr<runtime::FileLock> data_lock_;
   std::optional<Identity> identity_;
   bool started_ = false;
+  bool stopping_ = false;
   std::optional<Database> database_;
   AdminServer admin_;
 };

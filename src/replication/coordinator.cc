@@ -369,14 +369,6 @@ Result<void> found_somewhere(const std::vector<bool>& found, TableId table) {
   return Error(Errc::not_found, "table {}", table);
 }
 
-Task<Result<storage::EngineStatistics>> statistics_there(storage::Engine& engine) {
-  co_return engine.statistics();
-}
-
-Task<Result<std::optional<Error>>> failure_there(storage::Engine& engine) {
-  co_return engine.failure();
-}
-
 }  // namespace
 
 Task<Result<void>> Coordinator::flush(TableId table, Until until) {
@@ -395,20 +387,12 @@ Task<Result<void>> Coordinator::compact(TableId table, Until until) {
   co_return found_somewhere(found, table);
 }
 
-Task<Result<storage::EngineStatistics>> Coordinator::statistics() {
-  const auto ask = [](storage::Engine& engine, const Until&) { return statistics_there(engine); };
-  CO_TRY(auto parts, co_await ask_all<storage::EngineStatistics>(ask, Until::forever()));
-  for (std::size_t core = 1; core < parts.size(); ++core) parts.front().add(parts[core]);
-  co_return std::move(parts.front());
+storage::EngineStatistics Coordinator::statistics_here() const {
+  return node_->replicas[runtime_.cores.here().value()]->engine().statistics();
 }
 
-Task<Result<std::optional<Error>>> Coordinator::failure() {
-  const auto ask = [](storage::Engine& engine, const Until&) { return failure_there(engine); };
-  CO_TRY(const auto parts, co_await ask_all<std::optional<Error>>(ask, Until::forever()));
-  for (const std::optional<Error>& part : parts) {
-    if (part) co_return part;
-  }
-  co_return std::nullopt;
+std::optional<Error> Coordinator::failure_here() const {
+  return node_->replicas[runtime_.cores.here().value()]->engine().failure();
 }
 
 }  // namespace helenus::replication

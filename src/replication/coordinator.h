@@ -125,10 +125,10 @@ class Coordinator {
 
   // Ascending by range; together they are the ring.
   const std::vector<storage::TabletInfo>& tablets() const { return node_->tablets; }
-  // Of all cores together. Errors: overloaded.
-  runtime::Task<base::Result<storage::EngineStatistics>> statistics();
-  // Why some core can write nothing any more, if that is so. Errors: overloaded.
-  runtime::Task<base::Result<std::optional<base::Error>>> failure();
+  // Of this core alone.
+  storage::EngineStatistics statistics_here() const;
+  // Why this core can write nothing any more, if that is so.
+  std::optional<base::Error> failure_here() const;
 
  private:
   // What the coordinators of all cores share. It does not change between the start and the stop.

@@ -427,18 +427,15 @@ TEST_P(CoordinatorTest, AnotherNumberOfCoresFindsEverything) {
   }
 }
 
-TEST_P(CoordinatorTest, StatisticsAreOfAllCores) {
+TEST_P(CoordinatorTest, StatisticsAreOfThisCore) {
   live([](Coordinator& coordinator) -> Task<void> {
     for (const int token : {0x00, 0x55, 0xaa, 0xff}) {
       EXPECT_TRUE((co_await coordinator.write(put(partition(token), "r", "v", 5), Until::forever()))
                       .has_value());
     }
-    const auto statistics = co_await coordinator.statistics();
-    CO_ASSERT_OK(statistics);
-    EXPECT_EQ(statistics->writes, 4U);
-    const auto failure = co_await coordinator.failure();
-    CO_ASSERT_OK(failure);
-    EXPECT_FALSE(failure->has_value());
+    const std::uint64_t writes_here = coordinator.statistics_here().writes;
+    EXPECT_TRUE(GetParam().cores == 1 ? writes_here == 4 : writes_here < 4) << writes_here;
+    EXPECT_FALSE(coordinator.failure_here().has_value());
   });
 }
 

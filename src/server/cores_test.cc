@@ -1,5 +1,6 @@
 // A node that serves clients on several cores, over the network of the simulator and over that of
 // the operating system.
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -167,6 +168,7 @@ Task<void> hear_a_change(Clients& clients) {
 Task<void> first_life(Runtime& rt, std::string folder, std::uint32_t cores, std::size_t staying) {
   Node node(rt, config(folder, cores));
   CO_ASSERT_OK(co_await node.start());
+  EXPECT_EQ(node.cores(), cores == 0 ? rt.cores.count() : cores);
   Clients clients = co_await connect(rt, node.cql_address());
   co_await must(*clients[0],
                 "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
@@ -187,29 +189,49 @@ Task<void> first_life(Runtime& rt, std::string folder, std::uint32_t cores, std:
 Task<void> second_life(Runtime& rt, std::string folder, std::uint32_t cores) {
   Node node(rt, config(folder, cores));
   CO_ASSERT_OK(co_await node.start());
+  EXPECT_EQ(node.cores(), cores == 0 ? rt.cores.count() : cores);
   Clients clients = co_await connect(rt, node.cql_address());
   for (const auto& client : clients) {
     EXPECT_EQ(co_await rows_of(*client, "SELECT k FROM ks.t"), kClients * kRowsEach);
   }
+  co_await write_all(clients);
+  EXPECT_EQ(co_await rows_of(*clients[2], "SELECT k FROM ks.t"), kClients * kRowsEach);
+  co_await race(rt, clients);
   clients.clear();
   co_await node.stop();
 }
 
+using Life = std::function<Task<void>(Runtime&)>;
+
+void live(std::uint64_t seed, std::uint16_t cores, const std::vector<Life>& lives) {
+  sim::World world(seed);
+  sim::Machine& machine = world.add_machine({.name = "node", .cores = cores}, {});
+  for (const Life& life : lives) {
+    machine.set_process(
+        sim::FunctionProcess::factory([&life](Runtime& rt, StopToken) { return life(rt); }));
+    machine.start();
+    EXPECT_TRUE(world.run_until([&] { return !machine.is_up(); }, std::chrono::hours(1)));
+  }
+  EXPECT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
+}
+
 TEST(NodeCores, ServesClientsOnAllCoresOfTheSimulator) {
   for (const std::uint64_t seed : {1U, 2U}) {
-    sim::World world(seed);
-    sim::Machine& machine = world.add_machine({.name = "node", .cores = 3}, {});
-    const auto run = [&](const std::function<Task<void>(Runtime&)>& story) {
-      machine.set_process(
-          sim::FunctionProcess::factory([&story](Runtime& rt, StopToken) { return story(rt); }));
-      machine.start();
-      EXPECT_TRUE(world.run_until([&] { return !machine.is_up(); }, std::chrono::hours(1)));
-    };
-    run([](Runtime& rt) { return first_life(rt, "/data", 3, kClients - 4); });
-    run([](Runtime& rt) { return second_life(rt, "/data", 2); });
-    run([](Runtime& rt) { return second_life(rt, "/data", 1); });
-    if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
+    live(seed, 3,
+         {[](Runtime& rt) { return first_life(rt, "/data", 0, kClients - 4); },
+          [](Runtime& rt) { return second_life(rt, "/data", 2); },
+          [](Runtime& rt) { return second_life(rt, "/data", 1); },
+          [](Runtime& rt) { return second_life(rt, "/data", 0); }});
   }
+}
+
+// A folder has eight shards, or as many as there were cores when it was made. Cores beyond that
+// keep no data, and serve clients like the others.
+TEST(NodeCores, MoreCoresThanTheFolderHasShardsServeAllTheSame) {
+  live(3, 10,
+       {[](Runtime& rt) { return first_life(rt, "/data", 1, 0); },
+        [](Runtime& rt) { return second_life(rt, "/data", 0); },
+        [](Runtime& rt) { return second_life(rt, "/data", 4); }});
 }
 
 Task<void> refused(Runtime& rt) {
@@ -227,8 +249,58 @@ TEST(NodeCores, MoreCoresThanThereAreAreRefused) {
   EXPECT_TRUE(world.run_until([&] { return !machine.is_up(); }, std::chrono::hours(1)));
 }
 
+Task<std::string> get(Runtime& rt, Address address, std::string path) {
+  const auto until = runtime::Until::after(rt, std::chrono::seconds(30));
+  const auto stream = co_await rt.transport.connect(address, until);
+  if (!stream) co_return stream.error().to_string();
+  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+  EXPECT_TRUE((co_await (*stream)->write(base::as_bytes(request), until)).has_value());
+  std::string text;
+  std::vector<std::byte> chunk(4096);
+  for (;;) {
+    const auto got = co_await (*stream)->read(chunk, until);
+    if (!got || *got == 0) break;
+    text += base::as_text(std::span(chunk).first(*got));
+  }
+  co_return text;
+}
+
+// A core that does not turn its loop any more: a disk that hangs, a bug.
+Task<int> a_core_hangs(Runtime& rt, std::string folder) {
+  Node node(rt, config(folder, 2));
+  EXPECT_TRUE((co_await node.start()).has_value());
+  const Address admin = node.admin_address();
+  std::atomic<bool> goes_on = false;
+  EXPECT_TRUE(
+      rt.cores.send(runtime::CoreId{1}, [&](Runtime&) { goes_on.wait(false); }).has_value());
+  const auto [sick, silent] =
+      co_await runtime::when_all(get(rt, admin, "/healthz"), get(rt, admin, "/metrics"));
+  EXPECT_TRUE(sick.starts_with("HTTP/1.1 503 ")) << sick;
+  EXPECT_TRUE(sick.contains("\"status\":\"failed\"")) << sick;
+  EXPECT_TRUE(sick.contains("\"core\":1,\"error\":\"timeout\"")) << sick;
+  EXPECT_TRUE(silent.starts_with("HTTP/1.1 503 ")) << silent;
+  EXPECT_TRUE(silent.contains("core 1 does not answer")) << silent;
+  goes_on = true;
+  goes_on.notify_one();
+  const std::string well = co_await get(rt, admin, "/healthz");
+  EXPECT_TRUE(well.contains("\"status\":\"ok\"")) << well;
+  EXPECT_TRUE((co_await get(rt, admin, "/metrics")).starts_with("HTTP/1.1 200 "));
+  co_await node.stop();
+  co_return 0;
+}
+
+TEST(NodeCores, ACoreThatDoesNotAnswerIsNamed) {
+  const runtime::native::TemporaryDirectory folder;
+  runtime::native::NativeOptions options;
+  options.cores = 2;
+  options.handle_signals = false;
+  const int code = runtime::native::run_host(
+      options, [&](Runtime& rt, StopToken) { return a_core_hangs(rt, folder.path() + "/data"); });
+  EXPECT_EQ(code, 0);
+}
+
 Task<int> both_lives(Runtime& rt, std::string folder) {
-  co_await first_life(rt, folder, 3, 0);
+  co_await first_life(rt, folder, 0, 0);
   co_await second_life(rt, folder, 1);
   co_return 0;
 }

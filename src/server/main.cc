@@ -1,6 +1,8 @@
 // helenus: the server. Reads the command line, opens the native runtime, and runs one node until
 // it is told to stop.
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "node/node.h"
 #include "runtime/cores.h"
 #include "runtime/event.h"
+#include "runtime/native/descriptor_limit.h"
 #include "runtime/native/loop.h"
 #include "runtime/native/native_host.h"
 
@@ -35,7 +38,7 @@ constexpr std::array kFieldOptions = {
     FieldOption{"--data", "data_directory", "Folder for all of the node's data"},
     FieldOption{"--cql", "cql_address", "IP:PORT that drivers connect to"},
     FieldOption{"--admin", "admin_address", "IP:PORT for health, status and metrics over HTTP"},
-    FieldOption{"--cores", "cores", "Event loops that serve, one a core; 0: the first core alone"},
+    FieldOption{"--cores", "cores", "Event loops, one a core, that serve; 0: on every core"},
     FieldOption{"--file-backend", "file_backend",
                 "How files are read, written and synced: auto, io_uring or threads"},
     FieldOption{"--log", "log",
@@ -96,16 +99,27 @@ std::string_view name_of(runtime::native::NativeCore::Files files) {
   return files == runtime::native::NativeCore::Files::io_uring ? "io_uring" : "threads";
 }
 
+// Clients may not take the descriptors that files need: theirs are half of them.
+void leave_descriptors_for_files(node::Config& config, const base::Logger& log) {
+  const std::uint64_t descriptors = runtime::native::raise_descriptor_limit();
+  const std::uint64_t for_clients = std::max<std::uint64_t>(descriptors / 2, 1);
+  if (config.cql_connections_max <= for_clients) return;
+  log.warn("fewer clients than configured: the limit of open files is too low",
+           base::kv("cql_connections_max", for_clients), base::kv("open_files_max", descriptors));
+  config.cql_connections_max = static_cast<std::uint32_t>(for_clients);
+}
+
 // Until the node is up nothing is logged below a warning: a start that fails says so in one line.
 runtime::Task<int> serve(runtime::Runtime& runtime, runtime::StopToken stop, node::Config config,
                          runtime::native::NativeCore::Files files) {
+  leave_descriptors_for_files(config, runtime.logger("server"));
   node::Node node(runtime, std::move(config));
   const auto started = co_await node.start();
   if (!started) {
     co_await node.stop();
     co_return fail_at_start(kProgram, started.error());
   }
-  runtime.logger("server").info("runtime", base::kv("cores", runtime.cores.count()),
+  runtime.logger("server").info("runtime", base::kv("cores", node.cores()),
                                 base::kv("files", name_of(files)));
   fmt::print("helenus node {} is up: CQL {}, http://{}/healthz\n", node.identity().node,
              node.cql_address(), node.admin_address());
@@ -143,7 +157,7 @@ int run_node(const NodeOptions& options) {
 int main_of(int argc, char** argv) {
   CLI::App app("Helenus, a masterless database of the Cassandra family", kProgram);
   app.set_version_flag("--version", "helenus " HELENUS_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   NodeOptions options;
   add_node_command(app, options);
   try {
@@ -152,6 +166,10 @@ int main_of(int argc, char** argv) {
     // CLI11 answers --help and --version this way too, with exit code 0.
     if (error.get_exit_code() == 0) return app.exit(error);
     fmt::print(stderr, "{}: {}; see {} --help\n", kProgram, error.what(), kProgram);
+    return kExitBadStart;
+  }
+  if (app.get_subcommands().empty()) {
+    fmt::print(stderr, "{0}: what to do? {0} node runs a node; see {0} --help\n", kProgram);
     return kExitBadStart;
   }
   return run_node(options);

@@ -21,8 +21,9 @@ def free_port():
 class Node:
     """A node in a folder of its own, on ports of its own, that can be stopped and started again."""
 
-    def __init__(self, program, *arguments):
+    def __init__(self, program, *arguments, prefix=()):
         self.program = program
+        self.prefix = prefix  # a command that runs it
         self.arguments = arguments
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = os.path.join(self.scratch.name, "data")
@@ -31,8 +32,8 @@ class Node:
         self.log = open(os.path.join(self.scratch.name, "log"), "w+")
 
     def start(self):
-        command = [self.program, "node", "--data", self.folder, "--admin", f"{HOST}:0"]
-        command += ["--cql", f"{HOST}:{self.port}", *self.arguments]
+        command = [*self.prefix, self.program, "node", "--data", self.folder]
+        command += ["--admin", f"{HOST}:0", "--cql", f"{HOST}:{self.port}", *self.arguments]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self.log, text=True
         )

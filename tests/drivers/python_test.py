@@ -450,6 +450,8 @@ class RestartTest(unittest.TestCase):
         dead.set()
         for writer in writers:
             writer.join()
+        # On another number of cores than before, where the machine has several.
+        self.node.arguments = ("--cores", "1")
         self.node.start()
         statement = SimpleStatement("SELECT k, v FROM t", fetch_size=1000)
         rows = dict(self.execute_when_up(statement))

@@ -132,7 +132,8 @@ class ServerTest(unittest.TestCase):
             self.assertEqual(file.read(), damaged)
 
     def test_bad_arguments_are_refused(self):
-        self.assert_refused(run())
+        self.assert_refused(run(), "helenus node")
+        self.assert_refused(run("nodd"), "nodd")
         self.assert_refused(run("node", "--bogus"), "--bogus")
         self.assert_refused(run("node", "--admin", "localhost"), "--admin", "localhost")
         self.assert_refused(run("node", "--log", "loud"), "--log", "loud")

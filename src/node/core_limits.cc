@@ -1,0 +1,81 @@
+#include "node/core_limits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include "base/assert.h"
+#include "cql/system_tables.h"
+
+namespace helenus::node {
+
+namespace {
+
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+// What a core needs at the least, however many there are.
+constexpr std::uint64_t kSegmentsMin = 4;
+constexpr std::uint64_t kMemtableBytesMin = 8 * kMib;
+constexpr std::uint64_t kBlockCacheBytesMin = kMib;
+constexpr std::uint64_t kCompactionBytesPerSecondMin = kMib;
+constexpr std::uint64_t kOutgoingBytesMin = 8 * kMib;
+constexpr std::uint64_t kPreparedBytesMin = 4 * kMib;
+
+}  // namespace
+
+replication::CoordinatorOptions coordinator_options(const Config& config, std::uint32_t cores) {
+  ASSERT(cores > 0);
+  replication::CoordinatorOptions options;
+  storage::EngineOptions& engine = options.engine;
+  engine.data_directories = {config.data_directory + "/tables"};
+  engine.log_directory = config.commitlog_directory.empty() ? config.data_directory + "/commitlog"
+                                                            : config.commitlog_directory;
+  engine.log.sync_mode = config.commitlog_sync;
+  engine.log.sync_period = std::chrono::milliseconds(config.commitlog_sync_period_ms);
+  engine.log.segment_size = config.commitlog_segment_mib * kMib;
+  engine.log.disk_bytes_max = std::max<std::uint64_t>(config.commitlog_total_mib * kMib / cores,
+                                                      kSegmentsMin * engine.log.segment_size);
+  engine.memtable_bytes_max = std::max(config.memtable_mib * kMib / cores, kMemtableBytesMin);
+  engine.memtable_bytes_flush = engine.memtable_bytes_max / 4;
+  engine.block_cache_bytes = std::max(config.block_cache_mib * kMib / cores, kBlockCacheBytesMin);
+  engine.compactions_max = std::max<std::size_t>(config.compactions_max / cores, 1);
+  if (config.compaction_mib_per_second > 0) {
+    engine.compaction_bytes_per_second =
+        std::max(config.compaction_mib_per_second * kMib / cores, kCompactionBytesPerSecondMin);
+  }
+  engine.shards = std::max(engine.shards, cores);
+  options.tablets = config.tablets;
+  options.cores = cores;
+  return options;
+}
+
+cql::ServerOptions server_options(const Config& config, std::uint32_t cores) {
+  ASSERT(cores > 0);
+  cql::ServerOptions options;
+  options.connections_max = config.cql_connections_max;
+  cql::ConnectionLimits& connection = options.connection;
+  connection.body_size_max = config.cql_request_bytes_max;
+  // Room for one of the largest at least, compressed and plain.
+  options.request_bytes_max =
+      std::max(options.request_bytes_max / cores, (2 * connection.body_size_max) + kMib);
+  connection.outgoing_bytes_all_max =
+      std::max(connection.outgoing_bytes_all_max / cores, kOutgoingBytesMin);
+  options.cql_version = cql::kCqlVersion;
+  options.shared_between_cores = cores > 1;
+  return options;
+}
+
+cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t cores) {
+  ASSERT(cores > 0);
+  const auto timeout = std::chrono::milliseconds(config.request_timeout_ms);
+  cql::QueryProcessorOptions options;
+  options.read_timeout = timeout;
+  options.range_timeout = timeout;
+  options.write_timeout = timeout;
+  options.prepared.bytes_max = std::max(options.prepared.bytes_max / cores, kPreparedBytesMin);
+  cql::ExecutionLimits& limits = options.execution;
+  limits.result_bytes_all_max =
+      std::max(limits.result_bytes_all_max / cores, 2 * limits.result_bytes_max);
+  return options;
+}
+
+}  // namespace helenus::node

@@ -1,0 +1,23 @@
+// Core limits: what each core of a node may take, so that together they take what the configuration
+// gives the node, whatever their number. Evenly, and each with what it needs at the least: a node
+// with very many cores takes more than it was given rather than have cores that can do nothing.
+//
+// Pure: functions of the configuration.
+#pragma once
+
+#include <cstdint>
+
+#include "cql/query_processor.h"
+#include "cql/server.h"
+#include "node/config.h"
+#include "replication/coordinator.h"
+
+namespace helenus::node {
+
+// Requires of all: cores > 0.
+replication::CoordinatorOptions coordinator_options(const Config& config, std::uint32_t cores);
+// Without the connections that the servers of all cores share.
+cql::ServerOptions server_options(const Config& config, std::uint32_t cores);
+cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t cores);
+
+}  // namespace helenus::node

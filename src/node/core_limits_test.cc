@@ -1,0 +1,52 @@
+// Stories about what each core of a node may take.
+#include "node/core_limits.h"
+
+#include <gtest/gtest.h>
+
+namespace helenus::node {
+namespace {
+
+constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
+
+TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
+  const Config config;
+  const cql::ServerOptions server = server_options(config, 1);
+  const cql::QueryProcessorOptions processor = processor_options(config, 1);
+  EXPECT_EQ(server.request_bytes_max, 256 * kMib);
+  EXPECT_EQ(server.connection.outgoing_bytes_all_max, 512 * kMib);
+  EXPECT_EQ(processor.prepared.bytes_max, 64 * kMib);
+  EXPECT_EQ(processor.execution.result_bytes_all_max, 512 * kMib);
+  for (std::uint64_t cores = 1; cores <= 5; ++cores) {
+    const auto count = static_cast<std::uint32_t>(cores);
+    const auto engine = coordinator_options(config, count).engine;
+    EXPECT_LE(cores * engine.memtable_bytes_max, config.memtable_mib * kMib);
+    EXPECT_LE(cores * engine.block_cache_bytes, config.block_cache_mib * kMib);
+    EXPECT_LE(cores * engine.log.disk_bytes_max, config.commitlog_total_mib * kMib);
+    const auto some = server_options(config, count);
+    EXPECT_LE(cores * some.request_bytes_max, server.request_bytes_max);
+    EXPECT_LE(cores * some.connection.outgoing_bytes_all_max,
+              server.connection.outgoing_bytes_all_max);
+    const auto process = processor_options(config, count);
+    EXPECT_LE(cores * process.prepared.bytes_max, processor.prepared.bytes_max);
+    EXPECT_LE(cores * process.execution.result_bytes_all_max,
+              processor.execution.result_bytes_all_max);
+  }
+}
+
+TEST(CoreLimits, EveryCoreHasWhatItNeeds) {
+  const Config config;
+  constexpr std::uint32_t kCores = 1024;
+  const auto engine = coordinator_options(config, kCores).engine;
+  EXPECT_TRUE(engine.validate().has_value());
+  EXPECT_EQ(engine.shards, kCores);
+  const auto server = server_options(config, kCores);
+  EXPECT_GE(server.request_bytes_max,
+            (2 * server.connection.body_size_max) + cql::Connection::kRequestOverhead);
+  EXPECT_GE(server.connection.outgoing_bytes_all_max, server.connection.outgoing_bytes_high);
+  const auto processor = processor_options(config, kCores);
+  EXPECT_GE(processor.execution.result_bytes_all_max, processor.execution.result_bytes_max);
+  EXPECT_GT(processor.prepared.bytes_max, 100 * cql::PreparedStatements::kStatementBytes);
+}
+
+}  // namespace
+}  // namespace helenus::node
