@@ -458,7 +458,8 @@ class SteadySliced {
   std::uint64_t next_ = 0;
 };
 
-// The paper's filter with as many keys in its window, refreshed outside the time that is measured.
+// The paper's filter with as many keys in its window, refreshed when a period is over: each pays
+// for its own forgetting in the time that is measured.
 class SteadyForgetful {
  public:
   SteadyForgetful(std::uint64_t keys, unsigned past)
@@ -470,10 +471,9 @@ class SteadyForgetful {
 
   const filters::ForgetfulBloom& filter() const { return filter_; }
 
-  // Requires: no more keys than a period has.
   double admit(std::uint64_t count) {
-    if (filter_.keys_of_period(0) + count > keys_per_period_) filter_.refresh();
     return mega_per_second(count, [&](std::uint64_t) {
+      if (next_ % keys_per_period_ == 0 && next_ > 0) filter_.refresh();
       keep(filter_.insert_if_absent(KeyHash::of_integer(next_++)));
     });
   }
@@ -488,9 +488,10 @@ template <class Ours, class Peer>
 void steady_rows(Report& report, const Scale& scale, const char* ours_name, Ours& ours,
                  const char* peer_name, Peer& peer) {
   Duel duel(report, ours_name, peer_name, scale);
-  const std::uint64_t count = std::min(scale.lookups, scale.keys / 20);
+  // A period of the form with the longest ones, so that every round has its share of forgetting.
+  const std::uint64_t count = scale.keys / 2;
   duel.rate(
-      "insert if absent", scale.rounds, [&] { return ours.admit(count); },
+      "insert if absent", scale.builds, [&] { return ours.admit(count); },
       [&] { return peer.admit(count); });
   duel.rate(
       "negative", scale.rounds, [&] { return lookups(ours.filter(), kStrangers, scale.lookups); },

@@ -455,10 +455,16 @@ void forgetful_figure_16(Notebook& notebook) {
   finding("sliced", "-", ends[2]);
   notebook.note(
       "k = 3 and equal memory for all, as the paper has it; its load and the recyclable filter's "
-      "target are not published. Chosen: 20 increments a period, retries of operations at most 20 "
-      "increments old, a target of 2 %. Retries come after a flush as often as they are many, and "
-      "count twice; a window has no such moment, and its error is its false positives. In a "
-      "database where the filter only screens, both errors are zero (the exact index decides).");
+      "target are not published. Chosen: 20 increments a period, retries of operations at most "
+      "20 increments old, a target of 2 %. Retries come after a flush as often as they are many, "
+      "and count twice; a window has no such moment, and its error is its false positives. So "
+      "the lines cross, and not only for that: the recyclable filter's two errors, increments "
+      "that a false positive loses and retries that a flush counts twice, have opposite signs "
+      "and cancel near 10 % of retries. With 2 % it has less than half of the error of the "
+      "paper's forgetful filter, and it is the better one up to about 26 %; the paper's figure "
+      "has the forgetful one lower throughout. The sliced form is below both at 2 % and from 18 "
+      "% on. In a database where the filter only screens, all errors are zero (the exact index "
+      "decides).");
 }
 
 void sliced_beside_forgetful(Notebook& notebook) {
@@ -470,8 +476,15 @@ void sliced_beside_forgetful(Notebook& notebook) {
               .rows = {}};
   double ratio_most = 0;
   constexpr Ticks kPeriod = 1000;
-  for (const auto& [past, keys] :
-       {std::pair{1U, 300UL}, {1U, 600UL}, {4U, 300UL}, {4U, 600UL}, {10U, 600UL}, {14U, 300UL}}) {
+  for (const auto& [past, keys] : {std::pair{1U, 300UL},
+                                   {1U, 600UL},
+                                   {4U, 300UL},
+                                   {4U, 600UL},
+                                   {10U, 600UL},
+                                   {14U, 300UL},
+                                   {14U, 600UL},
+                                   {30U, 300UL},
+                                   {30U, 600UL}}) {
     ForgetfulBloom::Shape shape = kSmall;
     shape.past = past;
     const unsigned periods = 2 * past + 6;
@@ -489,18 +502,20 @@ void sliced_beside_forgetful(Notebook& notebook) {
         rate([&](KeyHash key) { return forgetful.contains(key, ForgetfulCheck::simple); });
     const double optimised = rate([&](KeyHash key) { return forgetful.contains(key); });
     const double ours = rate([&](KeyHash key) { return sliced.contains(key); });
-    ratio_most = std::max(ratio_most, ours / optimised);
+    if (past <= 14) ratio_most = std::max(ratio_most, ours / optimised);
     table.rows.push_back({fmt::format("{}", past), fmt::format("{}", keys), scientific(simple),
                           scientific(optimised), scientific(forgetful.rate_as_printed()),
                           scientific(ours), fmt::format("{:.2f}", ours / optimised)});
   }
   notebook.table(table);
-  notebook.finding({"sliced gives of the optimised check's rate, at most", "-",
+  notebook.finding({"sliced gives of the optimised check's rate, at most, for N up to 14", "-",
                     fmt::format("{:.2f}", ratio_most)});
   notebook.note(
       "Same memory (N + 2 filters of 6250 bits), same window of N + 1 periods, same load, k = 5; "
       "the steady state just before a refresh. Two insertions a key fill the filters twice, and "
-      "asking for pairs does not make up for it.");
+      "asking for pairs does not make up for it. With N = 30 the gain is smaller: of so many small "
+      "filters each form says yes to much of what it is asked. The sliced form need not have so "
+      "many: `sliced_forgetful_test.cc` has it with 8 slices in the same memory.");
 }
 
 namespace {
