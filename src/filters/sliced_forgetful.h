@@ -7,7 +7,7 @@
 // half its writes, and with the same probes 0.12 to 0.40 of its false positives for N up to 14 and
 // slices filled to 0.38. Beyond that the gain shrinks (0.46 with N = 30, 0.53 with N = 54; 0.58
 // with N = 14 and a fill of 0.51), for both then say yes to most strangers. But nothing asks for
-// many slices here: in the memory of N = 30 eight of them give 0.2 of the paper's rate.
+// many slices here: in the memory of N = 30 eight of them give less than a quarter of its rate.
 //
 // The promise: a key inserted at time t is answered "present" at every time until t + W, t + W
 // included, whatever is inserted, resized or shed meanwhile. Why it holds: a slice answers from its
