@@ -355,8 +355,12 @@ consensus::ChangeId ClusterService::draw_change_id() {
 
 Task<Result<void>> ClusterService::pause(std::string waits_for, Until until) {
   phase_ = "waits for " + std::move(waits_for);
+  // What an attempt that time cut short found out says less than the one before.
+  if (runtime_.clock.now() >= until.deadline) {
+    co_return Error(Errc::timeout, waited_for_.empty() ? phase_ : waited_for_);
+  }
+  waited_for_ = phase_;
   log_.info("starting", base::kv("phase", phase_));
-  if (runtime_.clock.now() >= until.deadline) co_return Error(Errc::timeout, phase_);
   co_return co_await runtime::sleep_for(runtime_, options_.retry_pause, until.stop);
 }
 

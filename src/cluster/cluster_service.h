@@ -141,6 +141,7 @@ class ClusterService {
   const Transfer transfer_;
   base::Logger log_;
   std::string phase_;
+  std::string waited_for_;  // the last time that something was waited for
   rpc::Rpc rpc_;
   std::unique_ptr<consensus::PaxosStore> store_;
   membership::GossipService gossip_;
