@@ -272,87 +272,96 @@ TEST(CreateTable, BadPlacesAreRefused) {
               StartsWith("0x2200: No keyspace has been specified."));
 }
 
-TEST(CreateTable, BadOptionsAreRefused) {
+struct BadOption {
+  std::string_view option;
+  std::string_view words;
+};
+
+void expect_refused(const std::vector<BadOption>& options) {
   SchemaStory story = story_with();
-  struct Row {
-    std::string_view option;
-    std::string_view words;
-  };
-  for (const Row& row : std::vector<Row>{
-           {"paint = 'red'", "0x2000: Unknown property 'paint'"},
-           {"gc_grace_seconds = 'long'", "0x2000: Invalid integer value long"},
-           {"gc_grace_seconds = -1", "0x2300: gc_grace_seconds must be greater than or equal to 0"},
-           {"gc_grace_seconds = {}", "0x2000"},
-           {"bloom_filter_fp_chance = 'x'", "0x2000: Invalid double value x"},
-           {"bloom_filter_fp_chance = 0", "0x2300: bloom_filter_fp_chance must be larger than"},
-           {"crc_check_chance = 2", "0x2300: crc_check_chance must be"},
-           {"default_time_to_live = -1", "0x2300: default_time_to_live must be greater"},
-           {"default_time_to_live = 630720001", "0x2300: default_time_to_live must be less"},
-           {"caching = {'keys': 'some'}", "0x2300: Invalid value 'some' for caching sub-option"},
-           {"caching = {'rows_per_partition': 'few'}", "0x2300: Invalid value 'few' for caching"},
-           {"caching = {'x': 'ALL'}", "0x2300: Invalid caching sub-options [x]"},
-           {"compaction = {}", "0x2300: Missing sub-option 'class' for the 'compaction' option"},
-           {"compaction = {'class': 'Nosuch'}", "0x2300: Unable to find compaction strategy class"},
-           {"compaction = {'class': 'SizeTieredCompactionStrategy', 'fanout_size': 3}",
-            "0x2300: Properties specified [fanout_size] are not understood by"},
-           {"compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 1}",
-            "0x2300: Min compaction threshold cannot be less than 2 (got 1)"},
-           {"compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 40}",
-            "0x2300: Min compaction threshold (got 40) cannot be greater than max"},
-           {"compaction = {'class': 'SizeTieredCompactionStrategy', 'max_threshold': 0}",
-            "0x2300: Disabling compaction by setting compaction thresholds to 0"},
-           {"compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'maybe'}",
-            "0x2300: 'enabled' should be either 'true' or 'false'"},
-           {"compaction = {'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 0}",
-            "0x2300: sstable_size_in_mb must be at least 1, but was 0"},
-           {"compaction = {'class': 'TimeWindowCompactionStrategy', "
-            "'compaction_window_unit': 'AGES'}",
-            "0x2300: AGES is not valid for compaction_window_unit"},
-           {"compression = {'chunk_length_in_kb': 4}",
-            "0x2300: Missing sub-option 'class' for the 'compression' option."},
-           {"compression = {'class': 'Nosuch'}",
-            "0x2300: Could not create Compression for type "
-            "org.apache.cassandra.io.compress.Nosuch"},
-           {"compression = {'class': ''}", "0x2300: The 'class' option must not be empty"},
-           {"compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 5}",
-            "0x2300: chunk_length_in_kb must be a power of 2"},
-           {"compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 0}",
-            "0x2300: Invalid negative or null chunk_length_in_kb"},
-           {"compression = {'class': 'LZ4Compressor', 'level': 5}",
-            "0x2300: Unknown compression options level"},
-           {"compression = {'class': 'LZ4Compressor', 'min_compress_ratio': 0.5}",
-            "0x2300: min_compress_ratio can either be 0 or"},
-           {"compression = {'enabled': 'false', 'class': 'LZ4Compressor'}",
-            "0x2300: If the 'enabled' option is set to false no other options"},
-           {"speculative_retry = 'sometimes'", "0x2300: Invalid value sometimes for option"},
-           {"speculative_retry = '100p'", "0x2300"},
-           {"read_repair = 'eager'", "0x2300"},
-           {"memtable = 'trie'", "0x2300"},
-           {"conflicts = 'coin'", "0x2300"},
-           {"causal_writes = 'all'", "0x2300"},
-           {"delete_memory = -1", "0x2300"},
-           {"filter = {'class': 'sieve'}", "0x2300: Invalid filter sub-option 'class' = 'sieve'"},
-           {"filter = {'bits_per_hash': 8}", "0x2300: Missing sub-option 'class'"},
-           {"filter = {'class': 'bloom', 'bits': 8}", "0x2300: Invalid filter sub-option 'bits'"},
-           {"filter = {'class': 'bloom', 'bits_per_hash': 'many'}",
-            "0x2300: Invalid filter sub-option 'bits_per_hash' = 'many'"},
-           {"filter = {'class': 'bloom', 'bits_per_hash': 8, 'false_positive_rate': 0.01}",
-            "0x2300: Invalid filter sub-options 'false_positive_rate' and 'bits_per_hash'"},
-           {"filter = {'class': 'cuckoo', 'false_positive_rate': 0.00001}",
-            "0x2300: Invalid filter sub-option 'false_positive_rate' = '0.00001': class 'cuckoo' "
-            "takes either false_positive_rate (0.00013 to 0.5)"},
-           {"filter = {'class': 'consistent_cuckoo', 'false_positive_rate': 0.01}",
-            "0x2300: Invalid filter sub-option 'false_positive_rate' = '0.01': class "
-            "'consistent_cuckoo' has no others"},
-           {"filter = {'class': 'consistent_cuckoo', 'bits_per_hash': 16}",
-            "0x2300: Invalid filter sub-option 'bits_per_hash'"},
-           {"filter = {'class': 'none', 'false_positive_rate': 0.01}",
-            "0x2300: Invalid filter sub-option 'false_positive_rate'"},
-           {"id = 'x'", "0x2300: Invalid table id"}}) {
+  for (const BadOption& bad : options) {
     const std::string statement =
-        fmt::format("CREATE TABLE t (k int PRIMARY KEY) WITH {}", row.option);
-    EXPECT_THAT(story.run(statement), StartsWith(std::string(row.words))) << statement;
+        fmt::format("CREATE TABLE t (k int PRIMARY KEY) WITH {}", bad.option);
+    EXPECT_THAT(story.run(statement), StartsWith(std::string(bad.words))) << statement;
   }
+}
+
+TEST(CreateTable, BadOptionsAreRefused) {
+  expect_refused(
+      {{"paint = 'red'", "0x2000: Unknown property 'paint'"},
+       {"gc_grace_seconds = 'long'", "0x2000: Invalid integer value long"},
+       {"gc_grace_seconds = -1", "0x2300: gc_grace_seconds must be greater than or equal to 0"},
+       {"gc_grace_seconds = {}", "0x2000"},
+       {"bloom_filter_fp_chance = 'x'", "0x2000: Invalid double value x"},
+       {"bloom_filter_fp_chance = 0", "0x2300: bloom_filter_fp_chance must be larger than"},
+       {"crc_check_chance = 2", "0x2300: crc_check_chance must be"},
+       {"default_time_to_live = -1", "0x2300: default_time_to_live must be greater"},
+       {"default_time_to_live = 630720001", "0x2300: default_time_to_live must be less"},
+       {"caching = {'keys': 'some'}", "0x2300: Invalid value 'some' for caching sub-option"},
+       {"caching = {'rows_per_partition': 'few'}", "0x2300: Invalid value 'few' for caching"},
+       {"caching = {'x': 'ALL'}", "0x2300: Invalid caching sub-options [x]"},
+       {"compaction = {}", "0x2300: Missing sub-option 'class' for the 'compaction' option"},
+       {"compaction = {'class': 'Nosuch'}", "0x2300: Unable to find compaction strategy class"},
+       {"compaction = {'class': 'SizeTieredCompactionStrategy', 'fanout_size': 3}",
+        "0x2300: Properties specified [fanout_size] are not understood by"},
+       {"compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 1}",
+        "0x2300: Min compaction threshold cannot be less than 2 (got 1)"},
+       {"compaction = {'class': 'SizeTieredCompactionStrategy', 'min_threshold': 40}",
+        "0x2300: Min compaction threshold (got 40) cannot be greater than max"},
+       {"compaction = {'class': 'SizeTieredCompactionStrategy', 'max_threshold': 0}",
+        "0x2300: Disabling compaction by setting compaction thresholds to 0"},
+       {"compaction = {'class': 'SizeTieredCompactionStrategy', 'enabled': 'maybe'}",
+        "0x2300: 'enabled' should be either 'true' or 'false'"},
+       {"compaction = {'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 0}",
+        "0x2300: sstable_size_in_mb must be at least 1, but was 0"},
+       {"compaction = {'class': 'TimeWindowCompactionStrategy', "
+        "'compaction_window_unit': 'AGES'}",
+        "0x2300: AGES is not valid for compaction_window_unit"},
+       {"compression = {'chunk_length_in_kb': 4}",
+        "0x2300: Missing sub-option 'class' for the 'compression' option."},
+       {"compression = {'class': 'Nosuch'}",
+        "0x2300: Could not create Compression for type "
+        "org.apache.cassandra.io.compress.Nosuch"},
+       {"compression = {'class': ''}", "0x2300: The 'class' option must not be empty"},
+       {"compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 5}",
+        "0x2300: chunk_length_in_kb must be a power of 2"},
+       {"compression = {'class': 'LZ4Compressor', 'chunk_length_in_kb': 0}",
+        "0x2300: Invalid negative or null chunk_length_in_kb"},
+       {"compression = {'class': 'LZ4Compressor', 'level': 5}",
+        "0x2300: Unknown compression options level"},
+       {"compression = {'class': 'LZ4Compressor', 'min_compress_ratio': 0.5}",
+        "0x2300: min_compress_ratio can either be 0 or"},
+       {"compression = {'enabled': 'false', 'class': 'LZ4Compressor'}",
+        "0x2300: If the 'enabled' option is set to false no other options"},
+       {"speculative_retry = 'sometimes'", "0x2300: Invalid value sometimes for option"},
+       {"speculative_retry = '100p'", "0x2300"},
+       {"read_repair = 'eager'", "0x2300"},
+       {"memtable = 'trie'", "0x2300"},
+       {"conflicts = 'coin'", "0x2300"},
+       {"causal_writes = 'all'", "0x2300"},
+       {"delete_memory = -1", "0x2300"},
+       {"id = 'x'", "0x2300: Invalid table id"}});
+}
+
+TEST(CreateTable, BadFiltersAreRefused) {
+  expect_refused(
+      {{"filter = {'class': 'sieve'}", "0x2300: Invalid filter sub-option 'class' = 'sieve'"},
+       {"filter = {'bits_per_hash': 8}", "0x2300: Missing sub-option 'class'"},
+       {"filter = {'class': 'bloom', 'bits': 8}", "0x2300: Invalid filter sub-option 'bits'"},
+       {"filter = {'class': 'bloom', 'bits_per_hash': 'many'}",
+        "0x2300: Invalid filter sub-option 'bits_per_hash' = 'many'"},
+       {"filter = {'class': 'bloom', 'bits_per_hash': 8, 'false_positive_rate': 0.01}",
+        "0x2300: Invalid filter sub-options 'false_positive_rate' and 'bits_per_hash'"},
+       {"filter = {'class': 'cuckoo', 'false_positive_rate': 0.00001}",
+        "0x2300: Invalid filter sub-option 'false_positive_rate' = '0.00001': class 'cuckoo' "
+        "takes either false_positive_rate (0.00013 to 0.5)"},
+       {"filter = {'class': 'consistent_cuckoo', 'false_positive_rate': 0.01}",
+        "0x2300: Invalid filter sub-option 'false_positive_rate' = '0.01': class "
+        "'consistent_cuckoo' has no others"},
+       {"filter = {'class': 'consistent_cuckoo', 'bits_per_hash': 16}",
+        "0x2300: Invalid filter sub-option 'bits_per_hash'"},
+       {"filter = {'class': 'none', 'false_positive_rate': 0.01}",
+        "0x2300: Invalid filter sub-option 'false_positive_rate'"}});
 }
 
 // ---- ALTER TABLE, DROP TABLE ----
