@@ -198,6 +198,22 @@ void ccf_figure_3(Notebook& notebook) {
   notebook.figure(figure);
 }
 
+namespace {
+
+void rival_table(Notebook& notebook, const std::vector<FlowEvent>& trace) {
+  Table fitted{.name = "ccf-04-rival",
+               .columns = {"ends between compactions", "mean utilisation", "part below 0.90"},
+               .rows = {}};
+  for (const std::uint64_t ends : {32UL, 64UL, 96UL, 128UL, 160UL, 192UL}) {
+    const Course course = follow("DCF", Rival(ends), kSlots, trace);
+    fitted.rows.push_back({fmt::format("{}", ends), decimals(course.mean_utilisation()),
+                           decimals(1 - part_above(course.utilisation, 0.90), 2)});
+  }
+  notebook.table(fitted);
+}
+
+}  // namespace
+
 void ccf_figure_4(Notebook& notebook) {
   notebook.section("CCF Fig. 4: filters along the flow trace");
   const std::vector<FlowEvent> trace = trace_for(notebook);
@@ -254,15 +270,7 @@ void ccf_figure_4(Notebook& notebook) {
     notebook.finding({course.name + ": part of the time with 500 empty slots or more",
                       kPaperEmpty[i], decimals(part_above(course.empty_slots, 499), 2)});
   }
-  Table fitted{.name = "ccf-04-rival",
-               .columns = {"ends between compactions", "mean utilisation", "part below 0.90"},
-               .rows = {}};
-  for (const std::uint64_t ends : {32UL, 64UL, 96UL, 128UL, 160UL, 192UL}) {
-    const Course course = follow("DCF", Rival(ends), kSlots, trace);
-    fitted.rows.push_back({fmt::format("{}", ends), decimals(course.mean_utilisation()),
-                           decimals(1 - part_above(course.utilisation, 0.90), 2)});
-  }
-  notebook.table(fitted);
+  rival_table(notebook, trace);
   notebook.note(
       "The paper does not say when its dynamic cuckoo filter compacts. The 128 ends between two "
       "compactions are fitted to its mean of 0.8809, as the table shows, so that this mean says "
