@@ -45,11 +45,14 @@ struct Config {
   std::uint32_t commitlog_sync_period_ms = 1000;
   std::uint32_t commitlog_segment_mib = 64;
   std::uint32_t commitlog_total_mib = 8192;
+  // Of which start the lost log is given up (storage::EngineOptions); zero is none.
+  std::uint32_t accept_lost_log_of_start = 0;
 
   // Into how many parts the ring is cut; fixed when the folder is made.
   std::uint32_t tablets = 16;
   std::uint32_t memtable_mib = 256;
   std::uint32_t block_cache_mib = 256;
+  std::uint32_t file_reads_max = 64;  // of each core
   std::uint32_t compactions_max = 2;
   std::uint32_t compaction_mib_per_second = 0;  // zero is no limit
 

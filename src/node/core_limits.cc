@@ -34,9 +34,13 @@ replication::CoordinatorOptions coordinator_options(const Config& config, std::u
   engine.log.segment_size = config.commitlog_segment_mib * kMib;
   engine.log.disk_bytes_max = std::max<std::uint64_t>(config.commitlog_total_mib * kMib / cores,
                                                       kSegmentsMin * engine.log.segment_size);
+  if (config.accept_lost_log_of_start > 0) {
+    engine.accept_lost_log_of_start = config.accept_lost_log_of_start;
+  }
   engine.memtable_bytes_max = std::max(config.memtable_mib * kMib / cores, kMemtableBytesMin);
   engine.memtable_bytes_flush = engine.memtable_bytes_max / 4;
   engine.block_cache_bytes = std::max(config.block_cache_mib * kMib / cores, kBlockCacheBytesMin);
+  engine.file_reads_max = config.file_reads_max;
   engine.compactions_max = std::max<std::size_t>(config.compactions_max / cores, 1);
   if (config.compaction_mib_per_second > 0) {
     engine.compaction_bytes_per_second =

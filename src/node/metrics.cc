@@ -50,6 +50,9 @@ void add_writes(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.writes);
   add.counter("helenus_storage_write_bytes_total", "Bytes of their records in the commit log.",
               statistics.write_bytes);
+  add.counter("helenus_storage_writes_repeated_total",
+              "Mutations of other replicas that had been applied before.",
+              statistics.writes_repeated);
   add.counter("helenus_storage_writes_delayed_total", "Mutations that waited for room.",
               statistics.writes_delayed);
   add.gauge("helenus_storage_write_amplification",
@@ -88,12 +91,23 @@ void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.compacted_bytes_written);
   add.counter("helenus_storage_compaction_failures_total", "Compactions that failed.",
               statistics.compaction_failures);
+  add.counter("helenus_storage_collections_total",
+              "Compactions for the sake of deletes and expired values alone.",
+              statistics.collections);
   add.counter("helenus_storage_keys_gone_total",
               "Keys of which flushes and compactions found nothing left.", statistics.keys_gone);
+  add.gauge("helenus_storage_tablets_in_doubt",
+            "Tablets that may have lost writes and have no new actor yet.",
+            statistics.tablets_in_doubt);
+  add.gauge("helenus_storage_tablets_stopped",
+            "Tablets that serve nobody, since a mutation file of theirs is damaged.",
+            statistics.tablets_stopped);
   add.gauge("helenus_storage_memtable_bytes", "Bytes in memtables.", statistics.memtable_bytes);
   add.gauge("helenus_storage_memtables_waiting", "Memtables that wait to be flushed.",
             statistics.memtables_waiting);
   add.gauge("helenus_storage_sstables", "Files of rows.", statistics.sstables);
+  add.gauge("helenus_storage_sstables_set_aside", "Damaged ones among them.",
+            statistics.sstables_set_aside);
   add.gauge("helenus_storage_sstable_bytes", "Bytes of files of rows.", statistics.sstable_bytes);
   add.gauge("helenus_storage_sstable_resident_bytes", "Bytes of indexes and filters in memory.",
             statistics.sstable_resident_bytes);
@@ -103,12 +117,39 @@ void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
             statistics.compactions_running);
 }
 
+void add_mutation_log(const storage::EngineStatistics& statistics, Adder& add) {
+  add.counter("helenus_mutation_log_moved_total",
+              "Mutations that some replica lacked when their memtable was flushed.",
+              statistics.mutations_moved);
+  add.counter("helenus_mutation_log_written_bytes_total", "Bytes written to mutation files.",
+              statistics.mutation_bytes_written);
+  add.counter("helenus_mutation_log_files_shed_total",
+              "Mutation files given up over the cap: replicas that need them are reconciled.",
+              statistics.mutation_files_shed);
+  add.gauge("helenus_mutation_log_mutations", "Mutations kept in memory for other replicas.",
+            statistics.mutations_in_memory);
+  add.gauge("helenus_mutation_log_memory_bytes", "Bytes that they take.",
+            statistics.mutation_memory_bytes);
+  add.gauge("helenus_mutation_log_files", "Mutation files.", statistics.mutation_files);
+  add.gauge("helenus_mutation_log_file_bytes", "Their bytes.", statistics.mutation_file_bytes);
+  add.gauge("helenus_mutation_log_dots_bytes", "Bytes of the sets of dots of mutation files.",
+            statistics.mutation_dots_bytes);
+  add.gauge("helenus_storage_timestamp_floor_bytes",
+            "Bytes of the timestamps above which writes must lie.",
+            statistics.timestamp_floor_bytes);
+}
+
 void add_files(const storage::EngineStatistics& statistics, Adder& add) {
   const storage::SstableCounters& files = statistics.sstable_counters;
   add.counter("helenus_sstable_blocks_read_total", "Data and index blocks read from the disk.",
               files.data_blocks_read + files.index_blocks_read);
   add.counter("helenus_sstable_bytes_read_total", "Bytes read from files of rows.",
               files.bytes_read);
+  add.counter("helenus_sstable_reads_total", "Reads of files of rows.", files.reads);
+  add.counter("helenus_sstable_reads_delayed_total", "Reads that waited for their turn.",
+              files.reads_delayed);
+  add.counter("helenus_sstable_reads_shared_total",
+              "Waits for a block that another lookup was reading.", files.reads_shared);
   add.counter("helenus_filter_negatives_total", "Lookups that a filter spared a file.",
               files.filter_negatives);
   add.counter("helenus_filter_positives_total", "Lookups that a filter let through to a row.",
@@ -118,12 +159,20 @@ void add_files(const storage::EngineStatistics& statistics, Adder& add) {
   const storage::BlockCache::Counters& cache = statistics.cache_counters;
   add.counter("helenus_block_cache_hits_total", "Blocks found in the cache.", cache.hits);
   add.counter("helenus_block_cache_misses_total", "Blocks not found in the cache.", cache.misses);
+  add.counter("helenus_block_cache_insertions_total", "Blocks that were taken in.",
+              cache.insertions);
   add.counter("helenus_block_cache_evictions_total", "Blocks that made room for others.",
               cache.evictions);
+  add.counter("helenus_block_cache_ghost_hits_total",
+              "Blocks that were evicted and wanted again soon.", cache.ghost_hits);
+  add.counter("helenus_block_cache_refusals_total", "Blocks that were too large to be kept.",
+              cache.refusals);
   const storage::CommitLogUsage& log = statistics.log_usage;
   add.gauge("helenus_commitlog_disk_bytes", "Bytes of the commit log's files.", log.disk_bytes);
   add.gauge("helenus_commitlog_disk_bytes_max", "Bytes that they may take.", log.disk_bytes_max);
   add.gauge("helenus_commitlog_segments", "Segments that are needed.", log.segments);
+  add.gauge("helenus_commitlog_spare_files", "Files that wait to be segments again.",
+            log.spare_files);
   add.gauge("helenus_commitlog_staged_bytes", "Bytes that wait for the disk.", log.staged_bytes);
   add.gauge("helenus_commitlog_waiters", "Writes that wait to be durable.", log.waiters);
 }
@@ -135,6 +184,7 @@ void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector
   add_writes(statistics, add);
   add_reads(statistics, add);
   add_maintenance(statistics, add);
+  add_mutation_log(statistics, add);
   add_files(statistics, add);
 }
 

@@ -1,6 +1,7 @@
 // Stories about metrics.
 #include "node/metrics.h"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -56,6 +57,75 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
     EXPECT_EQ(metric.name.ends_with("_total"), metric.kind == MetricKind::counter) << metric.name;
     EXPECT_THAT(document.str(), HasSubstr(fmt::format("| `{}` |", metric.name)));
     EXPECT_TRUE(seen.emplace(metric.name, metric.labels).second) << metric.name << " twice";
+  }
+}
+
+// Every number of it, each with a value of its own.
+TEST(Metrics, ShowEverythingThatTheEngineTells) {
+  storage::EngineStatistics engine;
+  std::vector<double> values;
+  const auto number = [&](auto& field) {
+    field = 1000 + values.size();
+    values.push_back(static_cast<double>(field));
+  };
+  for (auto* field : {&engine.writes,
+                      &engine.write_bytes,
+                      &engine.writes_repeated,
+                      &engine.writes_delayed,
+                      &engine.reads,
+                      &engine.reads_from_memtables,
+                      &engine.reads_from_sstables,
+                      &engine.reads_found_nothing,
+                      &engine.reads_waited_for_log,
+                      &engine.flushes,
+                      &engine.flushed_bytes,
+                      &engine.flush_failures,
+                      &engine.compactions,
+                      &engine.compacted_bytes_read,
+                      &engine.compacted_bytes_written,
+                      &engine.compaction_failures,
+                      &engine.collections,
+                      &engine.keys_gone,
+                      &engine.mutations_moved,
+                      &engine.mutation_bytes_written,
+                      &engine.mutation_files_shed,
+                      &engine.sstable_bytes,
+                      &engine.compaction_backlog_bytes,
+                      &engine.mutation_file_bytes,
+                      &engine.sstable_counters.bytes_read,
+                      &engine.sstable_counters.reads,
+                      &engine.sstable_counters.reads_delayed,
+                      &engine.sstable_counters.reads_shared,
+                      &engine.sstable_counters.filter_negatives,
+                      &engine.sstable_counters.filter_positives,
+                      &engine.sstable_counters.filter_false_positives,
+                      &engine.cache_counters.hits,
+                      &engine.cache_counters.misses,
+                      &engine.cache_counters.insertions,
+                      &engine.cache_counters.evictions,
+                      &engine.cache_counters.ghost_hits,
+                      &engine.cache_counters.refusals,
+                      &engine.log_usage.disk_bytes,
+                      &engine.log_usage.disk_bytes_max}) {
+    number(*field);
+  }
+  for (auto* field :
+       {&engine.memtable_bytes, &engine.memtables_waiting, &engine.sstables,
+        &engine.sstables_set_aside, &engine.sstable_resident_bytes, &engine.compactions_running,
+        &engine.mutations_in_memory, &engine.mutation_memory_bytes, &engine.mutation_dots_bytes,
+        &engine.timestamp_floor_bytes, &engine.mutation_files, &engine.tablets_in_doubt,
+        &engine.tablets_stopped, &engine.log_usage.segments, &engine.log_usage.spare_files,
+        &engine.log_usage.staged_bytes, &engine.log_usage.waiters}) {
+    number(*field);
+  }
+  // Both kinds of blocks together.
+  engine.sstable_counters.data_blocks_read = 5000;
+  engine.sstable_counters.index_blocks_read = 77;
+  values.push_back(5077);
+  std::vector<Metric> metrics;
+  add_engine_metrics(engine, metrics);
+  for (const double value : values) {
+    EXPECT_EQ(std::ranges::count(metrics, value, &Metric::value), 1) << value;
   }
 }
 

@@ -19,6 +19,7 @@ Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
       log_lines_(runtime.logger("storage.engine")),
+      file_reads_(runtime, options_.file_reads_max, SIZE_MAX),
       sstables_(options_.block_cache_bytes),
       schema_turn_(runtime, 1, SIZE_MAX),
       note_turn_(runtime, 1, SIZE_MAX),
@@ -30,7 +31,9 @@ Engine::Engine(Private, runtime::Runtime& runtime, EngineOptions options)
       room_changed_(runtime),
       files_changed_(runtime),
       gate_(runtime),
-      tasks_(runtime) {}
+      tasks_(runtime) {
+  sstables_.reads = &file_reads_;
+}
 
 Engine::~Engine() {
   ASSERT(tasks_.empty() || runtime_.executor.halted(), "an engine is stopped before it goes");
@@ -70,6 +73,7 @@ Result<Engine::Place> Engine::find(TableId table, TabletId tablet) {
   if (place.table == nullptr) return Error(Errc::not_found, "table {}", table);
   place.tablet = find_tablet(tablet);
   if (place.tablet == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  if (place.tablet->lost_mutations) return place.tablet->lost_mutations->why;
   return place;
 }
 
@@ -140,17 +144,17 @@ Task<Result<void>> Engine::drop_table(TableId table) {
     const std::shared_ptr<TableStore> store = at->second;
     store->set_dropped();
     shard->remove_table(table);
-    memtable_bytes_ -= store->active().memory_bytes();
+    memtable_bytes_ -= store->active_bytes();
     for (const FrozenMemtable& frozen : store->frozen()) memtable_bytes_ -= frozen.bytes;
     // Its records go from the log without having been flushed; their dots were minted all the same.
-    const Clocks clocks = shard->clocks();
+    const Clocks dropped = store->dots_in_memory();
     // And peers may lack them still: of these only the dots are left. Of what is in mutation files
     // it shows when they are given.
     const Clocks covered = dots_of(mutations_of(*shard, table, last_sequence_));
     CO_TRY_VOID(co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}));
     CO_TRY_VOID(co_await install_until_done(*shard, [&](ManifestState& state) {
       state.tables.erase(table);
-      join_clocks(state, clocks);
+      join_clocks(state, dropped);
       enter_mutations(state, *shard, nullptr);
       for (const auto& [id, dots] : covered) {
         const auto tablet = state.tablets.find(id);
@@ -178,13 +182,10 @@ bool overlaps(const KeyRange& a, const KeyRange& b) {
   return !a_first && !b_first;
 }
 
-// Whether a memtable that was frozen while the shard had such a tablet is not in a file yet.
-bool awaits_flush(const Shard& shard, TabletId tablet) {
-  return std::ranges::any_of(shard.tables(), [&](const auto& each) {
-    return std::ranges::any_of(each.second->frozen(), [&](const FrozenMemtable& frozen) {
-      return frozen.at.clocks.contains(tablet);
-    });
-  });
+// Whether memtables have mutations of such a tablet.
+bool has_in_memory(const Shard& shard, TabletId tablet) {
+  return std::ranges::any_of(shard.tables(),
+                             [&](const auto& each) { return each.second->has_in_memory(tablet); });
 }
 
 }  // namespace
@@ -216,14 +217,9 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
                       tablet);
     }
   }
-  // A memtable that was frozen before a tablet of this id was dropped has that one's clock, and its
-  // flush would give it to the new one: dots without data. Those frozen from now on have neither,
-  // and one that is installed while the manifest has no such tablet gives its clock to nobody.
-  while (awaits_flush(shard, tablet)) {
-    CO_TRY_VOID(check_writable());
-    if (trouble_) co_return *trouble_;
-    CO_TRY_VOID(co_await files_changed_.wait({.stop = stop_.token()}));
-  }
+  // The flush of what an earlier tablet of this id had would give its dots to the new one: dots
+  // without data. take_away() has flushed it.
+  ASSERT(!has_in_memory(shard, tablet), "tablet {} was dropped before it was flushed", tablet);
   const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
   CO_TRY_VOID(co_await install_until_done(shard, [&, tablet, record](ManifestState& state) {
     state.tablets.emplace(tablet, record);
@@ -264,8 +260,10 @@ Task<Result<KeyRange>> Engine::take_away(TabletId tablet) {
     replica->dropping = false;
     co_return std::move(flushed).error();
   }
+  replica->lost_mutations.reset();
   CO_TRY_VOID(co_await install_until_done(shard, [&](ManifestState& state) {
     state.tablets.erase(tablet);
+    shard.enter_unreadable_mutations(state);
     const auto at = std::ranges::lower_bound(state.dropped_ranges, range.from, {}, &KeyRange::from);
     state.dropped_ranges.insert(at, range);
   }));
@@ -395,12 +393,26 @@ Task<Result<void>> Engine::admit_waiting(TableId table, TabletId tablet, std::si
   }
 }
 
+namespace {
+
+// Whether some keys of the partition's rows would lie behind the range's end (KeyRange).
+bool is_cut_by(const KeyRange& range, ByteView partition) {
+  return range.to && partition.size() < range.to->size() &&
+         base::equal(range.to->view().first(partition.size()), partition);
+}
+
+}  // namespace
+
 Result<Engine::Place> Engine::find_for_write(TableId table, TabletId tablet, ByteView partition) {
   TRY_VOID(check_writable());
   TRY(const auto place, find(table, tablet));
   if (partition.empty()) return Error(Errc::invalid_argument, "the partition key is empty");
   if (!place.tablet->range.contains(partition)) {
     return Error(Errc::invalid_argument, "the partition key is not of tablet {}", tablet);
+  }
+  if (is_cut_by(place.tablet->range, partition)) {
+    return Error(Errc::invalid_argument,
+                 "the partition key is a proper prefix of the bound of tablet {}", tablet);
   }
   return place;
 }
@@ -503,7 +515,8 @@ Result<LogPosition> Engine::append(const Place& place, ByteView partition,
       encode_mutation(place.tablet->id, birth, partition, delta, record_);
   TRY(const auto position, log_->stage(place.table->stream(), record_.view()));
   const std::uint64_t sequence = ++last_sequence_;
-  apply(*place.table, partition, delta, record_.view().subspan(delta_offset), sequence);
+  apply(*place.table, place.tablet->id, partition, delta, record_.view().subspan(delta_offset),
+        sequence);
   if (birth == Birth::among_peers) {
     keep(*place.tablet, *place.table, partition, delta, base::Bytes::copy_of(record_.view()),
          sequence);
@@ -519,12 +532,12 @@ Result<LogPosition> Engine::append(const Place& place, ByteView partition,
   return position;
 }
 
-void Engine::apply(TableStore& table, ByteView partition, const causality::Delta& delta,
-                   ByteView encoded, std::uint64_t sequence) {
-  Memtable& memtable = table.active();
-  const std::size_t bytes_before = memtable.memory_bytes();
-  memtable.apply(partition, delta, encoded, sequence);
-  memtable_bytes_ += memtable.memory_bytes() - bytes_before;
+void Engine::apply(TableStore& table, TabletId tablet, ByteView partition,
+                   const causality::Delta& delta, ByteView encoded, std::uint64_t sequence) {
+  const std::size_t bytes_before = table.active_bytes();
+  table.active().apply(partition, delta, encoded, sequence);
+  table.note_applied(tablet, delta.dot);
+  memtable_bytes_ += table.active_bytes() - bytes_before;
 }
 
 void Engine::advance_durable() {
@@ -625,6 +638,8 @@ EngineStatistics Engine::statistics() const {
   for (const auto& shard : shards_) {
     for (const auto& [id, tablet] : shard->tablets()) {
       now.mutations_in_memory += tablet->mutations.count_in_memory();
+      now.tablets_in_doubt += tablet->in_doubt ? 1 : 0;
+      now.tablets_stopped += tablet->lost_mutations ? 1 : 0;
     }
     now.mutation_files += shard->mutation_files().size();
     now.mutation_file_bytes += shard->mutation_file_bytes();

@@ -16,11 +16,12 @@
 //     promises: write() returns then, a read that saw it waits for it, durable_clock() leaves its
 //     dot out.
 //   - A file is entered into the manifest only after the log is synced up to its freeze, with the
-//     clocks of that moment. Recovery joins them with the dots of the records it replays, so no dot
-//     is ever minted twice and none is forgotten.
+//     dots of the memtable it was made of. Recovery joins them with the dots of the records it
+//     replays, so no dot is ever minted twice and none is forgotten; and the manifest claims only
+//     what is in files, so that it stays true without the log (engine_places.h).
 //   - A mutation that some peer may lack is kept until it is stable (mutation_log.h): in the log
-//   and
-//     in memory, then in a file that enters the manifest with the flush that lets its record go.
+//     and in memory, then in a file that enters the manifest with the flush that lets its record
+//     go.
 //   - A record is replayed exactly if its table has not got it in its files. By position and not by
 //     dot: a version that was dropped as stable would come back otherwise.
 //   - A stop that may have lost acknowledged records leaves every tablet in doubt: it mints nothing
@@ -73,6 +74,7 @@ struct EngineOpenReport {
   std::uint64_t records_applied = 0;  // those that were not in files already
   std::size_t sstables = 0;
   bool created = false;
+  bool lost_log_accepted = false;  // EngineOptions::accept_lost_log_of_start
 };
 
 // A mutation that has its place in the log.
@@ -334,8 +336,8 @@ class Engine {
   base::Result<LogPosition> append(const Place& place, base::ByteView partition,
                                    const causality::Delta& delta);
   // Adds a fragment to the active memtable, and its bytes to the account.
-  void apply(TableStore& table, base::ByteView partition, const causality::Delta& delta,
-             base::ByteView encoded, std::uint64_t sequence);
+  void apply(TableStore& table, TabletId tablet, base::ByteView partition,
+             const causality::Delta& delta, base::ByteView encoded, std::uint64_t sequence);
   // What memtables, mutation logs, timestamp floors and the dots of mutation files take together.
   std::size_t memory_bytes() const {
     return memtable_bytes_ + mutation_bytes_ + floor_bytes_ + dots_bytes_;
@@ -414,6 +416,7 @@ class Engine {
   runtime::Runtime& runtime_;
   const EngineOptions options_;
   base::Logger log_lines_;
+  runtime::Semaphore file_reads_;
   SstableShared sstables_;
   EngineOpenReport report_;
   // Where the engine has the folder to itself.

@@ -1,5 +1,6 @@
 // Random histories of the engine that go wrong at every event: the machine is killed or loses its
-// power, its disk goes back to an older image, is full, or fails a write or a sync.
+// power, its disk goes back to an older image, loses the log, is full, or fails a read, a write or
+// a sync.
 //
 // At every event the process is copied (fork): the copy takes the other way and ends, the history
 // goes on. So every event costs what follows from it, and not all that came before. A failure
@@ -233,9 +234,30 @@ TEST(EngineImage, AnOlderImageOfTheDiskIsKnownForOneAtEveryEvent) {
   EXPECT_GE(tally.counts().lives_in_doubt, tally.ways());
 }
 
+// What is left has no dot without its data: what was lost is absent and unseen, and not deleted.
+TEST(EngineLostLog, AtEveryEventTheFilesAreTrueByThemselves) {
+  Tally tally;
+  const Seeds seeds(1);
+  for (std::uint64_t seed = seeds.first; seed < seeds.behind; ++seed) {
+    EngineHistory history(seed, {.steps = 30});
+    history.start_life();
+    history.run_to_end();
+    history.start_life();
+    at_every_event(history, tally, seed, [&](std::uint64_t event) {
+      history.crash(event % 4 != 0);
+      history.lose_log();
+      go_on(history, event);
+    });
+    ASSERT_FALSE(HasFailure());
+  }
+  expect_ways(tally, 300);
+  EXPECT_GT(tally.counts().logs_lost, tally.ways() / 2);
+  EXPECT_GT(tally.counts().writes_lost, tally.ways());
+}
+
 // ---- Trouble with the disk ----
 
-enum class Fault : unsigned char { full, write, sync };
+enum class Fault : unsigned char { full, read, write, sync };
 
 class EngineTrouble : public ::testing::TestWithParam<Fault> {};
 
@@ -244,12 +266,19 @@ void go_through_trouble(EngineHistory& history, Fault fault) {
   LogWorld& world = history.world();
   const sim::DiskFaultCounts& counts = world.machine().disk_queue().counts();
   const auto over = [&] { return !world.machine().is_up(); };
-  history.begin_trouble();
+  history.begin_trouble(fault == Fault::read ? ".sst" : "");
   if (fault == Fault::full) {
     const std::uint64_t capacity = world.disk().capacity();
     world.disk().set_capacity(world.disk().used_bytes());
     (void)world.world().run_until(over, std::chrono::seconds(25));
     world.disk().set_capacity(capacity);
+  } else if (fault == Fault::read) {
+    // For a while, so that answers are asked for: what is in memory is right, the rest an error.
+    world.faults().read_error = 1;
+    world.faults().only_suffix = ".sst";
+    (void)world.world().run_until([&] { return over() || counts.read_errors > 3; },
+                                  std::chrono::seconds(20));
+    world.faults() = {};
   } else {
     (fault == Fault::write ? world.faults().write_error : world.faults().sync_error) = 1;
     (void)world.world().run_until(
@@ -287,9 +316,10 @@ TEST_P(EngineTrouble, AtEveryOperationOfTheDiskLosesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Disk, EngineTrouble,
-                         ::testing::Values(Fault::full, Fault::write, Fault::sync),
+                         ::testing::Values(Fault::full, Fault::read, Fault::write, Fault::sync),
                          [](const auto& fault) {
                            return std::string(fault.param == Fault::full    ? "full"
+                                              : fault.param == Fault::read  ? "read_error"
                                               : fault.param == Fault::write ? "write_error"
                                                                             : "sync_error");
                          });

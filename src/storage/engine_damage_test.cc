@@ -173,6 +173,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"manifest", "manifest", Ending::stop, 150},
                       Case{"sstable", ".sst", Ending::stop, 1000},
                       Case{"catalog", "catalog", Ending::stop, 30},
+                      Case{"places", "place", Ending::stop, 130},
+                      Case{"generations", "generations-", Ending::stop, 30},
                       Case{"log", "commit-", Ending::stop, 100, 17},
                       Case{"unfinished_log", "commit-", Ending::power_loss, 100, 17},
                       Case{"unfinished_catalog", "catalog", Ending::power_loss, 30}),

@@ -37,6 +37,15 @@ EngineOptions small_engine(LogSyncMode mode) {
   return options;
 }
 
+std::uint32_t start_named_in(const base::Error& refusal) {
+  const std::string text = refusal.to_string();
+  const std::string name = "accept_lost_log_of_start: ";
+  const auto at = text.find(name);
+  EXPECT_NE(at, std::string::npos) << text;
+  if (at == std::string::npos) return 0;
+  return static_cast<std::uint32_t>(std::stoul(text.substr(at + name.size())));
+}
+
 void EngineHistory::Counts::add(const Counts& other) {
   writes += other.writes;
   explicit_writes += other.explicit_writes;
@@ -47,6 +56,8 @@ void EngineHistory::Counts::add(const Counts& other) {
   records_replayed += other.records_replayed;
   lives += other.lives;
   lives_in_doubt += other.lives_in_doubt;
+  logs_lost += other.logs_lost;
+  writes_lost += other.writes_lost;
   mutations_given += other.mutations_given;
   mutations_from_files += other.mutations_from_files;
   mutation_files_shed += other.mutation_files_shed;
@@ -131,6 +142,13 @@ void EngineHistory::put_back_image() {
   went_back_ = true;
 }
 
+void EngineHistory::lose_log() {
+  const auto entries = world_.disk().list(kLogFolder);
+  if (!entries) return;
+  for (const auto& entry : *entries) world_.remove(std::string(kLogFolder) + "/" + entry.name);
+  log_lost_ = true;
+}
+
 std::string EngineHistory::where() const {
   return fmt::format("seed {}, life {}, step {}: ", seed_, counts_.lives, step_number_ - 1);
 }
@@ -140,6 +158,11 @@ void EngineHistory::judge(const base::Error& error) {
   if (trouble_ && std::ranges::find(excused, error.code()) != excused.end()) {
     ++counts_.refusals;
     EXPECT_FALSE(error.context().empty() && error.code() != Errc::timeout) << error.to_string();
+    if (!errors_name_.empty() && error.code() == Errc::io_error) {
+      EXPECT_TRUE(error.context().contains(errors_name_)) << where() << error.to_string();
+      EXPECT_TRUE(!error.context().contains("reading") || error.context().contains("at offset"))
+          << where() << error.to_string();
+    }
     return;
   }
   ADD_FAILURE() << where() << error.to_string();
@@ -157,9 +180,10 @@ Until EngineHistory::until() const {
 Task<void> EngineHistory::life(runtime::Runtime& runtime, int steps) {
   ++counts_.lives;
   runtime_ = &runtime;
-  auto opened = co_await Engine::open(runtime, engine_options());
+  auto opened = co_await open(runtime);
   if (!fine(opened)) co_return;
   Engine& engine = **opened;
+  if (engine.report().lost_log_accepted) ++counts_.logs_lost;
   counts_.records_replayed += engine.report().records_applied;
   co_await settle_start(engine);
   for (int step = 0; step < steps; ++step) {
@@ -172,6 +196,16 @@ Task<void> EngineHistory::life(runtime::Runtime& runtime, int steps) {
   co_await check_everything(engine);
   note_end(engine);
   (void)fine(co_await engine.stop());
+}
+
+Task<base::Result<std::unique_ptr<Engine>>> EngineHistory::open(runtime::Runtime& runtime) {
+  EngineOptions options = engine_options();
+  auto opened = co_await Engine::open(runtime, options);
+  // A start that was cut short may have accepted it already, and before there was a folder there
+  // was nothing to lose.
+  if (!log_lost_ || !opened.failed_with(Errc::corrupt)) co_return opened;
+  options.accept_lost_log_of_start = start_named_in(opened.error());
+  co_return co_await Engine::open(runtime, options);
 }
 
 void EngineHistory::note_end(Engine& engine) {
@@ -193,6 +227,7 @@ Task<void> EngineHistory::settle_start(Engine& engine) {
   tail_may_be_lost_ = false;
   co_await settle_doubts(engine);
   went_back_ = false;
+  log_lost_ = false;
   const bool no_table = std::ranges::none_of(tables_, &TableState::there);
   for (TableState& table : tables_) {
     const bool wanted = no_table || !options_.schema_changes || prng_.below(2) == 0;
@@ -224,7 +259,8 @@ void EngineHistory::settle_tablets(Engine& engine) {
     const causality::Clock clock = *engine.durable_clock(tablet.id);
     const auto lost = tablet.oracle.adopt(clock);
     const bool in_doubt = std::ranges::find(doubtful, tablet.id) != doubtful.end();
-    if (!lost.empty() && !tail_may_be_lost_ && !went_back_) {
+    if (log_lost_) counts_.writes_lost += lost.size();
+    if (!lost.empty() && !tail_may_be_lost_ && !went_back_ && !log_lost_) {
       ADD_FAILURE() << where() << fmt::format("{}", lost.front())
                     << " was acknowledged and is lost";
     }

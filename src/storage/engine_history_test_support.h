@@ -47,6 +47,9 @@ inline constexpr TabletId kTablet{0};
 // Small limits, so that a short history freezes, flushes and compacts often.
 EngineOptions small_engine(LogSyncMode mode = LogSyncMode::batch);
 
+// The start whose lost log a refusal asks to be accepted.
+std::uint32_t start_named_in(const base::Error& refusal);
+
 class EngineHistory {
  public:
   struct Options {
@@ -83,11 +86,19 @@ class EngineHistory {
   // What the disk would hold after a power loss now; and going back to it, as a copy.
   void take_image() { image_ = world_.disk().snapshot(); }
   void put_back_image();
+  // Nothing is left of the log, and the next life accepts that: what it has seen then is what is in
+  // files. Requires: crashed or stopped.
+  void lose_log();
 
   // The disk is in trouble: what the engine is asked may fail with an error that says so, and what
   // it answers must be right all the same. After the trouble every tablet and table is checked, and
   // everything works again, unless writing has ended for good.
-  void begin_trouble() { trouble_ = true; }
+  // If `errors_name` is not empty, an I/O error has it in its text, and an offset where it was
+  // read.
+  void begin_trouble(std::string errors_name = "") {
+    trouble_ = true;
+    errors_name_ = std::move(errors_name);
+  }
   void end_trouble() { trouble_ended_ = true; }
 
   // How much happened, to show that it did.
@@ -101,6 +112,8 @@ class EngineHistory {
     std::uint64_t records_replayed = 0;
     std::uint64_t lives = 0;
     std::uint64_t lives_in_doubt = 0;
+    std::uint64_t logs_lost = 0;    // and accepted
+    std::uint64_t writes_lost = 0;  // with them, though they were acknowledged
     std::uint64_t mutations_given = 0;
     std::uint64_t mutations_from_files = 0;  // that had to be kept beyond a flush
     std::uint64_t mutation_files_shed = 0;
@@ -137,6 +150,7 @@ class EngineHistory {
   };
 
   // Lives (engine_history_test_support.cc).
+  runtime::Task<base::Result<std::unique_ptr<Engine>>> open(runtime::Runtime& runtime);
   runtime::Task<void> life(runtime::Runtime& runtime, int steps);
   runtime::Task<void> settle_start(Engine& engine);
   runtime::Task<void> settle_tables(Engine& engine);
@@ -225,8 +239,10 @@ class EngineHistory {
   int step_number_ = 0;
   bool tail_may_be_lost_ = false;
   bool went_back_ = false;
+  bool log_lost_ = false;
   bool trouble_ = false;
   bool trouble_ended_ = false;
+  std::string errors_name_;
   std::shared_ptr<const sim::SimDisk::Image> image_;
   Counts counts_;
 };

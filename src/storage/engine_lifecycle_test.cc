@@ -63,7 +63,7 @@ Task<void> make_tablet(Runtime& runtime) {
 
 Task<void> drop_in_doubt(Runtime& runtime) {
   EngineOptions options = small_engine();
-  options.accept_lost_log = true;
+  options.accept_lost_log_of_start = 1;
   auto opened = co_await Engine::open(runtime, options);
   CO_ASSERT_OK(opened);
   EXPECT_EQ((*opened)->tablets_in_doubt().size(), 1);

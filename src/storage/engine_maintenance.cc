@@ -57,7 +57,6 @@ void Engine::freeze(Shard& shard, const std::shared_ptr<TableStore>& table) {
   table->freeze({.number = shard.next_freeze(),
                  .log_end = log_->tail(),
                  .sequence = last_sequence_,
-                 .clocks = shard.clocks(),
                  .knowledge = shard.knowledge()});
   flush_queue_.push_back({.shard = &shard, .table = table});
   flush_work_.wake_all();
@@ -65,7 +64,7 @@ void Engine::freeze(Shard& shard, const std::shared_ptr<TableStore>& table) {
 
 void Engine::freeze_if_due(const Place& place) {
   const Memtable& memtable = place.table->active();
-  if (memtable.memory_bytes() >= options_.memtable_bytes_flush ||
+  if (place.table->active_bytes() >= options_.memtable_bytes_flush ||
       memtable.key_count() >= options_.memtable_keys_flush ||
       runtime_.buggify("storage.freeze_early")) {
     freeze(*place.shard, place.shard->tables().at(place.table->id()));
@@ -83,10 +82,7 @@ void Engine::freeze_largest() {
   std::shared_ptr<TableStore> largest;
   for (const auto& shard : shards_) {
     for (const auto& [id, table] : shard->tables()) {
-      if (largest != nullptr &&
-          table->active().memory_bytes() <= largest->active().memory_bytes()) {
-        continue;
-      }
+      if (largest != nullptr && table->active_bytes() <= largest->active_bytes()) continue;
       largest = table;
       largest_shard = shard.get();
     }
@@ -143,9 +139,10 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
   Shard& shard = *job.shard;
   TableStore& table = *job.table;
   const std::shared_ptr<const Memtable> memtable = table.frozen().front().memtable;
+  const Clocks dots = table.frozen().front().dots;
   const FreezeState at = table.frozen().front().at;
   const std::size_t bytes = table.frozen().front().bytes;
-  // S1: what the file and the clocks depend on is durable before they are entered.
+  // S1: what the file depends on, the clocks of the freeze, is durable before it is entered.
   if (auto synced = co_await log_->sync_to(at.log_end, {.stop = stop_.token()}); !synced) {
     if (!synced.failed_with(Errc::cancelled)) fail(synced.error());
     co_return synced;
@@ -167,7 +164,7 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
     entered = true;
     if (written.file != nullptr) insert_file(record->second.sstables, written.file->record);
     record->second.flushed.add(log_->core(), at.log_end);
-    join_clocks(state, at.clocks);
+    join_clocks(state, dots);
     enter_mutations(state, shard, mutations->get());
   }));
   ++statistics_.flushes;

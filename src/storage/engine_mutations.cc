@@ -160,6 +160,8 @@ void Engine::set_watermarks(TabletId tablet,
       replica->alone()
           ? replica->clock
           : causality::stability(replica->clock, causality::WallTime{0}, replica->watermarks).dots;
+  const auto& lost = replica->lost_mutations;
+  if (lost && (replica->alone() || stable.covers(lost->among))) replica->lost_mutations.reset();
   const std::size_t bytes_before = replica->mutations.memory_bytes();
   replica->mutations.collect(stable);
   mutation_bytes_ -= bytes_before - replica->mutations.memory_bytes();
@@ -219,6 +221,7 @@ Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock 
   CO_TRY(const auto pass, gate_.enter());
   const Tablet* found = find_tablet(tablet);
   if (found == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  if (found->lost_mutations) co_return found->lost_mutations->why;
   advance_durable();
   const Tablet& replica = *found;
   MissingMutations answer;
@@ -379,6 +382,13 @@ Task<void> Engine::mutation_loop() {
 
 // Does one thing that is to be done; false if there was none.
 Task<Result<bool>> Engine::tend_mutation_files() {
+  for (const auto& shard : shards_) {
+    if (shard->unreadable_mutation_files().empty() || shard->needs_unreadable_mutations()) continue;
+    CO_TRY_VOID(co_await install_until_done(
+        *shard, [&](ManifestState& state) { shard->enter_unreadable_mutations(state); }));
+    co_await shard->remove_unreadable_mutations();
+    co_return true;
+  }
   for (const auto& shard : shards_) {
     const auto dead = std::ranges::find_if(
         shard->mutation_files(), [](const LiveMutationFile& each) { return each.live.empty(); });

@@ -167,15 +167,28 @@ Task<Result<void>> Engine::judge_places(const Places& places) {
                     "{}: there are logs, and the data that they belong to is missing from {}",
                     places.log.directory, options_.data_directories.front());
   }
-  if (!log_is_lost(places)) co_return {};
-  if (report_.created || !options_.accept_lost_log) {
-    co_return Error(Errc::corrupt,
-                    "{}: the logs that belong to {} are missing; restore them, or open what is "
-                    "left with accept_lost_log",
-                    places.log.directory, options_.data_directories.front());
+  const auto& accepted = options_.accept_lost_log_of_start;
+  if (!log_is_lost(places)) {
+    if (accepted) {
+      log_lines_.warn("accept_lost_log_of_start has no effect, since no log is lost: take it out",
+                      base::kv("accept_lost_log_of_start", *accepted));
+    }
+    co_return {};
   }
-  log_lines_.warn("the logs are lost, and so is what only they had",
-                  base::kv("directory", places.log.directory));
+  const std::uint32_t last_start = last_known_start(places);
+  if (report_.created || accepted != last_start) {
+    co_return Error(Errc::corrupt,
+                    "{}: the logs that belong to {} are missing; restore them, or give up what "
+                    "only they had and open the rest with accept_lost_log_of_start: {}",
+                    places.log.directory, options_.data_directories.front(), last_start);
+  }
+  report_.lost_log_accepted = true;
+  log_lines_.error(
+      "THE LOGS ARE LOST AND ACCEPTED AS LOST: writes that were acknowledged and are in no file "
+      "are "
+      "gone; every tablet must get a new actor; take accept_lost_log_of_start out of the "
+      "configuration",
+      base::kv("directory", places.log.directory), base::kv("start", last_start));
   log_directory_->doubt();
   co_return {};
 }
@@ -222,6 +235,7 @@ Task<Result<std::vector<EngineSeat>>> Engine::recover(std::uint32_t cores) {
   CO_TRY_VOID(co_await runtime::replace_file(runtime_,
                                              generations_path(options_.log_directory_or_default()),
                                              encode_generations(generations())));
+  CO_TRY_VOID(co_await remove_generations_of_cores(runtime_, options_.log_directory_or_default()));
   CO_TRY_VOID(co_await log_directory_->release(log_directory_->tables_unreleased()));
   const bool no_tablets =
       std::ranges::all_of(shards_, [](const auto& shard) { return shard->tablets().empty(); });
@@ -308,7 +322,7 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
     if (tablet == nullptr) {
       return damaged(Error(Errc::corrupt, "of tablet {}, which is not there", mutation->tablet));
     }
-    apply(*table, mutation->partition, *delta, mutation->delta, 1);
+    apply(*table, tablet->id, mutation->partition, *delta, mutation->delta, 1);
     if (mutation->birth == Birth::among_peers) {
       keep(*tablet, *table, mutation->partition, *delta, bytes, 1);
     }
@@ -350,6 +364,7 @@ Task<Result<void>> Engine::flush_replayed(Shard& shard, bool final) {
     for (const LiveMutationFile& each : shard.mutation_files()) {
       state.mutation_files.push_back(each.file->record);
     }
+    shard.enter_unreadable_mutations(state);
     enter_mutations(state, shard, nullptr);
     shard.enter_set_aside(state);
     join_clocks(state, shard.clocks());

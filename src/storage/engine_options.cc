@@ -36,6 +36,7 @@ Result<void> EngineOptions::validate() const {
   if (retry_delay < std::chrono::milliseconds(1) || retry_delay > std::chrono::hours(1)) {
     return refuse("retry_delay", "not between 1 ms and 1 h");
   }
+  if (file_reads_max == 0) return refuse("file_reads_max", "is zero");
   if (compactions_max == 0) return refuse("compactions_max", "is zero");
   if (sstables_slow < compaction.files_min || sstables_max <= sstables_slow) {
     return refuse("sstables_max", "is not above sstables_slow, or that is below files_min");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ struct EngineOptions {
   FilterOptions filter = {};
   // Reads past the page cache.
   bool direct_reads = false;
+  // How many reads of a core's files may be under way at once, those of compactions among them; one
+  // more waits for its turn. A disk gives no more beyond some dozens, and each has its memory.
+  std::size_t file_reads_max = 64;
 
   CompactionOptions compaction = {};
   CollectionOptions collection = {};
@@ -61,10 +65,12 @@ struct EngineOptions {
   // shard that has most is given up, and peers that need it are reconciled key by key.
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
 
-  // The log directory is empty and the data is there: go on with what the data directories have.
-  // What was acknowledged and only in the log is lost, and every tablet is in doubt. Otherwise such
-  // a folder is refused.
-  bool accept_lost_log = false;
+  // The log directory is empty and the data is there: go on with what the data directories have, if
+  // the last start that they know of is this one; the refusal without it names the number. What was
+  // acknowledged and is in no file is lost, and every tablet is in doubt; what the tablets then
+  // claim to have seen is in files (engine_places.h). It is for one start and one loss: the start
+  // that accepts is a later one, so that left on it accepts nothing more.
+  std::optional<std::uint32_t> accept_lost_log_of_start = {};
 
   // How long after a failed flush or compaction the next try begins.
   runtime::Duration retry_delay = std::chrono::seconds(1);

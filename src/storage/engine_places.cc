@@ -41,15 +41,17 @@ Result<base::ByteView> body_of(std::string_view magic, base::ByteView bytes) {
   const std::size_t head_size = magic.size() + 1;
   if (bytes.size() < head_size + kChecksumSize ||
       !base::equal(bytes.first(magic.size()), base::as_bytes(magic))) {
-    return Error(Errc::corrupt, "does not begin with {}", magic);
+    return Error(Errc::corrupt, "at offset 0: does not begin with {}", magic);
   }
   const auto version = std::to_integer<std::uint8_t>(bytes[magic.size()]);
   if (version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
+    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
+                 magic.size(), version, kVersion);
   }
   const std::size_t covered = bytes.size() - kChecksumSize;
   if (base::load_le<std::uint32_t>(bytes.data() + covered) != base::crc32c(bytes.first(covered))) {
-    return Error(Errc::corrupt, "checksum does not match");
+    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
+                 covered);
   }
   return bytes.subspan(head_size, covered - head_size);
 }
@@ -157,6 +159,18 @@ Task<Result<Generations>> read_generations(runtime::Runtime& runtime, std::strin
   co_return all;
 }
 
+Task<Result<void>> remove_generations_of_cores(runtime::Runtime& runtime,
+                                               std::string log_directory) {
+  CO_TRY(const auto entries, co_await runtime.files.list(log_directory));
+  const std::string of_start = generations_path(log_directory);
+  for (const runtime::DirectoryEntry& entry : entries) {
+    const std::string path = log_directory + "/" + entry.name;
+    if (!entry.name.starts_with(kGenerationsPrefix) || path == of_start) continue;
+    CO_TRY_VOID(co_await runtime.files.remove(path));
+  }
+  co_return {};
+}
+
 // ---- Comparing ----
 
 std::uint32_t last_written_start(const LogPlace& log) {
@@ -187,7 +201,7 @@ namespace {
 
 constexpr std::string_view kRemedy =
     "restore all directories from the same backup, or move the logs away and open what is left "
-    "with accept_lost_log";
+    "with accept_lost_log_of_start";
 
 // The marker of the log directory, or of any data directory if there is none.
 const PlaceMarker* folder_marker(const Places& places) {

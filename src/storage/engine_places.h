@@ -34,14 +34,32 @@
 //      and has all the generations that were noted has lost nothing: the log still has every record
 //      since, and what merges of files have done is done again.
 //   3. log_reached lies within the log of that core, if it is of incarnation L, and is not of a
-//   later
-//      one. It was synced when the manifest was written, so a log that ends before it is older than
-//      the manifest. (So are logs of which segments are missing: log_directory.h.)
+//      later one. It was synced when the manifest was written, so a log that ends before it is
+//      older than the manifest. (So are logs of which segments are missing: log_directory.h.)
 //   4. A manifest's files are where it says they are (shard.h), and their numbers are not given
-//   twice
-//      within a start: so of several data directories none is older than the manifests.
+//      twice within a start: so of several data directories none is older than the manifests.
 // A folder without markers is of a time before there were any. The first start with them writes
 // them; while it has not been completed (W < `marked_from`), data directories without one are fine.
+//
+// A lost log that is accepted (EngineOptions::accept_lost_log_of_start) leaves files and manifests.
+// A tablet may go on with them, since they are a consistent pair of data and clock, which is what
+// theory S14 asks of a replica that re-enters. Let U be the dots whose records were in the logs
+// alone. The pair is what the replica would be, had U never come:
+//   - The clocks have nothing of U. A flush enters the dots of its memtable into the manifest, and
+//     not all that the tablet had seen by then: a dot of another table that is still in memory
+//     would be left claimed and without data, which is a delete (S6), and would spread as one.
+//   - The files have nothing of U. They are written from memtables, and a memtable's dots enter the
+//     manifest with its file.
+//   - Nothing in the files was changed by U. A merge strips a context, or drops a version, by
+//     knowledge of an instant at which it holds every fragment of the key and of the scopes over it
+//     (merge_writer.h): so a dot of U that matters to the key would be in one of its fragments, in
+//     a file. Dots of other keys and other tables in a context decide nothing about this one; that
+//     they were stripped leaves a context as good as before.
+//   - What was stable stays so: the members that have it have it.
+// What remains of U is a name. Dots of it may be in contexts here, and some of the replica's own
+// may have reached peers: so it mints under a new actor, and peers forget what they thought it had
+// (S14). The new log counts its incarnations on from the largest that the data knows of, so that no
+// position of the new log is taken for one of the old.
 //
 // What cannot be noticed here: all places brought back to one earlier moment, as by the image of a
 // virtual machine. The log's catalog notices a copy, but not an image with the same inodes: there a
@@ -111,6 +129,11 @@ runtime::Task<base::Result<void>> write_place_marker(runtime::Runtime& runtime,
 // What all the files say, the largest of each shard. Errors: as above.
 runtime::Task<base::Result<Generations>> read_generations(runtime::Runtime& runtime,
                                                           std::string log_directory);
+
+// Removes those of cores, and what writing them left half done. Those of the start say as much, and
+// there may be fewer cores now. Requires: those of the start are durable, and of all shards.
+runtime::Task<base::Result<void>> remove_generations_of_cores(runtime::Runtime& runtime,
+                                                              std::string log_directory);
 
 // What a start finds.
 struct DataPlace {

@@ -296,12 +296,81 @@ TEST(Places, ALostLogIsRefusedUntilItIsAcceptedAndThenADoubtfulStop) {
   remove_all(world, kLogFolder);
   expect_refused(world, kFirst, kLogFolder);
   EngineOptions accepting = small_engine();
-  accepting.accept_lost_log = true;
+  accepting.accept_lost_log_of_start = start_named_in(open_result(world).error());
   // The doubt stays until it is settled, whether it is accepted again or not.
   live(world, [](EngineStory& story) { return expect_doubt(story, false); }, accepting);
   live(world, [](EngineStory& story) { return expect_doubt(story, true); });
   // The new log counts from where the old one ended: what it has is not taken for flushed.
   live(world, expect_no_doubt);
+  // Left on, it accepts no other loss.
+  live(world, expect_no_doubt, accepting);
+  remove_all(world, kLogFolder);
+  expect_refused(world, kFirst, kLogFolder, accepting);
+  const std::uint32_t later = start_named_in(open_result(world, accepting).error());
+  EXPECT_GT(later, *accepting.accept_lost_log_of_start);
+}
+
+// Three tables of one tablet: the first is flushed, the second is in the log alone, and the third
+// was dropped unflushed.
+struct Deltas {
+  causality::Delta flushed;
+  causality::Delta logged;
+  causality::Delta dropped;
+};
+
+constexpr TableId kLogged{8};
+constexpr TableId kDropped{9};
+
+Task<void> write_three_tables(EngineStory& story, Deltas& deltas) {
+  Engine& engine = story.engine();
+  const auto write = [&](TableId table) {
+    return engine.write(table, kTablet, base::Bytes::copy_of("p"), put_of("r", "v", 1),
+                        causality::Epoch{1}, Until::forever());
+  };
+  CO_ASSERT_OK(co_await engine.create_table(kLogged, {}));
+  CO_ASSERT_OK(co_await engine.create_table(kDropped, {}));
+  CO_ASSERT_OK(co_await write(kTable));
+  auto logged = co_await write(kLogged);
+  CO_ASSERT_OK(logged);
+  deltas.logged = *std::move(logged);
+  auto dropped = co_await write(kDropped);
+  CO_ASSERT_OK(dropped);
+  deltas.dropped = *std::move(dropped);
+  auto flushed = co_await write(kTable);
+  CO_ASSERT_OK(flushed);
+  deltas.flushed = *std::move(flushed);
+  CO_ASSERT_OK(co_await engine.drop_table(kDropped));
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+}
+
+Task<void> expect_no_claim_without_data(EngineStory& story, const Deltas& deltas) {
+  Engine& engine = story.engine();
+  EXPECT_TRUE(engine.report().lost_log_accepted);
+  const auto clock = engine.durable_clock(kTablet);
+  CO_ASSERT_OK(clock);
+  EXPECT_TRUE(clock->contains(deltas.flushed.dot));
+  EXPECT_TRUE(clock->contains(deltas.dropped.dot));
+  EXPECT_FALSE(clock->contains(deltas.logged.dot)) << "an absent row would be a delete";
+  EXPECT_EQ(*co_await story.get("p", "r"), "v");
+  EXPECT_EQ(*co_await story.get("p", "r", kLogged), "");
+  // A peer that has it gives it back.
+  CO_ASSERT_OK(co_await engine.reincarnate(kTablet, causality::actor_of(1, 2)));
+  const auto staged = engine.stage(kLogged, kTablet, base::as_bytes("p"), deltas.logged);
+  CO_ASSERT_OK(staged);
+  EXPECT_EQ(staged->applied, causality::Applied::now);
+  EXPECT_EQ(*co_await story.get("p", "r", kLogged), "v");
+}
+
+TEST(Places, WhatOnlyALostLogHadIsNotTakenForDeleted) {
+  LogWorld world;
+  Deltas deltas;
+  live(world, [&](EngineStory& story) { return write_three_tables(story, deltas); });
+  remove_all(world, kLogFolder);
+  EngineOptions accepting = small_engine();
+  accepting.accept_lost_log_of_start = start_named_in(open_result(world).error());
+  live(
+      world, [&](EngineStory& story) { return expect_no_claim_without_data(story, deltas); },
+      accepting);
 }
 
 // ---- Folders of before ----

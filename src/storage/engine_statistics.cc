@@ -9,6 +9,7 @@ void add_to(SstableCounters& sum, const SstableCounters& other) {
   sum.index_blocks_read += other.index_blocks_read;
   sum.bytes_read += other.bytes_read;
   sum.reads += other.reads;
+  sum.reads_delayed += other.reads_delayed;
   sum.reads_shared += other.reads_shared;
   sum.filter_negatives += other.filter_negatives;
   sum.filter_positives += other.filter_positives;
@@ -70,6 +71,8 @@ void EngineStatistics::add(const EngineStatistics& other) {
   mutation_files += other.mutation_files;
   mutation_file_bytes += other.mutation_file_bytes;
   mutation_dots_bytes += other.mutation_dots_bytes;
+  tablets_in_doubt += other.tablets_in_doubt;
+  tablets_stopped += other.tablets_stopped;
   timestamp_floor_bytes += other.timestamp_floor_bytes;
   blocks_per_read.merge(other.blocks_per_read);
   sstables_per_read.merge(other.sstables_per_read);

@@ -56,6 +56,9 @@ struct EngineStatistics {
   std::size_t timestamp_floor_bytes = 0;
   std::size_t mutation_files = 0;
   std::uint64_t mutation_file_bytes = 0;
+  // That mint nothing until they have a new actor; that do nothing, as a mutation file is damaged.
+  std::size_t tablets_in_doubt = 0;
+  std::size_t tablets_stopped = 0;
 
   SstableCounters sstable_counters;
   BlockCache::Counters cache_counters;

@@ -338,6 +338,31 @@ Task<void> expect_ranges(Runtime& runtime) {
   CO_ASSERT_OK(co_await (*opened)->stop());
 }
 
+// The keys of its rows would lie on both sides of the bound.
+Task<void> write_a_prefix_of_a_bound(Runtime& runtime) {
+  auto opened = co_await Engine::open(runtime, small_engine());
+  CO_ASSERT_OK(opened);
+  Engine& engine = **opened;
+  CO_ASSERT_OK(co_await engine.create_table(kTable, {}));
+  CO_ASSERT_OK(co_await engine.create_tablet(kTablet, {.from = {}, .to = bytes("cde")},
+                                             causality::actor_of(1, 1)));
+  for (const char* partition : {"c", "cd"}) {
+    const auto written = co_await engine.write(kTable, kTablet, bytes(partition),
+                                               put_of("r", "v", 1), kEpoch, Until::forever());
+    EXPECT_TRUE(written.failed_with(Errc::invalid_argument)) << partition;
+  }
+  for (const char* partition : {"b", "ccc", "cdd"}) {
+    CO_ASSERT_OK(co_await engine.write(kTable, kTablet, bytes(partition), put_of("r", "v", 1),
+                                       kEpoch, Until::forever()));
+  }
+  CO_ASSERT_OK(co_await engine.stop());
+}
+
+TEST(Engine, APartitionKeyThatABoundBeginsWithIsRefused) {
+  LogWorld world;
+  world.run(write_a_prefix_of_a_bound);
+}
+
 TEST(Engine, TabletsDoNotOverlapAndACursorSeesOnlyItsOwn) {
   LogWorld world;
   world.run([](Runtime& runtime) { return make_ranges(runtime); });

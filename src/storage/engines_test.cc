@@ -331,6 +331,41 @@ TEST(Engines, RefusesCoresThatAreNotThereAndAFolderThatIsOpen) {
   world.run(open_badly);
 }
 
+// ---- What cores leave behind ----
+
+Task<void> flush_on_three_cores(Runtime& runtime) {
+  auto opened = co_await Engines::open(runtime, folder_options(LogSyncMode::batch), 3);
+  CO_ASSERT_OK(opened);
+  CO_ASSERT_OK(co_await (*opened)->create_table(kTable, {}));
+  CO_ASSERT_OK(co_await (*opened)->stop());
+}
+
+Task<void> open_on_one(Runtime& runtime) {
+  auto opened = co_await Engines::open(runtime, folder_options(LogSyncMode::batch), 1);
+  CO_ASSERT_OK(opened);
+  CO_ASSERT_OK(co_await (*opened)->stop());
+}
+
+std::vector<std::string> generations_in(LogWorld& world) {
+  std::vector<std::string> names;
+  const auto entries = world.disk().list(kLogFolder);
+  for (const auto& entry : *entries) {
+    if (entry.name.starts_with("generations-")) names.push_back(entry.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+TEST(Engines, GenerationsOfCoresThatAreNoMoreDoNotStay) {
+  LogWorld world(1, kCoresMax);
+  world.run(flush_on_three_cores);
+  EXPECT_EQ(generations_in(world).size(), 4) << "of each core, and of the start";
+  // A write that a crash cut short.
+  world.write(std::string(kLogFolder) + "/generations-0002.new", 0, "half");
+  world.run(open_on_one);
+  EXPECT_EQ(generations_in(world), std::vector<std::string>{"generations-start"});
+}
+
 // ---- Making and dropping a table, cut short ----
 
 Task<void> make_and_drop(Runtime& runtime) {

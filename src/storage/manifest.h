@@ -6,9 +6,12 @@
 // that do not check are damage, never the end. It takes about a hundred bytes a file, which is
 // nothing beside the flush or the compaction that changes it.
 //
-// Invariant (S1): a change is written only after the log is synced up to everything it depends on,
-// the clocks at freeze above all. Recovery joins the clocks it finds here with the dots of the
-// records it replays.
+// Invariants.
+// A change is written only after the log is synced up to everything it depends on, what was known
+// at the freeze above all (S1). Recovery joins the clocks it finds here with the dots of the
+// records it replays. Every dot of a clock here is of a mutation that is in the files named here,
+// or whose table was dropped. So a manifest and its files are true by themselves, the logs apart
+// (engine_places.h).
 #pragma once
 
 #include <cstdint>
@@ -89,7 +92,8 @@ struct TableRecord {
 };
 
 // The partitions whose keys are at or above `from` and below `to`; an absent end is none. No
-// partition's key is a proper prefix of a bound.
+// partition's key is a proper prefix of a bound (Engine::stage refuses it), so that the key of an
+// entry, which begins with its partition's, lies on the same side of a bound as that one.
 struct KeyRange {
   base::Bytes from;
   std::optional<base::Bytes> to;
@@ -100,7 +104,7 @@ struct KeyRange {
 };
 
 // A tablet replica: its part of the key space, under whose name it mints, and what it has seen that
-// no longer is in the log.
+// is in files. Of what it has seen that only the log has, the dots are in the log, too.
 struct TabletRecord {
   KeyRange range;
   causality::ActorId actor;
@@ -130,8 +134,8 @@ struct ManifestState {
   // Of tablets that were dropped and whose data is still in files. Nobody may have one of their
   // keys until it is gone. Ascending, disjoint.
   std::vector<KeyRange> dropped_ranges;
-  // Files of tables that cannot be read any more and are set aside (table_store.h), and of each the
-  // ranges of tablets that were dropped since: of these nothing is to be found in it. The ranges
+  // Files of tables that were found damaged and are set aside (table_store.h), and of each the
+  // ranges of tablets that were made since: what the file has there is not theirs. The ranges
   // ascend and are disjoint.
   absl::btree_map<FileNumber, std::vector<KeyRange>> set_aside;
   // For the comparison with the logs (engine_places.h): how many changes there have been, and how

@@ -85,6 +85,22 @@ Task<Result<std::unique_ptr<Shard>>> Shard::load(ShardEnvironment environment, S
   co_return shard;
 }
 
+bool Shard::is_damage(const Error& error) {
+  return error.code() == Errc::corrupt || error.code() == Errc::unsupported;
+}
+
+namespace {
+
+// What whoever is told of a file that cannot be opened is to do.
+Error with_remedy(const Error& error) {
+  const std::string_view later =
+      error.code() == Errc::unsupported ? "open it with the program that wrote it, or " : "";
+  return {error.code(), "{}; {}drop the tablets that have a part in it and make them anew",
+          error.context(), later};
+}
+
+}  // namespace
+
 Task<Result<void>> Shard::open_files() {
   // After a kill the manifest may be one whose name is not durable yet. The files that only the one
   // before names must not go as long as a power loss could bring it back.
@@ -103,8 +119,9 @@ Task<Result<void>> Shard::open_files() {
         table->set_aside(file.number,
                          Error(Errc::corrupt, "{}: was found damaged before", path_of(file)));
       }
-      if (sstable.failed_with(Errc::corrupt)) {
+      if (!sstable && is_damage(sstable.error())) {
         // Everything else can be served. One that is missing is another matter: engine_places.h.
+        sstable = with_remedy(std::move(sstable).error());
         environment_.log.error("a damaged file is set aside", base::kv("error", sstable.error()));
         table->set_aside(file.number, sstable.error());
         sstable = std::make_shared<const Sstable>(
@@ -255,6 +272,7 @@ Task<Result<void>> Shard::install(Edit edit) {
 
 namespace {
 
+// The keys of entries compare with bounds as their partitions' do (KeyRange).
 bool overlaps(const KeyRange& range, const SstableRecord& file) {
   return file.key_last >= range.from && (!range.to || file.key_first < *range.to);
 }

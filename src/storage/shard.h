@@ -68,6 +68,8 @@ class Shard {
   // The rest of opening: removes leftovers, opens every file. Errors: the same. Called once, before
   // anything else.
   runtime::Task<base::Result<void>> open_files();
+  // Whether a file that fails so cannot be read now or later, by this program.
+  static bool is_damage(const base::Error& error);
 
   Shard(ShardEnvironment environment, ShardNumber number);
   Shard(const Shard&) = delete;
@@ -144,6 +146,14 @@ class Shard {
   runtime::Task<void> remove_mutation_file(std::shared_ptr<const MutationFile> file);
   // The tablet has collected what is stable.
   void collect_mutations(const Tablet& tablet);
+  // Those that could not be opened. Of each the tablets that may have a part in it are stopped
+  // (Tablet::lost_mutations); when none is any more, they go.
+  const std::vector<SstableRecord>& unreadable_mutation_files() const {
+    return unreadable_mutations_;
+  }
+  bool needs_unreadable_mutations() const;
+  void enter_unreadable_mutations(ManifestState& state) const;
+  runtime::Task<void> remove_unreadable_mutations();
   // Damaged ones are not merged any more; whoever asks for their mutations is told.
   bool mutation_file_aside(FileNumber number) const { return mutations_aside_.contains(number); }
   void set_mutation_file_aside(FileNumber number) { mutations_aside_.insert(number); }
@@ -159,6 +169,7 @@ class Shard {
   runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> open_mutation_file(
       SstableRecord record);
   runtime::Task<base::Result<void>> open_mutation_files();
+  void stop_tablets_in(const SstableRecord& mutation_file, const base::Error& why);
   runtime::Task<base::Result<std::shared_ptr<const MutationFile>>> finish_mutation_file(
       SstableRecord record, std::unique_ptr<SstableWriter> writer, MutationFileMetadata metadata);
   runtime::Task<base::Result<std::unique_ptr<SstableWriter>>> begin_mutation_file(
@@ -182,6 +193,7 @@ class Shard {
   absl::btree_map<TableId, std::shared_ptr<TableStore>> tables_;
   std::vector<LiveMutationFile> mutation_files_;
   FileSet mutations_aside_;
+  std::vector<SstableRecord> unreadable_mutations_;
   runtime::Semaphore install_turn_;
 };
 

@@ -53,7 +53,13 @@ Task<MutationFileResult> Shard::open_mutation_file(SstableRecord record) {
 
 Task<Result<void>> Shard::open_mutation_files() {
   for (const SstableRecord& record : manifest_.mutation_files) {
-    CO_TRY(auto file, co_await open_mutation_file(record));
+    auto opened = co_await open_mutation_file(record);
+    if (!opened && is_damage(opened.error())) {
+      stop_tablets_in(record, opened.error());
+      continue;
+    }
+    if (!opened) co_return std::move(opened).error();
+    auto file = *std::move(opened);
     for (const auto& [id, mutations] : file->metadata) {
       Tablet* owner = tablet(id);
       if (owner == nullptr) continue;  // it was dropped
@@ -66,6 +72,48 @@ Task<Result<void>> Shard::open_mutation_files() {
     add_mutation_file(std::move(file));
   }
   co_return {};
+}
+
+// Its keys say of which tablets it may be; one that has seen nothing has nothing there.
+void Shard::stop_tablets_in(const SstableRecord& mutation_file, const base::Error& why) {
+  environment_.log.error("a mutation file cannot be opened", base::kv("error", why));
+  unreadable_mutations_.push_back(mutation_file);
+  const auto first = decode_mutation_key(mutation_file.key_first);
+  const auto last = decode_mutation_key(mutation_file.key_last);
+  for (const auto& [id, tablet] : tablets_) {
+    if (tablet->clock.empty() || (first && id < first->tablet) || (last && last->tablet < id)) {
+      continue;
+    }
+    tablet->lost_mutations = LostMutations{
+        .among = tablet->clock,
+        .why = base::Error(why.code(),
+                           "{}; mutations of tablet {} that peers may need may be in it: drop the "
+                           "tablet and make it anew",
+                           why.context(), id)};
+  }
+}
+
+bool Shard::needs_unreadable_mutations() const {
+  return std::ranges::any_of(
+      tablets_, [](const auto& tablet) { return tablet.second->lost_mutations.has_value(); });
+}
+
+void Shard::enter_unreadable_mutations(ManifestState& state) const {
+  const auto is_unreadable = [&](const SstableRecord& record) {
+    return std::ranges::find(unreadable_mutations_, record.number, &SstableRecord::number) !=
+           unreadable_mutations_.end();
+  };
+  std::erase_if(state.mutation_files, is_unreadable);
+  if (!needs_unreadable_mutations()) return;
+  state.mutation_files.insert(state.mutation_files.end(), unreadable_mutations_.begin(),
+                              unreadable_mutations_.end());
+  std::ranges::sort(state.mutation_files, {}, &SstableRecord::number);
+}
+
+Task<void> Shard::remove_unreadable_mutations() {
+  for (const SstableRecord& record : std::exchange(unreadable_mutations_, {})) {
+    co_await remove_file(record);
+  }
 }
 
 Task<Result<std::unique_ptr<SstableWriter>>> Shard::begin_mutation_file(SstableRecord& record,

@@ -73,12 +73,24 @@ Task<Result<base::Bytes>> SstableBlocks::read(std::uint64_t offset, std::size_t 
   const auto wanted = static_cast<std::size_t>(end - begin);
   base::Buffer buffer(wanted, std::max(alignment, alignof(std::max_align_t)));
   const base::MutableByteView into = buffer.extend(wanted);
+  const auto here = [&](Error error) {
+    return std::move(error).within(
+        fmt::format("{}: reading {} bytes at offset {}", path(), size, offset));
+  };
+  runtime::Permit permit;
+  if (shared_.reads != nullptr) {
+    permit = shared_.reads->try_acquire(1);
+    if (permit.units() == 0) {
+      ++shared_.counters.reads_delayed;
+      auto turn = co_await shared_.reads->acquire(1, until);
+      if (!turn) co_return here(std::move(turn).error());
+      permit = *std::move(turn);
+    }
+  }
   ++shared_.counters.reads;
   auto got = co_await file_->read_at(begin, into, std::move(until));
-  if (!got) {
-    co_return std::move(got).error().within(
-        fmt::format("{}: reading {} bytes at offset {}", path(), size, offset));
-  }
+  permit.release();
+  if (!got) co_return here(std::move(got).error());
   if (begin + *got < offset + size) {
     co_return Error(Errc::corrupt, "{}: ends at {}, inside the {} bytes at offset {}", path(),
                     begin + *got, size, offset);

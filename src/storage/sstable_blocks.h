@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "runtime/file_system.h"
 #include "runtime/runtime.h"
+#include "runtime/semaphore.h"
 #include "runtime/task.h"
 #include "runtime/wait_queue.h"
 #include "storage/block.h"
@@ -30,6 +31,7 @@ struct SstableCounters {
   std::uint64_t index_blocks_read = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t reads = 0;                   // requests to the file system
+  std::uint64_t reads_delayed = 0;           // that waited for their turn
   std::uint64_t reads_shared = 0;            // waits for a block that another task was reading
   std::uint64_t filter_negatives = 0;        // lookups and cursors that filters spared
   std::uint64_t filter_positives = 0;        // lookups that went on and found the key
@@ -43,6 +45,8 @@ struct SstableShared {
   BlockCache cache;
   BlockDecoder decoder;
   SstableCounters counters;
+  // Whoever reads a file takes a unit of it meanwhile; null: as many as want to, at once.
+  runtime::Semaphore* reads = nullptr;
 };
 
 enum class CacheUse : unsigned char {

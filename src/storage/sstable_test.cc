@@ -326,6 +326,47 @@ TEST(Sstable, BlocksInMemoryAnswerWithoutWaiting) {
   SimMachine().run(Run::body);
 }
 
+// ---- reads side by side
+
+Task<Result<void>> expect_found(std::shared_ptr<SstableReader> reader, std::string key) {
+  const auto lookup = co_await get(*reader, key);
+  EXPECT_TRUE(!lookup || lookup->found.has_value()) << key;
+  co_return lookup ? Result<void>() : Result<void>(lookup.error());
+}
+
+TEST(Sstable, NoMoreReadsAreUnderWayThanAreAllowed) {
+  struct Run {
+    static Task<void> body(Runtime& runtime) {
+      constexpr std::size_t kReadsMax = 3;
+      runtime::Semaphore turns(runtime, kReadsMax, SIZE_MAX);
+      SstableShared shared(0);  // nothing is in memory
+      shared.reads = &turns;
+      const auto written = co_await write_sstable(runtime, kPath, numbered(2000), small_options());
+      CO_ASSERT_OK(written);
+      const auto reader = co_await open_sstable(runtime, shared, kPath);
+      CO_ASSERT_OK(reader);
+      std::vector<Task<Result<void>>> lookups;
+      for (int key = 0; key < 40; ++key) {
+        lookups.push_back(expect_found(*reader, fmt::format("key{:05}", key * 50)));
+      }
+      const auto found = co_await runtime::when_all(std::move(lookups));
+      for (const auto& each : found) EXPECT_TRUE(each.has_value());
+      EXPECT_GT(shared.counters.reads_delayed, 20u);
+      EXPECT_EQ(turns.units_free(), kReadsMax) << "each was given back";
+      // Whoever waits for a turn waits no longer than he said, and is told for what.
+      const auto all = co_await turns.acquire(kReadsMax, Until::forever());
+      CO_ASSERT_OK(all);
+      const std::string key = "key00001";
+      const auto late =
+          co_await (*reader)->get(as_bytes(key), key_hash(as_bytes(key)),
+                                  Until::after(runtime, std::chrono::milliseconds(10)));
+      CO_ASSERT_TRUE(late.failed_with(Errc::timeout));
+      EXPECT_TRUE(late.error().to_string().contains(kPath + ": reading"));
+    }
+  };
+  SimMachine().run(Run::body);
+}
+
 TEST(Sstable, TasksThatWantOneBlockReadItOnce) {
   struct Run {
     static Task<Result<Lookup>> one(SstableReader& reader) {

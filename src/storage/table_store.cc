@@ -13,6 +13,32 @@ void join_clocks(ManifestState& state, const Clocks& clocks) {
   }
 }
 
+void MemtableDots::add(TabletId tablet, const causality::Dot& dot) {
+  auto at = clocks_.find(tablet);
+  if (at == clocks_.end()) {
+    at = clocks_.emplace(tablet, causality::Clock()).first;
+    memory_bytes_ += sizeof(Clocks::value_type);
+  }
+  const causality::Counter last = at->second.max_of(dot.actor);
+  if (last == 0) memory_bytes_ += sizeof(causality::Clock::Entry);
+  if (last + 1 != dot.counter) memory_bytes_ += sizeof(causality::CounterRange);
+  at->second.add(dot);
+}
+
+Clocks TableStore::dots_in_memory() const {
+  Clocks all = active_dots_.clocks();
+  for (const FrozenMemtable& frozen : frozen_) {
+    for (const auto& [tablet, dots] : frozen.dots) all[tablet] = causality::join(all[tablet], dots);
+  }
+  return all;
+}
+
+bool TableStore::has_in_memory(TabletId tablet) const {
+  return active_dots_.clocks().contains(tablet) ||
+         std::ranges::any_of(
+             frozen_, [&](const FrozenMemtable& frozen) { return frozen.dots.contains(tablet); });
+}
+
 TableView TableStore::view() const {
   return view(sstables_);
 }
@@ -28,9 +54,12 @@ void TableStore::freeze(FreezeState at) {
   ASSERT(!active_->empty());
   ASSERT(frozen_.empty() || frozen_.back().at.number < at.number);
   active_->freeze();
-  const std::size_t bytes = active_->memory_bytes();
+  const std::size_t bytes = active_bytes();
   auto full = std::exchange(active_, std::make_shared<Memtable>(options_.policy));
-  frozen_.push_back({.memtable = std::move(full), .at = std::move(at), .bytes = bytes});
+  frozen_.push_back({.memtable = std::move(full),
+                     .dots = std::exchange(active_dots_, {}).clocks(),
+                     .at = std::move(at),
+                     .bytes = bytes});
 }
 
 void TableStore::replace_oldest_frozen(std::shared_ptr<const Sstable> file) {
@@ -87,13 +116,15 @@ std::vector<CollectionCandidate> TableStore::collection_candidates(
   candidates.reserve(sstables_->size());
   for (const auto& sstable : *sstables_) {
     const SstableRecord& record = sstable->record;
+    // What a merge without it may not drop, since it may hold the key, the merge leaves.
+    if (aside_.contains(record.number)) continue;
     const auto left = garbage_left_.find(record.number);
     candidates.push_back({.number = record.number,
                           .bytes = record.bytes,
                           .cells = std::max(sstable->metadata.cells, record.keys),
                           .collectable = collectable(sstable->metadata, knowledge),
                           .left = left == garbage_left_.end() ? Collectable() : left->second,
-                          .busy = busy_.contains(record.number) || aside_.contains(record.number)});
+                          .busy = busy_.contains(record.number)});
   }
   return candidates;
 }

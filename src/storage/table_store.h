@@ -41,6 +41,22 @@ void join_clocks(ManifestState& state, const Clocks& clocks);
 // What of a file may be dropped by this knowledge.
 Collectable collectable(const SstableMetadata& metadata, const Knowledge& knowledge);
 
+// The dots of the mutations in a memtable, by tablet. When the memtable is in a file they enter the
+// manifest, and no other dots with them: what the manifest says a tablet has seen is in files, so
+// that it stays true should the logs be lost (engine_places.h).
+class MemtableDots {
+ public:
+  void add(TabletId tablet, const causality::Dot& dot);
+  const Clocks& clocks() const { return clocks_; }
+  // About, and at most: a set is kept as ranges, and mutations of several tables of a tablet leave
+  // gaps in one another's.
+  std::size_t memory_bytes() const { return memory_bytes_; }
+
+ private:
+  Clocks clocks_;
+  std::size_t memory_bytes_ = 0;
+};
+
 // What was so when a memtable was frozen.
 struct FreezeState {
   FreezeNumber number;
@@ -49,13 +65,12 @@ struct FreezeState {
   LogPosition log_end = {};
   // The number of the last write staged before.
   std::uint64_t sequence = 0;
-  // Of the shard's tablets. Every dot in them has its record before log_end, or in a file.
-  Clocks clocks = {};
   Knowledge knowledge = {};
 };
 
 struct FrozenMemtable {
   std::shared_ptr<Memtable> memtable;
+  Clocks dots;
   FreezeState at;
   std::size_t bytes = 0;
 };
@@ -81,6 +96,13 @@ class TableStore {
 
   Memtable& active() { return *active_; }
   const Memtable& active() const { return *active_; }
+  // A mutation was applied to the active memtable.
+  void note_applied(TabletId tablet, const causality::Dot& dot) { active_dots_.add(tablet, dot); }
+  // What the active memtable and its dots take of memory.
+  std::size_t active_bytes() const { return active_->memory_bytes() + active_dots_.memory_bytes(); }
+  // The dots of everything that is not in files.
+  Clocks dots_in_memory() const;
+  bool has_in_memory(TabletId tablet) const;
   const std::deque<FrozenMemtable>& frozen() const { return frozen_; }
   const SstableList& sstables() const { return *sstables_; }
   std::shared_ptr<const SstableList> share_sstables() const { return sstables_; }
@@ -101,7 +123,7 @@ class TableStore {
   void clear_busy(FileNumber file) { busy_.erase(file); }
   bool busy(FileNumber file) const { return busy_.contains(file); }
   std::vector<CompactionCandidate> compaction_candidates() const;
-  // The files, with what may be dropped of them by this knowledge.
+  // The files that are not set aside, with what may be dropped of them by this knowledge.
   std::vector<CollectionCandidate> collection_candidates(const Knowledge& knowledge) const;
   // The file was written for the sake of garbage, and so much of it is left.
   void set_garbage_left(FileNumber file, Collectable left) { garbage_left_[file] = left; }
@@ -141,6 +163,7 @@ class TableStore {
   const ShardNumber shard_;
   TableOptions options_;
   std::shared_ptr<Memtable> active_;
+  MemtableDots active_dots_;
   std::deque<FrozenMemtable> frozen_;
   std::shared_ptr<const SstableList> sstables_;  // ascending by number; replaced, never changed
   absl::flat_hash_set<FileNumber> busy_;

@@ -25,6 +25,14 @@ struct TabletInfo {
   causality::ActorId actor;
 };
 
+// A mutation file that may have some of a tablet's mutations cannot be opened. Which they are is
+// not known, nor above which timestamps writes must lie meanwhile (timestamp_floors.h): the tablet
+// is stopped, and is to be dropped and made anew (S6), or the mutations become stable.
+struct LostMutations {
+  causality::Clock among;  // all of its dots at that time
+  base::Error why;
+};
+
 struct Tablet {
   TabletId id;
   KeyRange range;
@@ -41,6 +49,7 @@ struct Tablet {
   // What members may still need, and above which timestamps writes must lie meanwhile.
   MutationLog mutations = {};
   TimestampFloors floors = TimestampFloors();
+  std::optional<LostMutations> lost_mutations = {};
 
   // No other replica, and none to be: everything is stable at once.
   bool alone() const { return watermarks.empty(); }

@@ -78,6 +78,8 @@ class TimestampFloors {
   std::size_t memory_bytes() const { return young_.memory_bytes() + old_.memory_bytes(); }
   // Of the whole tablet; kTimestampMin when rows are told apart.
   causality::Timestamp folded() const { return folded_floor_; }
+  // How many floors it is made of: about twice the logarithm of the folds.
+  std::size_t folded_count() const { return folded_.size(); }
 
  private:
   struct Dots {

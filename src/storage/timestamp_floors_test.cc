@@ -1,6 +1,7 @@
 #include "storage/timestamp_floors.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,6 +154,21 @@ TEST(TimestampFloors, RowsAreFoldedWhereMemoryIsShort) {
   floors.add(kTable, base::as_bytes("p"), write_of(1001, 5, "a"));
   floors.clear();
   EXPECT_EQ(floor_of(floors, "p", "a"), kTimestampMin);
+}
+
+TEST(TimestampFloors, FoldedOnesStayFewHoweverManyAreFolded) {
+  TimestampFloors floors;
+  for (std::uint64_t fold = 1; fold <= 4096; ++fold) {
+    floors.add(up_to(fold), Timestamp{static_cast<std::int64_t>(fold)});
+    // At most two of each power of two.
+    ASSERT_LE(floors.folded_count(), 2 * std::bit_width(fold)) << fold;
+  }
+  // Each goes with its own dots: the newest are apart from the oldest.
+  floors.collect(up_to(4000));
+  EXPECT_GE(floors.folded_count(), 1);
+  EXPECT_EQ(floors.folded(), Timestamp{4096});
+  floors.collect(up_to(4096));
+  EXPECT_EQ(floors.folded_count(), 0);
 }
 
 // The law: never below the largest timestamp of what is unstable and touches the same cells, and
