@@ -29,7 +29,7 @@ std::string scopes_key() {
 std::shared_ptr<const Memtable> one_row() {
   causality::Delta delta;
   delta.dot = {actor_of(1, 1), 2};
-  delta.context.add({actor_of(1, 1), 1});
+  delta.context.dots.add(causality::Dot{actor_of(1, 1), 1});
   causality::CellChange cell;
   cell.row = base::Bytes::copy_of(kRow);
   cell.value = base::Bytes::copy_of("v");
