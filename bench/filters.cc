@@ -4,7 +4,8 @@
 //   bench-filters [--quick] [--json FILE] [--keys N]... [--only PART]
 //
 // --keys: sizes instead of 1,000,000 and 100,000,000. --only: the parts whose name has PART in it,
-// of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive", "forgetful" and "RocksDB".
+// of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive", "forgetful", "consistent",
+// "dynamic" and "RocksDB".
 //
 // Beside a cuckoo filter as its paper has it ("plain cuckoo"), keys are integers hashed in the loop
 // by the same function for both. Beside RocksDB's filters, keys are strings of 8 bytes hashed by

@@ -258,7 +258,7 @@ void forgetful_figure_11(Notebook& notebook) {
 
 void forgetful_figure_12(Notebook& notebook) {
   notebook.section("FBF Fig. 12: more filters");
-  // 3,000 elements at a rate that grows by 4 a second each period of 5 s.
+  // 3,000 elements at a rate that grows by 10 a second each period of 5 s.
   constexpr std::uint64_t kElements = 3000;
   constexpr unsigned kPeriod = 5;
   std::vector<Line> lines;

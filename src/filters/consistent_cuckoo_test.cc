@@ -467,6 +467,20 @@ TEST_F(HostileConsistent, LabelsWhosePlacesCrowdAreCorrupt) {
   EXPECT_EQ(refusal(), "");
 }
 
+// Chosen so that all sit in a quarter of the ring: none of its sectors is a crowd, but a search
+// that ends behind them would walk over all the others.
+TEST_F(HostileConsistent, LabelsWhosePlacesLeaveAGapAreCorrupt) {
+  constexpr std::uint32_t kSearched = 1U << 12;
+  std::vector<std::uint32_t> quarter;
+  for (std::uint32_t label = 0; label < kSearched; ++label) {
+    const std::uint64_t place = base::mix64(label + 0x9e3779b97f4a7c15) >> 32;
+    if (place < (std::uint64_t{1} << 32) / 4) quarter.push_back(label);
+  }
+  ASSERT_GT(quarter.size(), 900U);
+  make(quarter, kSearched);
+  EXPECT_THAT(refusal(), HasSubstr("empty"));
+}
+
 TEST_F(HostileConsistent, MembersThatGrowthWouldMakeTooLargeAreCorrupt) {
   make({0, 1, 2}, 3);
   set(kMemberBuckets, ConsistentCuckoo::kMemberBucketsMax);

@@ -57,6 +57,17 @@ HashRing::Node HashRing::first_node_after(std::uint64_t sector) const {
   return sectors_[sector].nodes()[0];
 }
 
+std::uint64_t HashRing::longest_gap() const {
+  // Twice round, for the gap that the ring's beginning lies in.
+  std::uint64_t longest = 0;
+  std::uint64_t empty = 0;
+  for (std::uint64_t i = 0; i < 2 * sectors_.size(); ++i) {
+    empty = sectors_[i & (sectors_.size() - 1)].count == 0 ? empty + 1 : 0;
+    longest = std::max(longest, empty);
+  }
+  return std::min<std::uint64_t>(longest, sectors_.size());
+}
+
 std::uint32_t HashRing::index_of(const Sector& sector, Position position) const {
   const std::uint32_t index = sector.count_before(position);
   ASSERT(index < sector.count && sector.positions()[index] == position);

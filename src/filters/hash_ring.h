@@ -61,6 +61,12 @@ class HashRing {
   // More than hashed positions ever put into one sector: with 12 in it on average, once in 10^50.
   static constexpr std::uint32_t kCrowdMax = 96;
 
+  // How many sectors without a node follow one another at most: what find_owner passes over.
+  // Cost: linear.
+  std::uint64_t longest_gap() const;
+  // More than hashed positions ever leave empty: with 3 in a sector on average, once in 10^80.
+  static constexpr std::uint64_t kGapMax = 64;
+
   // Whether a node sits exactly there.
   bool is_taken(Position position) const;
   // Requires: the position is not taken.

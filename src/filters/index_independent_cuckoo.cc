@@ -462,6 +462,9 @@ base::Result<IndexIndependentCuckoo> IndexIndependentCuckoo::from_parts(
       return Error(Errc::corrupt, "buckets crowd on a ring, at label {}", label);
     }
   }
+  if (is_hashed && table.ring_.longest_gap() > HashRing::kGapMax) {
+    return Error(Errc::corrupt, "buckets leave most of a ring empty");
+  }
   TRY_VOID(table.check());
   return table;
 }

@@ -159,8 +159,8 @@ class IndexIndependentCuckoo {
 
   // A table from its parts, as slots(), labels() and next_label() gave them. Errors: corrupt when
   // they do not fit together or break the invariant, or when labels were chosen so that their
-  // places crowd. Cost: linear. Memory: 64 times that of the parts at most, where a bucket of one
-  // slot has 32 places. Requires: a sound shape.
+  // places crowd or leave most of the ring empty. Cost: linear. Memory: 64 times that of the parts
+  // at most, where a bucket of one slot has 32 places. Requires: a sound shape.
   static base::Result<IndexIndependentCuckoo> from_parts(Shape shape, std::uint32_t salt,
                                                          std::uint32_t next_label,
                                                          std::vector<std::uint32_t> labels,

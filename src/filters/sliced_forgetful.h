@@ -71,8 +71,9 @@ class SlicedForgetful {
   struct Options {
     Ticks window = 0;     // W
     double rate_max = 0;  // the target; rate_for_counter_error() has it from a counter's error
-    // Keys it holds at first, and never fewer later: what a window brings, and a slice more. Half
-    // as much again as a window is expected to bring leaves room for both and for chance.
+    // Keys it holds at first, and later unless memory_bytes_max forbids: what a window brings, and
+    // a slice more. Half as much again as a window is expected to bring leaves room for both and
+    // for chance.
     std::uint64_t capacity = 0;
     unsigned slices = 0;  // N + 2; 0: as many as take least memory
     Sizing sizing = Sizing::adaptive;
