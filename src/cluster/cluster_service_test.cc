@@ -2,7 +2,6 @@
 // the order and the faults; restarted; changed from two sides at once.
 #include "cluster/cluster_service.h"
 
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_scale.h"
 #include "metadata/transitions.h"
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
@@ -340,8 +340,7 @@ TEST(ClusterService, ANewcomerReachesAcceptorsThatAreNoSeeds) {
 TEST(ClusterService, OneClusterIsFoundedThroughFaults) {
   constexpr sim::FaultBudget kBudget{
       .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
-  const char* more = std::getenv("HELENUS_CLUSTER_SEEDS");
-  const std::uint64_t seeds = more == nullptr ? 4 : std::stoull(more);
+  const std::uint64_t seeds = base::number_from_environment("HELENUS_CLUSTER_SEEDS", 4);
   for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Cluster cluster(seed, 5, 2);

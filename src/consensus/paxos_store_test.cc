@@ -6,7 +6,6 @@
 // larger ones; a failure prints its seed.
 #include "consensus/paxos_store.h"
 
-#include <cstdlib>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_scale.h"
 #include "consensus/history_test_support.h"
 #include "consensus/network_test_support.h"
 #include "runtime/contract/world.h"
@@ -37,19 +37,10 @@ using testing::IsEmpty;
 using namespace std::chrono_literals;
 
 // A sanitizer makes each world several times as dear, and its faults do not hide in one alone.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t kShare = 3;
-#else
-constexpr std::uint64_t kShare = 1;
-#endif
+constexpr std::uint64_t kShare = base::kSanitized ? 3 : 1;
 
 constexpr std::uint16_t kPort = 7000;
 const std::string kPath = "/acceptor";
-
-std::uint64_t from_environment(const char* name, std::uint64_t usual) {
-  const char* wanted = std::getenv(name);
-  return wanted == nullptr ? usual : std::stoull(wanted);
-}
 
 using Story = std::function<Task<void>(Runtime&, PaxosStore&)>;
 
@@ -274,7 +265,7 @@ void check_clusters(std::uint64_t seeds, std::uint64_t nodes, std::uint64_t foun
   std::size_t changed = 0;
   std::size_t lost = 0;
   const std::uint64_t wanted =
-      from_environment("HELENUS_CONSENSUS_SEEDS", (seeds + kShare - 1) / kShare);
+      base::number_from_environment("HELENUS_CONSENSUS_SEEDS", (seeds + kShare - 1) / kShare);
   for (std::uint64_t seed = 1; seed <= wanted && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     StoreCluster cluster(seed, nodes, founders);
@@ -300,7 +291,7 @@ TEST(PaxosStore, IsLinearizableWhileItsAcceptorsAreReplacedUnderFaults) {
 }
 
 TEST(PaxosStore, IsLinearizableInALargerCluster) {
-  check_clusters(1, from_environment("HELENUS_CONSENSUS_NODES", 30 / kShare), 5, true);
+  check_clusters(1, base::number_from_environment("HELENUS_CONSENSUS_NODES", 30 / kShare), 5, true);
 }
 
 // The quiet stories.

@@ -2,12 +2,12 @@
 // what one register can have shown them. HELENUS_CONSENSUS_SEEDS asks for more worlds than usual.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_scale.h"
 #include "consensus/network_test_support.h"
 
 namespace helenus::consensus {
@@ -18,8 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::uint64_t seeds_wanted(std::uint64_t usual) {
-  const char* wanted = std::getenv("HELENUS_CONSENSUS_SEEDS");
-  return wanted == nullptr ? usual : std::stoull(wanted);
+  return base::number_from_environment("HELENUS_CONSENSUS_SEEDS", usual);
 }
 
 struct Totals {

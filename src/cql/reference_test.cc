@@ -6,7 +6,6 @@
 // its share of them, most on one core and some on three.
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
+#include "base/test_scale.h"
 #include "cql/query_story_test_support.h"
 #include "cql/reference_executor_test_support.h"
 #include "cql/reference_statements_test_support.h"
@@ -31,16 +31,10 @@ constexpr std::size_t kHistoryShown = 60;
 // Then a new world begins: time passes in it, and one has an hour.
 constexpr std::uint64_t kStatementsPerWorld = 10'000;
 
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::uint64_t kStatementsDefault = 2'000;
-#else
-constexpr std::uint64_t kStatementsDefault = 100'000;
-#endif
+constexpr std::uint64_t kStatementsDefault = base::kSanitized ? 2'000 : 100'000;
 
 std::uint64_t statements_per_seed() {
-  const char* const wanted = std::getenv("HELENUS_STATEMENTS");
-  const std::uint64_t all = wanted == nullptr ? kStatementsDefault : std::stoull(wanted);
-  return all / kSeeds;
+  return base::number_from_environment("HELENUS_STATEMENTS", kStatementsDefault) / kSeeds;
 }
 
 // One seed's world: the node, and the reference beside it.

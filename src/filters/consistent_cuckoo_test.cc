@@ -437,6 +437,17 @@ class HostileConsistent : public ::testing::Test {
     return decoded ? "" : decoded.error().to_string();
   }
 
+  // Of the labels below a bound those whose place is in the first of so many parts of the ring.
+  static std::vector<std::uint32_t> labels_at_the_beginning(std::uint64_t parts,
+                                                            std::uint32_t bound) {
+    std::vector<std::uint32_t> labels;
+    for (std::uint32_t label = 0; label < bound; ++label) {
+      const std::uint64_t place = base::mix64(label + 0x9e3779b97f4a7c15) >> 32;
+      if (place < (std::uint64_t{1} << 32) / parts) labels.push_back(label);
+    }
+    return labels;
+  }
+
   Envelope envelope_;
   base::Buffer body_;
 };
@@ -453,11 +464,7 @@ TEST_F(HostileConsistent, LabelsThatWereNotGivenOrAreGivenTwiceAreCorrupt) {
 // Chosen so that all sit in one part of 4096 of the ring, where an honest table has one in 4096.
 TEST_F(HostileConsistent, LabelsWhosePlacesCrowdAreCorrupt) {
   constexpr std::uint32_t kSearched = 1U << 22;
-  std::vector<std::uint32_t> crowd;
-  for (std::uint32_t label = 0; label < kSearched; ++label) {
-    const std::uint64_t place = base::mix64(label + 0x9e3779b97f4a7c15) >> 32;
-    if (place < (std::uint64_t{1} << 32) / 4096) crowd.push_back(label);
-  }
+  const auto crowd = labels_at_the_beginning(4096, kSearched);
   ASSERT_GT(crowd.size(), 900U);
   make(crowd, kSearched);
   EXPECT_THAT(refusal(), HasSubstr("crowd"));
@@ -471,11 +478,7 @@ TEST_F(HostileConsistent, LabelsWhosePlacesCrowdAreCorrupt) {
 // that ends behind them would walk over all the others.
 TEST_F(HostileConsistent, LabelsWhosePlacesLeaveAGapAreCorrupt) {
   constexpr std::uint32_t kSearched = 1U << 12;
-  std::vector<std::uint32_t> quarter;
-  for (std::uint32_t label = 0; label < kSearched; ++label) {
-    const std::uint64_t place = base::mix64(label + 0x9e3779b97f4a7c15) >> 32;
-    if (place < (std::uint64_t{1} << 32) / 4) quarter.push_back(label);
-  }
+  const auto quarter = labels_at_the_beginning(4, kSearched);
   ASSERT_GT(quarter.size(), 900U);
   make(quarter, kSearched);
   EXPECT_THAT(refusal(), HasSubstr("empty"));

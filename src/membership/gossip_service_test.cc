@@ -5,7 +5,6 @@
 // larger one.
 #include "membership/gossip_service.h"
 
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_scale.h"
 #include "membership/phi_detector.h"
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
@@ -34,18 +34,9 @@ using ::testing::Pair;
 using namespace std::chrono_literals;
 
 // A sanitizer makes each world several times as dear, and its faults do not hide in one alone.
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr std::size_t kShare = 3;
-#else
-constexpr std::size_t kShare = 1;
-#endif
+constexpr std::size_t kShare = base::kSanitized ? 3 : 1;
 
 constexpr std::uint16_t kPort = 7000;
-
-std::uint64_t from_environment(const char* name, std::uint64_t usual) {
-  const char* wanted = std::getenv(name);
-  return wanted == nullptr ? usual : std::stoull(wanted);
-}
 
 NodeId node_of(std::uint64_t number) {
   return NodeId(base::Uuid::from_random(0x2000 + number, number));
@@ -276,7 +267,7 @@ constexpr sim::FaultBudget kBudget{
     .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
 
 void check_clusters(std::uint64_t seeds, std::size_t nodes) {
-  const std::uint64_t wanted = from_environment("HELENUS_MEMBERSHIP_SEEDS", seeds);
+  const std::uint64_t wanted = base::number_from_environment("HELENUS_MEMBERSHIP_SEEDS", seeds);
   for (std::uint64_t seed = 1; seed <= wanted && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}, {} nodes", seed, nodes));
     GossipCluster cluster(seed, nodes);
@@ -292,7 +283,7 @@ TEST(GossipService, ViewsAgreeAfterFaultsOfAFewNodes) {
 }
 
 TEST(GossipService, ViewsAgreeAfterFaultsOfManyNodes) {
-  check_clusters(1, from_environment("HELENUS_MEMBERSHIP_NODES", 30 / kShare));
+  check_clusters(1, base::number_from_environment("HELENUS_MEMBERSHIP_NODES", 30 / kShare));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Clusters of 3 to 20 nodes that call each other all the time while the network loses packets and
 // parts, machines pause, crash and come back. Every call ends; what it said of itself is true; and
 // when all is well again everybody reaches everybody. HELENUS_RPC_SEEDS asks for more runs.
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/test_scale.h"
 #include "rpc/rpc_test_support.h"
 #include "runtime/when_all.h"
 #include "sim/nemesis.h"
@@ -128,8 +128,7 @@ constexpr sim::FaultSet kEverything = sim::kNetworkFaults | sim::kProcessFaults 
 
 // As many seeds as usual, or as HELENUS_RPC_SEEDS says.
 std::uint64_t seeds(std::uint64_t usual) {
-  const char* const wanted = std::getenv("HELENUS_RPC_SEEDS");
-  return wanted == nullptr ? usual : std::stoull(wanted);
+  return base::number_from_environment("HELENUS_RPC_SEEDS", usual);
 }
 
 TEST(RpcFaults, ThreeNodesThroughEverything) {

@@ -306,9 +306,10 @@ std::optional<Error> Outbound::on_frame(Frame frame) {
     return Error(Errc::connection_lost, "broken on purpose");
   }
   if (auto* answer = std::get_if<Answer>(&frame)) {
-    on_answer(std::move(*answer));
+    on_answered(answer->id, Reply{.payload = std::move(answer->payload), .version = version_});
   } else if (auto* failure = std::get_if<Failure>(&frame)) {
-    on_failure(std::move(*failure));
+    on_answered(failure->id,
+                Error(failure->code, "node {} answered: {}", peer_.value(), failure->text));
   } else if (const auto* pong = std::get_if<Pong>(&frame)) {
     on_pong(*pong);
   } else if (std::holds_alternative<Goodbye>(frame)) {
@@ -319,9 +320,9 @@ std::optional<Error> Outbound::on_frame(Frame frame) {
   return std::nullopt;
 }
 
-void Outbound::on_answer(Answer answer) {
+void Outbound::on_answered(std::uint64_t id, base::Result<Reply> result) {
   ++statistics_.answers;
-  const auto found = calls_.find(answer.id);
+  const auto found = calls_.find(id);
   if (found == calls_.end()) {
     ++statistics_.answers_late;
     return;
@@ -329,20 +330,7 @@ void Outbound::on_answer(Answer answer) {
   Call& call = *found->second;
   calls_.erase(found);
   statistics_.answer_us.record(microseconds(runtime_.clock.now() - call.began_at_));
-  finish(call, Reply{.payload = std::move(answer.payload), .version = version_});
-}
-
-void Outbound::on_failure(Failure failure) {
-  ++statistics_.answers;
-  const auto found = calls_.find(failure.id);
-  if (found == calls_.end()) {
-    ++statistics_.answers_late;
-    return;
-  }
-  Call& call = *found->second;
-  calls_.erase(found);
-  statistics_.answer_us.record(microseconds(runtime_.clock.now() - call.began_at_));
-  finish(call, Error(failure.code, "node {} answered: {}", peer_.value(), failure.text));
+  finish(call, std::move(result));
 }
 
 void Outbound::on_pong(const Pong& pong) {

@@ -118,8 +118,8 @@ class Outbound final : private FrameSource {
   runtime::Task<void> write_frames(Pipe& pipe, runtime::StopToken stop);
   runtime::Task<void> send_pings(Pipe& pipe, runtime::StopToken stop);
   std::optional<base::Error> on_frame(Frame frame);
-  void on_answer(Answer answer);
-  void on_failure(Failure failure);
+  // Whatever the peer made of it.
+  void on_answered(std::uint64_t id, base::Result<Reply> result);
   void on_pong(const Pong& pong);
 
   void fill(FrameBatch& batch) override;

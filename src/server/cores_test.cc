@@ -289,14 +289,20 @@ Task<int> a_core_hangs(Runtime& rt, std::string folder) {
   co_return 0;
 }
 
-TEST(NodeCores, ACoreThatDoesNotAnswerIsNamed) {
+using Story = Task<int> (*)(Runtime&, std::string folder);
+
+void tell_on_threads(std::uint32_t cores, Story story) {
   const runtime::native::TemporaryDirectory folder;
   runtime::native::NativeOptions options;
-  options.cores = 2;
+  options.cores = cores;
   options.handle_signals = false;
   const int code = runtime::native::run_host(
-      options, [&](Runtime& rt, StopToken) { return a_core_hangs(rt, folder.path() + "/data"); });
+      options, [&](Runtime& rt, StopToken) { return story(rt, folder.path() + "/data"); });
   EXPECT_EQ(code, 0);
+}
+
+TEST(NodeCores, ACoreThatDoesNotAnswerIsNamed) {
+  tell_on_threads(2, a_core_hangs);
 }
 
 Task<int> both_lives(Runtime& rt, std::string folder) {
@@ -306,13 +312,7 @@ Task<int> both_lives(Runtime& rt, std::string folder) {
 }
 
 TEST(NodeCores, ServesClientsOnThreads) {
-  const runtime::native::TemporaryDirectory folder;
-  runtime::native::NativeOptions options;
-  options.cores = 3;
-  options.handle_signals = false;
-  const int code = runtime::native::run_host(
-      options, [&](Runtime& rt, StopToken) { return both_lives(rt, folder.path() + "/data"); });
-  EXPECT_EQ(code, 0);
+  tell_on_threads(3, both_lives);
 }
 
 }  // namespace

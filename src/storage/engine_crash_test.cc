@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/test_scale.h"
 #include "sim/machine.h"
 #include "storage/engine_history_test_support.h"
 
@@ -34,15 +35,10 @@ constexpr std::uint64_t kStride = 11;
 constexpr std::uint64_t kStride = 1;
 #endif
 
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
 struct Seeds {
   explicit Seeds(std::uint64_t count)
-      : first(from_environment("HELENUS_HISTORY_FROM", 1)),
-        behind(first + from_environment("HELENUS_HISTORY_SEEDS", count)) {}
+      : first(base::number_from_environment("HELENUS_HISTORY_FROM", 1)),
+        behind(first + base::number_from_environment("HELENUS_HISTORY_SEEDS", count)) {}
   const std::uint64_t first;
   const std::uint64_t behind;
 };
@@ -98,7 +94,7 @@ void at_every_event(EngineHistory& history, Tally& tally, std::uint64_t seed,
                     Events events = Events::all) {
   const sim::DiskQueue& disk = history.world().machine().disk_queue();
   std::uint32_t begun = disk.operations_begun();
-  const std::uint64_t only = from_environment("HELENUS_HISTORY_EVENT", 0);
+  const std::uint64_t only = base::number_from_environment("HELENUS_HISTORY_EVENT", 0);
   for (std::uint64_t event = 1; history.run_events(1); ++event) {
     if (event == only) {
       story(event);

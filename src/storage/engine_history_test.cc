@@ -1,25 +1,20 @@
 // Long random histories of the engine beside an oracle, without crashes. With
 //   HELENUS_HISTORY_SEEDS=1000 HELENUS_HISTORY_FROM=1
 // so many seeds from that one on instead of a few.
-#include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "base/test_scale.h"
 #include "storage/engine_history_test_support.h"
 
 namespace helenus::storage::testing {
 namespace {
 
-std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
 TEST(EngineHistory, ReadsAsTheDotStoresItsDeltasMake) {
   EngineHistory::Counts counts;
-  const std::uint64_t first = from_environment("HELENUS_HISTORY_FROM", 1);
-  const std::uint64_t seeds = from_environment("HELENUS_HISTORY_SEEDS", 8);
+  const std::uint64_t first = base::number_from_environment("HELENUS_HISTORY_FROM", 1);
+  const std::uint64_t seeds = base::number_from_environment("HELENUS_HISTORY_SEEDS", 8);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     EngineHistory history(seed, {.steps = 200, .peers = seed % 4 != 0});
     for (int life = 0; life < 4 && !HasFailure(); ++life) {
@@ -40,8 +35,8 @@ TEST(EngineHistory, ReadsAsTheDotStoresItsDeltasMake) {
 
 TEST(EngineHistory, APartitionOfManyDeletesReadsAsTheDotStoresItsDeltasMake) {
   EngineHistory::Counts counts;
-  const std::uint64_t first = from_environment("HELENUS_HISTORY_FROM", 1);
-  const std::uint64_t seeds = from_environment("HELENUS_HISTORY_SEEDS", 4);
+  const std::uint64_t first = base::number_from_environment("HELENUS_HISTORY_FROM", 1);
+  const std::uint64_t seeds = base::number_from_environment("HELENUS_HISTORY_SEEDS", 4);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     EngineHistory history(seed, {.steps = 300,
                                  .tables = 2,
