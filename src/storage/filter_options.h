@@ -15,8 +15,8 @@ enum class FilterKind : std::uint8_t {
   none,
   cuckoo,  // keys can be taken out again
   bloom,   // blocked: one cache line a lookup, nothing can be taken out
-  // Keys can be taken out again, and it gives back their memory. 36 bits a hash and one absent key
-  // in 4000 let through, whatever the options say.
+  // Also as large as its keys when keys are taken out. 36 bits a hash and one absent key in 4000
+  // let through, whatever the options say. A file's filter stays as written; a merge writes anew.
   consistent_cuckoo,
 };
 inline constexpr std::array kFilterKinds = {FilterKind::none, FilterKind::cuckoo, FilterKind::bloom,
