@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "membership/network_test_support.h"
+#include "membership/model_network.h"
 #include "membership/phi_detector.h"
 #include "membership/swim_detector.h"
 #include "membership/timeout_detector.h"
@@ -17,9 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using model::NodeId;
-using testing::MakeDetector;
-using testing::Network;
-using testing::NetworkConfig;
+using Network = ModelNetwork;
+using NetworkConfig = ModelNetworkConfig;
 
 MakeDetector phi(double threshold) {
   return [threshold](NodeId) {
@@ -136,8 +135,64 @@ TEST(Network, APartitionOfAHundredNodesHeals) {
   EXPECT_TRUE(agreement_within_ms(network, 60'000)) << network.disagreement();
 }
 
+// Every second a few nodes crash or come back, stand still or go on, are cut off, or have a clock
+// that jumps; messages are lost all the while. In the end all run but the last.
+void suffer(Network& network, std::size_t nodes, std::uint64_t seed, int seconds) {
+  base::Prng dice(seed);
+  std::vector<bool> down(nodes);
+  std::vector<bool> paused(nodes);
+  const auto set_down = [&](std::size_t node, bool wanted) {
+    if (down[node] == wanted) return;
+    down[node] = wanted;
+    wanted ? network.crash(node) : network.start(node);
+  };
+  network.set_loss(0.2);
+  for (int second = 0; second < seconds; ++second) {
+    for (std::size_t strike = 0; strike < 1 + nodes / 30; ++strike) {
+      const std::size_t node = dice.below(nodes);
+      switch (dice.below(5)) {
+        case 0:
+          set_down(node, !down[node]);
+          break;
+        case 1:
+          paused[node] = !paused[node];
+          network.set_paused(node, paused[node]);
+          break;
+        case 2:
+          network.partition(dice.below(nodes));
+          break;
+        case 3:
+          network.jump_monotonic(node, static_cast<std::int64_t>(dice.below(3'600'000)));
+          break;
+        default:
+          network.jump_wall(node, static_cast<std::int64_t>(dice.below(7'200)) - 3'600);
+          if (!down[node]) network.restart(node);
+      }
+    }
+    network.run_ms(1'000);
+  }
+  network.heal();
+  network.set_loss(0);
+  for (std::size_t node = 0; node < nodes; ++node) {
+    network.set_paused(node, false);
+    set_down(node, node + 1 == nodes);
+  }
+}
+
+TEST(Network, ViewsAgreeAfterEveryKindOfFault) {
+  for (const std::size_t nodes : {3U, 10U, 100U}) {
+    for (std::uint64_t seed = 1; seed <= (nodes == 100 ? 1U : 5U); ++seed) {
+      SCOPED_TRACE(fmt::format("{} nodes, seed {}", nodes, seed));
+      Network network(network_of(nodes, phi(8), seed));
+      suffer(network, nodes, seed, 30);
+      EXPECT_NE(network.disagreement(), "") << "too little went wrong";
+      EXPECT_TRUE(agreement_within_ms(network, 120'000)) << network.disagreement();
+    }
+  }
+}
+
 // One crash a run; every other node is an observer.
-testing::DetectionReport detection_with(MakeDetector make, std::size_t nodes, double loss) {
+DetectionReport detection_with(MakeDetector make, std::size_t nodes, double loss) {
   NetworkConfig config = network_of(nodes, std::move(make));
   config.loss = loss;
   Network network(config);
@@ -149,10 +204,10 @@ testing::DetectionReport detection_with(MakeDetector make, std::size_t nodes, do
 
 TEST(Network, ALargerThresholdIsSlowerAndWrongLessOften) {
   const std::size_t nodes = is_long_run() ? 100 : 20;
-  std::vector<testing::DetectionReport> reports;
+  std::vector<DetectionReport> reports;
   for (const double threshold : {1.0, 3.0, 5.0, 8.0}) {
     reports.push_back(detection_with(phi(threshold), nodes, 0.1));
-    const testing::DetectionReport& report = reports.back();
+    const DetectionReport& report = reports.back();
     fmt::print(
         "{} nodes, 10 % loss, phi {}: detection mean {} ms, worst {} ms, {} false "
         "suspicions in 150 s\n",

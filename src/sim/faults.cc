@@ -117,6 +117,20 @@ FaultPlan FaultPlan::draw(const FaultBudget& budget, std::vector<MachineId> targ
   return plan;
 }
 
+FaultPlan FaultPlan::everything(FaultSet permitted) {
+  FaultPlan plan;
+  for (std::size_t index = 0; index < kFaultCount; ++index) {
+    const auto fault = static_cast<Fault>(index);
+    if (!permitted.contains(fault) || kLyingDiskFaults.contains(fault)) continue;
+    plan.on.add(fault);
+    FaultSetting& setting = plan.settings[index];
+    if (const auto chances = chances_of(fault); !chances.empty()) setting.chance = chances[1];
+    if (is_episodic(fault)) setting.every = 1s;
+    if (lasts(fault)) setting.lasting = 500ms;
+  }
+  return plan;
+}
+
 std::string FaultPlan::to_string() const {
   std::string text;
   for (std::size_t index = 0; index < kFaultCount; ++index) {

@@ -115,6 +115,10 @@ struct FaultPlan {
   static FaultPlan draw(const FaultBudget& budget, std::vector<MachineId> targets,
                         base::Prng& prng);
 
+  // All of these at once, at middling rates, for a short run that is to meet each of them; without
+  // the lying kinds.
+  static FaultPlan everything(FaultSet permitted);
+
   bool has(Fault fault) const { return on.contains(fault); }
   const FaultSetting& setting(Fault fault) const {
     return settings[static_cast<std::size_t>(fault)];

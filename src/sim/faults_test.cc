@@ -49,6 +49,17 @@ FaultSet set_of_all() {
 
 // ---- Plans ----
 
+TEST(FaultPlan, EverythingIsAllThatIsPermittedButForLies) {
+  const FaultPlan plan = FaultPlan::everything(set_of_all());
+  for (const Fault fault : all_faults()) {
+    EXPECT_NE(plan.has(fault), kLyingDiskFaults.contains(fault)) << name_of(fault);
+    if (!plan.has(fault)) continue;
+    EXPECT_EQ(plan.setting(fault).every > Duration(0), is_episodic(fault)) << name_of(fault);
+  }
+  EXPECT_EQ(FaultPlan::everything({Fault::kill}).to_string(), "kill every 1s for 0.5s");
+  EXPECT_TRUE(plan.liars.empty());
+}
+
 TEST(FaultPlan, StaysWithinTheBudget) {
   const FaultBudget budget{.permitted = {Fault::kill, Fault::packet_loss, Fault::bit_rot},
                            .liars_max = 1};
