@@ -95,8 +95,10 @@ Task<Result<base::Bytes>> GossipService::handle(rpc::Incoming incoming) {
                                   : Result<Output>(std::move(message).error());
   if (!output) {
     ++statistics_.messages_refused;
-    log_.warn("a message was refused", base::kv("from", incoming.from),
-              base::kv("reason", output.error()));
+    if (lines_.admits(log_, runtime_.clock.now())) {
+      log_.warn("a message was refused", base::kv("from", incoming.from),
+                base::kv("reason", output.error()));
+    }
     co_return std::move(output).error();
   }
   act_on(*output);
@@ -125,7 +127,8 @@ void GossipService::take(const Progress& progress) {
   ASSERT(node != nullptr);
   if (progress.changed(StateKey::node_address)) {
     const auto address = decode_address(*node->find(StateKey::node_address));
-    if (!address || !rpc_.introduce(progress.node, *address)) {
+    const bool is_reachable = address && rpc_.introduce(progress.node, *address);
+    if (!is_reachable && lines_.admits(log_, runtime_.clock.now())) {
       log_.warn("a node has no address to reach it at", base::kv("node", progress.node));
     }
   }
@@ -163,10 +166,17 @@ Task<void> GossipService::meet_and_send(std::size_t seed, base::Bytes message) {
   auto met = co_await rpc_.meet(
       address, runtime::Until::after(runtime_, options_.meet_timeout, stopping_.token()));
   seeds_[seed].is_meeting = false;
+  std::string& last_logged = seeds_[seed].last_logged;
   if (!met) {
-    log_.info("a seed was not reached", base::kv("seed", address), base::kv("reason", met.error()));
+    // A seed that stays away says so once, and not at each attempt.
+    std::string reason = met.error().to_string();
+    if (reason != last_logged) {
+      log_.info("a seed was not reached", base::kv("seed", address), base::kv("reason", reason));
+      last_logged = std::move(reason);
+    }
     co_return;
   }
+  last_logged.clear();
   seeds_[seed].node = *met;
   if (*met != rpc_.node()) send(*met, message);
 }

@@ -35,6 +35,7 @@
 #include "model/node_id.h"
 #include "rpc/rpc.h"
 #include "runtime/address.h"
+#include "runtime/line_budget.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -100,6 +101,7 @@ class GossipService {
     runtime::Address address;
     std::optional<model::NodeId> node = std::nullopt;  // not met yet
     bool is_meeting = false;
+    std::string last_logged = {};  // why it was not reached, as the log has it
   };
 
   runtime::Task<void> run();
@@ -115,6 +117,7 @@ class GossipService {
   rpc::Rpc& rpc_;
   const Options options_;
   base::Logger log_;
+  runtime::LineBudget lines_;  // about messages, which others send as many of as they like
   base::Prng prng_;
   Membership membership_;
   std::vector<SeedContact> seeds_;

@@ -46,6 +46,14 @@ class HostileTest : public testing::Test {
   }
   ~HostileTest() override { cluster_.stop_all(); }
 
+  // The third machine begins; it goes down when it has ended. The attack captures nothing.
+  void attack_with(Attack attack) {
+    machine_.set_process(
+        sim::FunctionProcess::factory([attack = std::move(attack), address = cluster_.address(1)](
+                                          Runtime& rt, StopToken) { return attack(rt, address); }));
+    machine_.start();
+  }
+
   static Task<void> call_for_a_while(Runtime& rt, Rpc& rpc) {
     for (int i = 0; i < 20; ++i) {
       const auto answer = co_await rpc.call(node_of(1), kEcho, text("x"), Until::after(rt, 1s));
@@ -192,30 +200,66 @@ TEST_F(HostileTest, APartOfAFrameAndThenSilence) {
       "silent for too long");
 }
 
-// More strangers than may wait at once: the first ones keep their places, a node that is known
+// Connects so many times and says nothing.
+Task<void> connect_and_wait(Runtime& rt, Address victim, int connections, Duration wait) {
+  std::vector<std::unique_ptr<runtime::Stream>> streams;
+  for (int i = 0; i < connections; ++i) {
+    auto stream = co_await rt.transport.connect(victim, Until::after(rt, 5s));
+    if (stream) streams.push_back(*std::move(stream));
+  }
+  const auto slept = co_await runtime::sleep_for(rt, wait, {});
+  EXPECT_TRUE(slept.has_value());
+}
+
+// More strangers than may wait at once: the last ones have the places, a node that is known
 // meanwhile goes on.
 TEST_F(HostileTest, ManyConnectionsThatSayNothing) {
   cluster_.start_all();
   cluster_.tell(0, call_for_a_while);
-  const auto attack = [](Runtime& rt, Address victim) -> Task<void> {
-    std::vector<std::unique_ptr<runtime::Stream>> streams;
-    for (int i = 0; i < 20; ++i) {
-      auto stream = co_await rt.transport.connect(victim, Until::after(rt, 5s));
-      if (stream) streams.push_back(*std::move(stream));
-    }
-    const auto slept = co_await runtime::sleep_for(rt, 10s, {});
-    EXPECT_TRUE(slept.has_value());
-  };
-  machine_.set_process(
-      sim::FunctionProcess::factory([attack, address = cluster_.address(1)](
-                                        Runtime& rt, StopToken) { return attack(rt, address); }));
-  machine_.start();
+  attack_with([](Runtime& rt, Address victim) { return connect_and_wait(rt, victim, 20, 10s); });
   cluster_.tell(0, call_for_a_while);
   EXPECT_TRUE(cluster_.world().run_until([&] { return !machine_.is_up(); }, 1min));
-  EXPECT_EQ(cluster_.logged(1, "closed a connection", "too many connections"), 16U);
+  const std::size_t evicted =
+      cluster_.logged(1, "closed a connection", "too many connections without a handshake");
+  EXPECT_EQ(evicted + cluster_.rpc(1).statistics().connections_refused, 16U);
   EXPECT_EQ(cluster_.logged(1, "closed a connection", "no handshake within the time"), 4U);
   EXPECT_EQ(cluster_.rpc(1).statistics().connections_current, 1U);
   EXPECT_EQ(cluster_.statistics(0, 1).dials, 1U);
+}
+
+// A node that is not connected yet finds a place, however fast others take them.
+TEST_F(HostileTest, StrangersThatSayNothingKeepNobodyOut) {
+  cluster_.start_all();
+  attack_with([](Runtime& rt, Address victim) -> Task<void> {
+    for (int i = 0; i < 200; ++i) co_await connect_and_wait(rt, victim, 10, 5ms);
+  });
+  cluster_.world().run_for(100ms);
+  cluster_.tell(0, call_for_a_while);
+  EXPECT_TRUE(machine_.is_up()) << "the attack was over before";
+  EXPECT_EQ(cluster_.statistics(0, 1).dials, 1U);
+  EXPECT_EQ(cluster_.statistics(0, 1).dials_failed, 0U);
+  EXPECT_TRUE(cluster_.world().run_until([&] { return !machine_.is_up(); }, 1min));
+}
+
+// A scanner that comes again and again fills no disk: after the first lines there is one now and
+// then, which tells how many there were.
+TEST_F(HostileTest, StrangersCauseFewLinesInTheLog) {
+  cluster_.options(1).limits.stranger_lines = {.burst = 10, .interval = 10s};
+  cluster_.start_all();
+  attack_with([](Runtime& rt, Address victim) -> Task<void> {
+    for (int i = 0; i < 300; ++i) {
+      co_await send_and_wait(rt, victim, false, text("GET / HTTP/1.1\r\n\r\n"));
+    }
+    const auto slept = co_await runtime::sleep_for(rt, 20s, {});
+    EXPECT_TRUE(slept.has_value());
+    co_await send_and_wait(rt, victim, false, text("GET / HTTP/1.1\r\n\r\n"));
+  });
+  EXPECT_TRUE(cluster_.world().run_until([&] { return !machine_.is_up(); }, 1min));
+  EXPECT_EQ(cluster_.rpc(1).statistics().connections_bad, 301U);
+  const std::size_t lines = cluster_.logged(1, "closed a connection", "");
+  EXPECT_GE(lines, 11U);
+  EXPECT_LE(lines, 14U);
+  EXPECT_EQ(cluster_.logged(1, "lines like the next one were left out", ""), 1U);
 }
 
 // A peer that asks and does not read: what is held for it has a limit, and it is given up.
@@ -237,10 +281,7 @@ TEST_F(HostileTest, APeerThatTakesNoAnswers) {
       co_return;
     }
   };
-  machine_.set_process(
-      sim::FunctionProcess::factory([attack, address = cluster_.address(1)](
-                                        Runtime& rt, StopToken) { return attack(rt, address); }));
-  machine_.start();
+  attack_with(attack);
   cluster_.tell(0, call_for_a_while);
   EXPECT_TRUE(cluster_.world().run_until([&] { return !machine_.is_up(); }, 1min));
   EXPECT_EQ(cluster_.logged(1, "closed a connection", "the node takes nothing"), 1U);

@@ -29,12 +29,13 @@ std::string cut(std::string_view text) {
 
 }  // namespace
 
-Inbound::Inbound(runtime::Runtime& runtime, const Self& self, InboundOwner& owner,
+Inbound::Inbound(runtime::Runtime& runtime, const Self& self, InboundOwner& owner, std::uint64_t id,
                  Statistics& statistics, const base::Logger& log,
                  std::unique_ptr<runtime::Stream> stream)
     : runtime_(runtime),
       self_(self),
       owner_(owner),
+      id_(id),
       all_(statistics),
       log_(log),
       pipe_(runtime, std::move(stream), kHandshakeBodySizeMax),
@@ -74,7 +75,7 @@ Task<Result<void>> Inbound::shake_hands() {
   send(*welcome, 0);
   ++peer_->connections_accepted;
   ++peer_->connections_current;
-  owner_.on_admitted(*hello);
+  owner_.on_admitted(id_, *hello);
   log_.debug("a node connected", kv("node", hello->from.value()),
              kv("address", pipe_.peer_address()), kv("lane", name_of(hello->lane)),
              kv("version", version_.value()));
@@ -85,7 +86,7 @@ Task<Result<void>> Inbound::shake_hands() {
 // half is read to the end.
 Task<Result<void>> Inbound::refuse(Hello hello, Refusal refusal, Until until) {
   ++all_.connections_refused;
-  if (refusal.reason != RefusalReason::itself) {
+  if (refusal.reason != RefusalReason::itself && may_log()) {
     log_.warn("refused a node", kv("node", hello.from.value()), kv("address", pipe_.peer_address()),
               kv("cluster", hello.cluster), kv("reason", refusal.text));
   }
@@ -114,13 +115,22 @@ Task<void> Inbound::serve() {
 void Inbound::log_end(const Error& why) {
   if (why.code() == Errc::closed || why.code() == Errc::cancelled) {
     log_.debug("a connection ended", kv("address", pipe_.peer_address()), kv("reason", why));
-  } else if (why.code() == Errc::connection_lost) {
-    log_.info("a connection broke", kv("address", pipe_.peer_address()), kv("reason", why));
-  } else {
-    ++all_.connections_bad;
+    return;
+  }
+  const bool is_bad = why.code() != Errc::connection_lost;
+  if (is_bad) ++all_.connections_bad;
+  if (!may_log()) return;
+  if (is_bad) {
     log_.warn("closed a connection", kv("address", pipe_.peer_address()),
               kv("node", hello_ ? hello_->from.value().to_string() : "unknown"), kv("reason", why));
+  } else {
+    log_.info("a connection broke", kv("address", pipe_.peer_address()), kv("reason", why));
   }
+}
+
+bool Inbound::may_log() {
+  return owner_.may_log(is_admitted() ? InboundOwner::Standing::peer
+                                      : InboundOwner::Standing::stranger);
 }
 
 void Inbound::drain() {

@@ -56,7 +56,10 @@ class InboundOwner {
   // Null if nobody serves that verb.
   virtual const Handler* handler_of(std::uint16_t verb) = 0;
   // The connection is no stranger's any more.
-  virtual void on_admitted(const Hello& hello) = 0;
+  virtual void on_admitted(std::uint64_t connection, const Hello& hello) = 0;
+  // Whether one more line may be written about connections of that kind.
+  enum class Standing : std::uint8_t { stranger, peer };
+  virtual bool may_log(Standing standing) = 0;
 
  protected:
   ~InboundOwner() = default;
@@ -64,8 +67,9 @@ class InboundOwner {
 
 class Inbound final : private FrameSource {
  public:
-  Inbound(runtime::Runtime& runtime, const Self& self, InboundOwner& owner, Statistics& statistics,
-          const base::Logger& log, std::unique_ptr<runtime::Stream> stream);
+  // `id` is the owner's name for it.
+  Inbound(runtime::Runtime& runtime, const Self& self, InboundOwner& owner, std::uint64_t id,
+          Statistics& statistics, const base::Logger& log, std::unique_ptr<runtime::Stream> stream);
   ~Inbound() = default;
   Inbound(const Inbound&) = delete;
   Inbound& operator=(const Inbound&) = delete;
@@ -80,6 +84,7 @@ class Inbound final : private FrameSource {
   void abort(base::Error why);
 
   bool is_admitted() const { return hello_.has_value(); }
+  runtime::Address peer_address() const { return pipe_.peer_address(); }
 
  private:
   // A request at work.
@@ -109,6 +114,7 @@ class Inbound final : private FrameSource {
   void answer(std::uint64_t id, base::Result<base::Bytes> result);
   void send(Frame frame, std::size_t size);
   void log_end(const base::Error& why);
+  bool may_log();
   void count_bytes();
 
   void fill(FrameBatch& batch) override;
@@ -116,6 +122,7 @@ class Inbound final : private FrameSource {
   runtime::Runtime& runtime_;
   const Self& self_;
   InboundOwner& owner_;
+  const std::uint64_t id_;
   Statistics& all_;
   const base::Logger& log_;
   Pipe pipe_;

@@ -11,6 +11,7 @@
 #include "rpc/pipe.h"
 #include "rpc/version.h"
 #include "runtime/address.h"
+#include "runtime/line_budget.h"
 #include "runtime/time.h"
 
 namespace helenus::rpc {
@@ -37,7 +38,8 @@ struct Limits {
   std::size_t answer_bytes_max = std::size_t{64} << 20;
 
   std::size_t connections_max = 4096;
-  // Connections that have not shaken hands; more are closed at once.
+  // Connections that have not shaken hands; one more takes the place of the oldest of the address
+  // that has the most of them.
   std::size_t strangers_max = 256;
   // Nodes that something is remembered of.
   std::size_t peers_max = 4096;
@@ -54,6 +56,9 @@ struct Limits {
   runtime::Duration silence_max = std::chrono::seconds(10);
   // What a large frame adds to that: the time in which its bytes go at this rate.
   std::size_t bytes_per_second_min = std::size_t{64} << 10;
+  // Lines of the log that strangers can cause, and those that have shaken hands.
+  runtime::LineBudget::Options stranger_lines = {};
+  runtime::LineBudget::Options peer_lines = {.burst = 256, .interval = std::chrono::seconds(1)};
   // How long requests may take to end, and messages to go, when we stop.
   runtime::Duration drain_timeout = std::chrono::seconds(5);
 

@@ -51,6 +51,8 @@ Rpc::Rpc(runtime::Runtime& runtime, Options options)
       options_(std::move(options)),
       self_{.options = options_, .life = runtime.random.next()},
       log_(runtime.logger("rpc")),
+      stranger_lines_(options_.limits.stranger_lines),
+      peer_lines_(options_.limits.peer_lines),
       calls_(runtime),
       tasks_(runtime) {
   ASSERT(!options_.cluster.empty() && options_.cluster.size() <= kClusterNameSizeMax);
@@ -150,7 +152,9 @@ Task<Result<NodeId>> Rpc::meet(Address address, Until until) {
                                               {.deadline = deadline, .stop = stop.token()}));
   if (const auto* refusal = std::get_if<Refusal>(&dialled.reply)) {
     if (refusal->reason == RefusalReason::itself) co_return options_.node;
-    log_.warn("a node refused us", kv("address", address), kv("reason", refusal->text));
+    if (may_log(Standing::stranger)) {
+      log_.warn("a node refused us", kv("address", address), kv("reason", refusal->text));
+    }
     co_return Error(Errc::refused, refusal->text);
   }
   const NodeId node = std::get<Welcome>(dialled.reply).node;
@@ -250,7 +254,9 @@ Task<void> Rpc::accept_connections() {
       continue;
     }
     if (stream.failed_with(Errc::cancelled) || stream.failed_with(Errc::closed)) co_return;
-    log_.warn("accepting a connection failed", kv("error", stream.error()));
+    if (may_log(Standing::stranger)) {
+      log_.warn("accepting a connection failed", kv("error", stream.error()));
+    }
     const auto paused = co_await runtime::sleep_for(runtime_, kAcceptRetryDelay, stop);
     if (!paused) co_return;
   }
@@ -258,30 +264,54 @@ Task<void> Rpc::accept_connections() {
 
 void Rpc::admit_stream(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_accepted;
-  const Limits& limits = options_.limits;
-  if (statistics_.connections_current >= limits.connections_max ||
-      strangers_ >= limits.strangers_max) {
+  if (statistics_.connections_current >= options_.limits.connections_max) {
     ++statistics_.connections_refused;
-    log_.warn("closed a connection", kv("address", stream->peer_address()),
-              kv("reason", "too many connections"));
+    if (may_log(Standing::stranger)) {
+      log_.warn("closed a connection", kv("address", stream->peer_address()),
+                kv("reason", "too many connections"));
+    }
     return;
   }
+  if (strangers_.size() >= options_.limits.strangers_max) evict_a_stranger();
+  const std::uint64_t id = next_inbound_++;
   ++statistics_.connections_current;
-  ++strangers_;
-  tasks_.spawn(serve_stream(std::move(stream)));
+  strangers_.emplace(id, stream->peer_address());
+  tasks_.spawn(serve_stream(id, std::move(stream)));
 }
 
-Task<void> Rpc::serve_stream(std::unique_ptr<runtime::Stream> stream) {
-  bool is_stranger = true;
-  if (!stopping_.stop_requested()) {
-    const std::uint64_t id = next_inbound_++;
-    Inbound inbound(runtime_, self_, *this, statistics_, log_, std::move(stream));
+// Somebody who connects and says nothing must not keep nodes out, for they need a place as well,
+// though only for a moment. Who has many places gives up the oldest, so that one address, however
+// fast, takes none from the others.
+void Rpc::evict_a_stranger() {
+  struct Places {
+    std::size_t count = 0;
+    std::uint64_t oldest = 0;
+  };
+  std::map<Address, Places> by_address;
+  const Places* most = nullptr;
+  for (const auto& [id, address] : strangers_) {
+    Places& places = by_address[address.with_port(0)];
+    if (places.count++ == 0) places.oldest = id;
+    if (most == nullptr || places.count > most->count) most = &places;
+  }
+  const std::uint64_t victim = most->oldest;
+  strangers_.erase(victim);
+  const auto found = inbounds_.find(victim);
+  if (found == inbounds_.end()) {
+    ++statistics_.connections_refused;  // it has not begun, and will not
+    return;
+  }
+  found->second->abort(Error(Errc::overloaded, "too many connections without a handshake"));
+}
+
+Task<void> Rpc::serve_stream(std::uint64_t id, std::unique_ptr<runtime::Stream> stream) {
+  if (!stopping_.stop_requested() && strangers_.contains(id)) {
+    Inbound inbound(runtime_, self_, *this, id, statistics_, log_, std::move(stream));
     inbounds_.emplace(id, &inbound);
     co_await inbound.run();
     inbounds_.erase(id);
-    is_stranger = !inbound.is_admitted();
   }
-  if (is_stranger) --strangers_;
+  strangers_.erase(id);
   --statistics_.connections_current;
 }
 
@@ -305,8 +335,13 @@ const Handler* Rpc::handler_of(std::uint16_t verb) {
   return found == handlers_.end() ? nullptr : &found->second;
 }
 
-void Rpc::on_admitted(const Hello& hello) {
-  --strangers_;
+bool Rpc::may_log(Standing standing) {
+  runtime::LineBudget& lines = standing == Standing::stranger ? stranger_lines_ : peer_lines_;
+  return lines.admits(log_, runtime_.clock.now());
+}
+
+void Rpc::on_admitted(std::uint64_t connection, const Hello& hello) {
+  strangers_.erase(connection);
   Peer& known = *find(hello.from);
   if (hello.address) {
     known.address = hello.address;

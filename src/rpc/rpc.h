@@ -55,6 +55,7 @@
 #include "rpc/statistics.h"
 #include "rpc/verb.h"
 #include "runtime/gate.h"
+#include "runtime/line_budget.h"
 #include "runtime/operation.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -179,12 +180,14 @@ class Rpc final : private InboundOwner {
 
   runtime::Task<void> accept_connections();
   void admit_stream(std::unique_ptr<runtime::Stream> stream);
-  runtime::Task<void> serve_stream(std::unique_ptr<runtime::Stream> stream);
+  void evict_a_stranger();
+  runtime::Task<void> serve_stream(std::uint64_t id, std::unique_ptr<runtime::Stream> stream);
 
   std::optional<Refusal> admit(const Hello& hello) override;
   PeerStatistics& statistics_of(model::NodeId node) override;
   const Handler* handler_of(std::uint16_t verb) override;
-  void on_admitted(const Hello& hello) override;
+  void on_admitted(std::uint64_t connection, const Hello& hello) override;
+  bool may_log(Standing standing) override;
 
   runtime::Runtime& runtime_;
   Options options_;
@@ -196,7 +199,10 @@ class Rpc final : private InboundOwner {
   // They live in the frames of the tasks that serve them.
   std::map<std::uint64_t, Inbound*> inbounds_;
   std::uint64_t next_inbound_ = 1;
-  std::size_t strangers_ = 0;
+  // Those that have not shaken hands and were not told to go, by age.
+  std::map<std::uint64_t, runtime::Address> strangers_;
+  runtime::LineBudget stranger_lines_;
+  runtime::LineBudget peer_lines_;
   runtime::StopSource stopping_;  // no more of anything
   runtime::StopSource aborting_;  // handlers that the own node called
   std::unique_ptr<runtime::Listener> listener_;
