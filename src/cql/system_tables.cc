@@ -51,29 +51,64 @@ Bytes tokens_value(const std::vector<model::Token>& tokens) {
   return model::compose_set(DataType::text(), std::move(texts));
 }
 
-void add_local(const CatalogReader& catalog, const replication::Coordinator& coordinator,
-               const NodeFacts& facts, VirtualRows& rows) {
-  const Bytes address = inet_value(facts.cql_address);
+// Where nobody is reached by other nodes, drivers are told what they would be told elsewhere.
+constexpr std::uint16_t kNodePortUsual = 7000;
+
+void add_local(const CatalogReader& catalog, const NodeFacts& facts,
+               const std::vector<model::Token>& tokens, VirtualRows& rows) {
+  const runtime::Address node_address =
+      facts.node_address.value_or(facts.cql_address.with_port(kNodePortUsual));
   rows.add();
   rows.set("key", text_value("local"));
   rows.set("bootstrapped", text_value("COMPLETED"));
-  rows.set("broadcast_address", address);
-  rows.set("broadcast_port", model::int_value(7000));
+  rows.set("broadcast_address", inet_value(node_address));
+  rows.set("broadcast_port", model::int_value(node_address.port()));
   rows.set("cluster_name", text_value(facts.cluster_name));
   rows.set("cql_version", text_value(kCqlVersion));
   rows.set("data_center", text_value(facts.data_center));
   rows.set("gossip_generation", model::int_value(facts.generation));
   rows.set("host_id", model::uuid_value(facts.host_id));
-  rows.set("listen_address", address);
-  rows.set("listen_port", model::int_value(7000));
+  rows.set("listen_address", inet_value(node_address));
+  rows.set("listen_port", model::int_value(node_address.port()));
   rows.set("native_protocol_version", text_value(kNativeProtocolVersion));
   rows.set("partitioner", text_value(kPartitioner));
   rows.set("rack", text_value(facts.rack));
   rows.set("release_version", text_value(kReleaseVersion));
-  rows.set("rpc_address", address);
+  rows.set("rpc_address", inet_value(facts.cql_address));
   rows.set("rpc_port", model::int_value(facts.cql_address.port()));
   rows.set("schema_version", model::uuid_value(catalog.snapshot()->schema_version()));
-  rows.set("tokens", tokens_value(tokens_of(coordinator)));
+  rows.set("tokens", tokens_value(tokens));
+}
+
+// What the two tables of peers have in common. Drivers wait after a change of the schema until all
+// nodes have the version of the node they ask; see PeerFacts::schema_version.
+void add_peer(const PeerFacts& peer, const base::Uuid& schema_version_here, VirtualRows& rows) {
+  const base::Uuid& held = peer.schema_version;
+  rows.add();
+  rows.set("peer", inet_value(peer.node_address));
+  rows.set("data_center", text_value(peer.data_center));
+  rows.set("host_id", model::uuid_value(peer.host_id));
+  rows.set("rack", text_value(peer.rack));
+  rows.set("release_version", text_value(kReleaseVersion));
+  rows.set("schema_version", model::uuid_value(held.is_nil() ? schema_version_here : held));
+  rows.set("tokens", tokens_value(peer.tokens));
+}
+
+// By their addresses alone: of nodes that differ in their ports only, one is shown.
+void add_peers(const CatalogReader& catalog, const ClusterPeers& peers, VirtualRows& rows) {
+  for (const PeerFacts& peer : peers.others) {
+    add_peer(peer, catalog.snapshot()->schema_version(), rows);
+    rows.set("rpc_address", inet_value(peer.cql_address));
+  }
+}
+
+void add_peers_v2(const CatalogReader& catalog, const ClusterPeers& peers, VirtualRows& rows) {
+  for (const PeerFacts& peer : peers.others) {
+    add_peer(peer, catalog.snapshot()->schema_version(), rows);
+    rows.set("peer_port", model::int_value(peer.node_address.port()));
+    rows.set("native_address", inet_value(peer.cql_address));
+    rows.set("native_port", model::int_value(peer.cql_address.port()));
+  }
 }
 
 void add_clients(const std::vector<ClientRow>& clients, VirtualRows& rows) {
@@ -218,12 +253,20 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
   add_schema_tables(all, [&catalog] { return catalog.snapshot()->schema(); }, tables);
   add("system_traces", "sessions", traced(sources.traces, add_trace_sessions, facts));
   add("system_traces", "events", traced(sources.traces, add_trace_events, facts));
-  add("system", "local", [&catalog, &coordinator, facts = std::move(facts)](VirtualRows& rows) {
-    add_local(catalog, coordinator, facts, rows);
+  PeersSource peers = std::move(sources.peers);
+  if (!peers) {
+    peers = [&coordinator] {
+      return std::make_shared<const ClusterPeers>(
+          ClusterPeers{.own_tokens = tokens_of(coordinator), .others = {}});
+    };
+  }
+  add("system", "local", [&catalog, peers, facts = std::move(facts)](VirtualRows& rows) {
+    add_local(catalog, facts, peers()->own_tokens, rows);
   });
-  // There are no other nodes yet.
-  add("system", "peers", [](VirtualRows&) {});
-  add("system", "peers_v2", [](VirtualRows&) {});
+  add("system", "peers",
+      [&catalog, peers](VirtualRows& rows) { add_peers(catalog, *peers(), rows); });
+  add("system", "peers_v2",
+      [&catalog, peers](VirtualRows& rows) { add_peers_v2(catalog, *peers(), rows); });
   add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
   add("helenus", "clients", gathered(std::move(sources.clients), add_clients));
   add("helenus", "settings", [source = std::move(sources.settings)](VirtualRows& rows) {

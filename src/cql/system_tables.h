@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "cql/catalog.h"
+#include "cql/peers.h"
 #include "cql/traces.h"
 #include "cql/virtual_table.h"
 #include "model/token.h"
@@ -41,6 +43,8 @@ struct NodeFacts {
   runtime::Address cql_address;
   // When the node started, in seconds; grows from one start to the next.
   std::int32_t generation = 0;
+  // Where other nodes reach it. None: nobody does, and drivers are told Cassandra's usual port.
+  std::optional<runtime::Address> node_address = std::nullopt;
 };
 
 struct ClientRow {
@@ -74,9 +78,11 @@ struct SystemSources {
   std::function<Gathered<MetricRow>(runtime::Until)> metrics;
   std::function<Gathered<Traces::Session>(runtime::Until)> traces;
   std::function<std::vector<SettingRow>()> settings;
+  // Without one the node is alone, and its tokens are those of its coordinator.
+  PeersSource peers = nullptr;
 };
 
-// The tokens of this node: a tablet ends with each of them.
+// The tokens of a node that is alone: a tablet ends with each of them.
 std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator);
 
 // All tables of make_system_schema(). What is passed outlives them.

@@ -1,7 +1,9 @@
 // Stories about the tables of the system, as drivers read them.
 #include "cql/system_tables.h"
 
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,9 +27,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Not;
+using ::testing::Pair;
 using testing::run_change;
 using ::testing::SizeIs;
 using testing::tell;
+using ::testing::UnorderedElementsAre;
 
 // A row as texts by column; nulls are left out.
 using Shown = std::map<std::string, std::string>;
@@ -85,6 +89,7 @@ SystemSources sources() {
       .metrics = metrics,
       .traces = {},
       .settings = [] { return std::vector<SettingRow>{{.name = "rack", .value = "r1"}}; },
+      .peers = {},
   };
 }
 
@@ -145,6 +150,88 @@ Shown row_with(const std::vector<Shown>& rows, const Shown& wanted) {
   }
   ADD_FAILURE() << "no such row";
   return {};
+}
+
+PeerFacts a_peer(std::uint8_t number) {
+  base::Uuid::Octets host{};
+  host.back() = std::byte{number};
+  return {.host_id = base::Uuid(host),
+          .node_address = runtime::Address::v4({10, 0, 0, number}, 7001),
+          .cql_address = runtime::Address::v4({10, 0, 1, number}, 9043),
+          .data_center = "dc2",
+          .rack = "r" + std::to_string(number),
+          .tokens = {model::Token{-5}, model::Token{number}},
+          .schema_version = {},
+          .is_up = true};
+}
+
+TEST(SystemTables, PeersAreToldWithTheirTokensAsTheyAreNow) {
+  LogWorld world;
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    auto peers = std::make_shared<const ClusterPeers>(
+        ClusterPeers{.own_tokens = {model::Token{7}}, .others = {a_peer(2), a_peer(3)}});
+    SystemSources with_peers = sources();
+    with_peers.peers = [&] { return peers; };
+    NodeFacts with_address = facts();
+    with_address.node_address = runtime::Address::v4({10, 0, 0, 1}, 7001);
+    const VirtualTables tables =
+        make_system_tables(catalog, coordinator, with_address, std::move(with_peers));
+    const model::Schema schema = catalog.snapshot()->schema();
+
+    const Shown local = (co_await rows_of(tables, schema, "system", "local")).front();
+    EXPECT_EQ(local.at("tokens"), "{'7'}");
+    EXPECT_EQ(local.at("broadcast_address"), "'10.0.0.1'");
+    EXPECT_EQ(local.at("broadcast_port"), "7001");
+    EXPECT_EQ(local.at("rpc_address"), "'127.0.0.1'");
+
+    const std::string here = catalog.snapshot()->schema_version().to_string();
+    EXPECT_THAT(co_await rows_of(tables, schema, "system", "peers"),
+                UnorderedElementsAre(Shown{{"peer", "'10.0.0.2'"},
+                                           {"data_center", "'dc2'"},
+                                           {"host_id", a_peer(2).host_id.to_string()},
+                                           {"rack", "'r2'"},
+                                           {"release_version", "'4.1.7'"},
+                                           {"rpc_address", "'10.0.1.2'"},
+                                           {"schema_version", here},
+                                           {"tokens", "{'-5', '2'}"}},
+                                     Contains(Pair("peer", "'10.0.0.3'"))));
+    const auto second = co_await rows_of(tables, schema, "system", "peers_v2");
+    EXPECT_THAT(second, SizeIs(2));
+    const Shown peer = row_with(second, {{"peer", "'10.0.0.3'"}});
+    EXPECT_EQ(peer.at("peer_port"), "7001");
+    EXPECT_EQ(peer.at("native_address"), "'10.0.1.3'");
+    EXPECT_EQ(peer.at("native_port"), "9043");
+    EXPECT_EQ(peer.at("schema_version"), here);
+
+    peers = std::make_shared<const ClusterPeers>(ClusterPeers{});
+    EXPECT_THAT(co_await rows_of(tables, schema, "system", "peers_v2"), IsEmpty());
+    EXPECT_EQ((co_await rows_of(tables, schema, "system", "local")).front().at("tokens"), "{}");
+  });
+}
+
+TEST(SystemTables, APeerWithAnotherSchemaIsToldApart) {
+  LogWorld world;
+  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    PeerFacts behind = a_peer(2);
+    behind.schema_version = *base::Uuid::parse("11111111-2222-8333-8444-555555555555");
+    PeerFacts beside = a_peer(3);
+    beside.node_address = behind.node_address.with_port(7002);
+    const auto peers = std::make_shared<const ClusterPeers>(
+        ClusterPeers{.own_tokens = {}, .others = {behind, beside}});
+    SystemSources with_peers;
+    with_peers.peers = [&] { return peers; };
+    const VirtualTables tables =
+        make_system_tables(catalog, coordinator, facts(), std::move(with_peers));
+    EXPECT_EQ(co_await run_change(catalog, std::string(testing::kCreateKeyspace)), "done");
+    const model::Schema schema = catalog.snapshot()->schema();
+    const auto rows = co_await rows_of(tables, schema, "system", "peers_v2");
+    EXPECT_EQ(row_with(rows, {{"peer_port", "7001"}}).at("schema_version"),
+              "11111111-2222-8333-8444-555555555555");
+    EXPECT_EQ(row_with(rows, {{"peer_port", "7002"}}).at("schema_version"),
+              catalog.snapshot()->schema_version().to_string());
+    // The older table has no column for the port.
+    EXPECT_THAT(co_await rows_of(tables, schema, "system", "peers"), SizeIs(1));
+  });
 }
 
 TEST(SystemTables, TheSchemaDescribesItselfAndFollowsChanges) {

@@ -76,6 +76,20 @@ base::Result<std::uint64_t> decode_metadata_version(base::ByteView value) {
   return decode_number(value);
 }
 
+base::Bytes encode_serves_clients(bool serves) {
+  base::Buffer buffer;
+  Encoder(buffer).u8(serves ? 1 : 0);
+  return std::move(buffer).freeze();
+}
+
+base::Result<bool> decode_serves_clients(base::ByteView value) {
+  Decoder in(value);
+  const std::uint8_t number = in.u8();
+  TRY_VOID(in.finish());
+  if (number > 1) return Error(Errc::corrupt, "{} is neither yes nor no", number);
+  return number == 1;
+}
+
 base::Bytes encode_schema_version(const base::Uuid& version) {
   return base::Bytes::copy_of(version.bytes());
 }

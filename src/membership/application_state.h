@@ -36,6 +36,7 @@ enum class StateKey : std::uint8_t {
   rack = 8,
   release = 9,
   metadata_version = 10,  // of the newest metadata document held
+  serves_clients = 11,    // whether drivers are answered at its address for them
 };
 
 // Keys are below this; those without a name here belong to later releases.
@@ -65,6 +66,9 @@ base::Result<base::Uuid> decode_schema_version(base::ByteView value);
 
 base::Bytes encode_metadata_version(std::uint64_t version);
 base::Result<std::uint64_t> decode_metadata_version(base::ByteView value);
+
+base::Bytes encode_serves_clients(bool serves);
+base::Result<bool> decode_serves_clients(base::ByteView value);
 
 // Requires: ascending without repetition, at most kTokensMax.
 base::Bytes encode_tokens(std::span<const model::Token> tokens);

@@ -28,6 +28,14 @@ TEST(ApplicationState, AStatusOfALaterReleaseIsAnError) {
   EXPECT_TRUE(decode_status(base::as_bytes("\x01\x01")).failed_with(Errc::corrupt));
 }
 
+TEST(ApplicationState, WhetherClientsAreServedIsYesOrNo) {
+  EXPECT_EQ(decode_serves_clients(encode_serves_clients(true)), true);
+  EXPECT_EQ(decode_serves_clients(encode_serves_clients(false)), false);
+  EXPECT_TRUE(decode_serves_clients({}).failed_with(Errc::corrupt));
+  EXPECT_TRUE(decode_serves_clients(base::as_bytes("\x02")).failed_with(Errc::corrupt));
+  EXPECT_TRUE(decode_serves_clients(base::as_bytes("\x01\x01")).failed_with(Errc::corrupt));
+}
+
 RC_GTEST_PROP(ApplicationState, LoadAndTokensComeBack, ()) {
   const auto load = *rc::gen::arbitrary<std::uint64_t>();
   RC_ASSERT((decode_load(encode_load(load)) == load));
