@@ -1,5 +1,5 @@
 // helenus: the server. Reads the command line, opens the native runtime, and runs one node until
-// it is told to stop.
+// it is told to stop; or asks a running one for its cluster.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "runtime/native/descriptor_limit.h"
 #include "runtime/native/loop.h"
 #include "runtime/native/native_host.h"
+#include "server/cluster_command.h"
 
 namespace helenus::server {
 namespace {
@@ -154,12 +156,26 @@ int run_node(const NodeOptions& options) {
   });
 }
 
+int ask_node(const ClusterCommand& command) {
+  const auto print_to = [](std::FILE* file) {
+    return [file](std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), file); };
+  };
+  auto host = runtime::native::NativeHost::open({.cores = 1});
+  if (!host) return fail_at_start(kProgram, host.error());
+  return (*host)->run([&](runtime::Runtime& runtime, runtime::StopToken stop) {
+    return run_cluster_command(
+        runtime, command, {.out = print_to(stdout), .error = print_to(stderr)}, std::move(stop));
+  });
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app("Helenus, a masterless database of the Cassandra family", kProgram);
   app.set_version_flag("--version", "helenus " HELENUS_VERSION);
   app.require_subcommand(0, 1);
   NodeOptions options;
   add_node_command(app, options);
+  ClusterOptions cluster_options;
+  add_cluster_commands(app, cluster_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -169,8 +185,14 @@ int main_of(int argc, char** argv) {
     return kExitBadStart;
   }
   if (app.get_subcommands().empty()) {
-    fmt::print(stderr, "{0}: what to do? {0} node runs a node; see {0} --help\n", kProgram);
+    fmt::print(stderr,
+               "{0}: what to do? {0} node runs a node, {0} status asks one; see {0} --help\n",
+               kProgram);
     return kExitBadStart;
+  }
+  if (is_cluster_command(app)) {
+    const auto command = make_cluster_command(app, cluster_options);
+    return command ? ask_node(*command) : fail_at_start(kProgram, command.error());
   }
   return run_node(options);
 }

@@ -1,0 +1,69 @@
+// helenus status, helenus ring: ask a node for its cluster over HTTP, and show it to people.
+//
+// Exit codes: 0 it was shown; 1 it could not be: nobody listens, it is no node, or a node that is
+// not there yet; 2 the command line is wrong.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "runtime/address.h"
+#include "runtime/runtime.h"
+#include "runtime/stop_token.h"
+#include "runtime/task.h"
+#include "runtime/time.h"
+
+namespace CLI {
+class App;
+}
+
+namespace helenus::server {
+
+inline constexpr int kExitWell = 0;
+inline constexpr int kExitFailed = 1;
+
+// Where a command prints: results, and lines about trouble.
+struct Printer {
+  std::function<void(std::string_view)> out;
+  std::function<void(std::string_view)> error;
+};
+
+// A ring of the most tokens there may be, with replicas, is a tenth of it.
+inline constexpr std::size_t kClusterAnswerSizeMax = std::size_t{64} << 20;
+
+struct ClusterCommand {
+  enum class Kind : std::uint8_t { status, ring };
+
+  Kind kind = Kind::status;
+  runtime::Address admin;
+  std::string keyspace;  // empty: none
+  bool json = false;
+  runtime::Duration timeout = std::chrono::seconds(10);
+  std::size_t answer_size_max = kClusterAnswerSizeMax;
+};
+
+// What the command line says, unchecked.
+struct ClusterOptions {
+  std::string admin = "127.0.0.1:7070";
+  std::string keyspace;
+  bool json = false;
+};
+
+// Adds the subcommands `status` and `ring`. `options` outlives the parsing.
+void add_cluster_commands(CLI::App& app, ClusterOptions& options);
+// Whether one of them was given.
+bool is_cluster_command(const CLI::App& app);
+// Requires: is_cluster_command(app). Errors: invalid_argument.
+base::Result<ClusterCommand> make_cluster_command(const CLI::App& app,
+                                                  const ClusterOptions& options);
+
+// Gives the exit code.
+runtime::Task<int> run_cluster_command(runtime::Runtime& runtime, ClusterCommand command,
+                                       Printer printer, runtime::StopToken stop);
+
+}  // namespace helenus::server

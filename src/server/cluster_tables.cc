@@ -1,0 +1,343 @@
+#include "server/cluster_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+namespace helenus::server {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// ---- Reading ----
+
+// What a terminal would take for an order is shown as a question mark.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  return text;
+}
+
+// The fields of an object that somebody sent; the first one that is missing or of another kind is
+// the error.
+class Fields {
+ public:
+  explicit Fields(const Json& object) : object_(object) {
+    if (!object.is_object()) fail("an object");
+  }
+
+  std::string text(const char* name) {
+    const Json* value = find(name);
+    return value != nullptr && value->is_string() ? printable(value->get<std::string>())
+                                                  : failed<std::string>(name);
+  }
+  bool flag(const char* name) {
+    const Json* value = find(name);
+    return value != nullptr && value->is_boolean() ? value->get<bool>() : failed<bool>(name);
+  }
+  std::uint64_t count(const char* name) {
+    const Json* value = find(name);
+    return value != nullptr && value->is_number_unsigned() ? value->get<std::uint64_t>()
+                                                           : failed<std::uint64_t>(name);
+  }
+  const Json& list(const char* name) {
+    const Json* value = find(name);
+    if (value != nullptr && value->is_array()) return *value;
+    fail(name);
+    return empty_;
+  }
+
+  bool has(const char* name) const {
+    const Json* value = find(name);
+    return value != nullptr && !value->is_null();
+  }
+  std::optional<std::string> optional_text(const char* name) {
+    return has(name) ? std::optional(text(name)) : std::nullopt;
+  }
+  std::optional<std::uint64_t> optional_count(const char* name) {
+    return has(name) ? std::optional(count(name)) : std::nullopt;
+  }
+  std::optional<double> optional_number(const char* name) {
+    if (!has(name)) return std::nullopt;
+    const Json* value = find(name);
+    return value->is_number() ? value->get<double>() : failed<double>(name);
+  }
+
+  void fail(std::string_view name) {
+    if (wrong_.empty()) wrong_ = name;
+  }
+  Result<void> finish() const {
+    if (wrong_.empty()) return {};
+    return Error(Errc::corrupt, "an answer without {}", wrong_);
+  }
+
+ private:
+  const Json* find(const char* name) const {
+    if (!object_.is_object()) return nullptr;
+    const auto found = object_.find(name);
+    return found == object_.end() ? nullptr : &*found;
+  }
+  template <class Value>
+  Value failed(std::string_view name) {
+    fail(name);
+    return Value();
+  }
+
+  const Json& object_;
+  const Json empty_ = Json::array();
+  std::string wrong_;
+};
+
+Result<Json> parse_json(std::string_view text) {
+  Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return Error(Errc::corrupt, "an answer that is not JSON");
+  return json;
+}
+
+Result<ShownNode> node_of(const Json& json) {
+  Fields fields(json);
+  ShownNode node;
+  node.host_id = fields.text("host_id");
+  node.state = fields.text("state");
+  node.node_address = fields.text("node_address");
+  node.client_address = fields.text("client_address");
+  node.data_center = fields.text("data_center");
+  node.rack = fields.text("rack");
+  node.is_up = fields.flag("is_up");
+  node.is_alive = fields.has("is_alive") ? fields.flag("is_alive") : node.is_up;
+  node.tokens = fields.optional_count("tokens").value_or(0);
+  node.load_bytes = fields.optional_count("load_bytes");
+  node.owns = fields.optional_number("owns");
+  node.schema_version = fields.optional_text("schema_version");
+  TRY_VOID(fields.finish());
+  return node;
+}
+
+Result<ShownCluster> cluster_of(const Json& json) {
+  Fields fields(json);
+  ShownCluster cluster;
+  cluster.cluster_name = fields.text("cluster_name");
+  cluster.this_node = fields.text("this_node");
+  cluster.keyspace = fields.optional_text("keyspace").value_or("");
+  cluster.metadata_version = fields.count("metadata_version");
+  cluster.change_under_way = fields.flag("change_under_way");
+  const Json& nodes = fields.list("nodes");
+  TRY_VOID(fields.finish());
+  for (const Json& each : nodes) {
+    TRY(ShownNode node, node_of(each));
+    cluster.nodes.push_back(std::move(node));
+  }
+  return cluster;
+}
+
+Result<std::vector<std::size_t>> places_in(const Json& list, std::size_t nodes) {
+  std::vector<std::size_t> places;
+  for (const Json& place : list) {
+    if (!place.is_number_unsigned() || place.get<std::uint64_t>() >= nodes) {
+      return Error(Errc::corrupt, "an answer that names a node which it does not tell of");
+    }
+    places.push_back(place.get<std::size_t>());
+  }
+  return places;
+}
+
+Result<ShownTablet> tablet_of(const Json& json, std::size_t nodes) {
+  Fields fields(json);
+  ShownTablet tablet;
+  tablet.token = fields.text("token");
+  Json owners = Json::array({fields.count("owner")});
+  if (fields.has("next_owner")) owners.push_back(fields.count("next_owner"));
+  const Json none = Json::array();
+  const Json& replicas = fields.has("replicas") ? fields.list("replicas") : none;
+  const Json& pending = fields.has("pending") ? fields.list("pending") : none;
+  TRY_VOID(fields.finish());
+  TRY(const auto owner_places, places_in(owners, nodes));
+  tablet.owner = owner_places.front();
+  if (owner_places.size() > 1) tablet.next_owner = owner_places.back();
+  TRY(tablet.replicas, places_in(replicas, nodes));
+  TRY(tablet.pending, places_in(pending, nodes));
+  return tablet;
+}
+
+}  // namespace
+
+std::string ShownNode::letters() const {
+  constexpr std::array<std::pair<std::string_view, char>, 4> kStates = {
+      {{"normal", 'N'}, {"joining", 'J'}, {"leaving", 'L'}, {"removing", 'R'}}};
+  const auto* found = std::ranges::find(kStates, state, &std::pair<std::string_view, char>::first);
+  const char life = is_up ? 'U' : is_alive ? 'S' : 'D';
+  return {life, found == kStates.end() ? '?' : found->second};
+}
+
+Result<ShownCluster> parse_cluster(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  return cluster_of(json);
+}
+
+Result<ShownRing> parse_ring(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  ShownRing ring;
+  TRY(ring.cluster, cluster_of(json));
+  Fields fields(json);
+  const Json& tablets = fields.list("tablets");
+  TRY_VOID(fields.finish());
+  for (const Json& each : tablets) {
+    TRY(ShownTablet tablet, tablet_of(each, ring.cluster.nodes.size()));
+    ring.tablets.push_back(std::move(tablet));
+  }
+  return ring;
+}
+
+std::optional<Trouble> parse_trouble(std::string_view text) {
+  const auto json = parse_json(text);
+  if (!json) return std::nullopt;
+  Fields fields(*json);
+  if (fields.has("phase")) {
+    Trouble trouble{.starting = true, .text = fields.text("phase")};
+    if (fields.finish()) return trouble;
+  } else if (fields.has("error")) {
+    Trouble trouble{.starting = false, .text = fields.text("error")};
+    if (fields.finish()) return trouble;
+  }
+  return std::nullopt;
+}
+
+Result<std::string> tidy_json(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+// ---- Showing ----
+
+namespace {
+
+// Columns as wide as their widest cell, two spaces apart; the last one is not filled up.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> head) { add(std::move(head)); }
+
+  // Requires: as many cells as the head.
+  void add(std::vector<std::string> row) {
+    widths_.resize(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], row[i].size());
+    rows_.push_back(std::move(row));
+  }
+
+  std::string text() const {
+    std::string text;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        line += i == 0 ? "" : "  ";
+        line += fmt::format("{:<{}}", row[i], widths_[i]);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> widths_;
+};
+
+std::string format_share(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f}%", *share * 100) : "?";
+}
+
+std::string format_head(const ShownCluster& cluster) {
+  const auto up = std::ranges::count(cluster.nodes, true, &ShownNode::is_up);
+  return fmt::format("Cluster {}: {} of {} nodes up, metadata version {}{}\n", cluster.cluster_name,
+                     up, cluster.nodes.size(), cluster.metadata_version,
+                     cluster.change_under_way ? ", data is being moved" : "");
+}
+
+constexpr std::string_view kLegend =
+    "U up, S starting, D down; N normal, J joining, L leaving, R being removed\n";
+
+// Different schemas on nodes that are up last for a moment, or mean trouble.
+std::string format_schemas(const ShownCluster& cluster) {
+  std::set<std::string> versions;
+  for (const ShownNode& node : cluster.nodes) {
+    if (node.is_up && node.schema_version) versions.insert(*node.schema_version);
+  }
+  if (versions.size() < 2) return "";
+  return fmt::format("\nThe nodes that are up have {} different schemas.\n", versions.size());
+}
+
+}  // namespace
+
+std::string format_size(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto size = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  // What would be shown as 1024.0 is one of the next unit.
+  while (size >= 1023.95 && unit + 1 < kUnits.size()) {
+    size /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", size, kUnits[unit]);
+}
+
+std::string format_status(const ShownCluster& cluster) {
+  std::map<std::string, std::vector<const ShownNode*>> by_datacentre;
+  for (const ShownNode& node : cluster.nodes) by_datacentre[node.data_center].push_back(&node);
+  std::string text = format_head(cluster) + std::string(kLegend);
+  const std::string owns =
+      cluster.keyspace.empty() ? "Owns" : fmt::format("Owns of {}", cluster.keyspace);
+  for (auto& [datacentre, nodes] : by_datacentre) {
+    std::ranges::sort(nodes, {}, [](const ShownNode* node) {
+      return std::tie(node->node_address, node->host_id);
+    });
+    Table table({"", "Address", "Load", "Tokens", owns, "Host ID", "Rack", "Schema"});
+    for (const ShownNode* node : nodes) {
+      table.add({node->letters(), node->node_address,
+                 node->load_bytes ? format_size(*node->load_bytes) : "?",
+                 std::to_string(node->tokens), format_share(node->owns), node->host_id, node->rack,
+                 node->schema_version.value_or("?")});
+    }
+    text += fmt::format("\nDatacentre {}\n{}", datacentre, table.text());
+  }
+  return text + format_schemas(cluster);
+}
+
+std::string format_ring(const ShownRing& ring) {
+  const ShownCluster& cluster = ring.cluster;
+  const auto addresses = [&](const std::vector<std::size_t>& places) {
+    std::vector<std::string_view> texts;
+    for (const std::size_t place : places) texts.push_back(cluster.nodes[place].node_address);
+    return fmt::format("{}", fmt::join(texts, " "));
+  };
+  const bool of_keyspace = !cluster.keyspace.empty();
+  std::vector<std::string> head = {"Token", "", "Owner", "Rack", "Datacentre"};
+  if (of_keyspace) head.push_back(fmt::format("Replicas of {}", cluster.keyspace));
+  Table table(std::move(head));
+  for (const ShownTablet& tablet : ring.tablets) {
+    const ShownNode& owner = cluster.nodes[tablet.owner];
+    std::string owners = owner.node_address;
+    if (tablet.next_owner) owners += " -> " + cluster.nodes[*tablet.next_owner].node_address;
+    std::vector<std::string> row = {tablet.token, owner.letters(), std::move(owners), owner.rack,
+                                    owner.data_center};
+    if (of_keyspace) {
+      row.push_back(addresses(tablet.replicas));
+      if (!tablet.pending.empty()) row.back() += " + " + addresses(tablet.pending);
+    }
+    table.add(std::move(row));
+  }
+  return format_head(cluster) + std::string(kLegend) + "\n" + table.text();
+}
+
+}  // namespace helenus::server

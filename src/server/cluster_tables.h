@@ -1,0 +1,80 @@
+// What a node answers to /cluster and /cluster/ring, and the tables that people are shown of it.
+//
+// The answer may come from anybody: it is checked field by field, and what is shown of it has no
+// control characters. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace helenus::server {
+
+struct ShownNode {
+  std::string host_id;
+  std::string state;  // "normal"
+  std::string node_address;
+  std::string client_address;
+  std::string data_center;
+  std::string rack;
+  bool is_up = false;     // it answers drivers
+  bool is_alive = false;  // it answers nodes
+  std::uint64_t tokens = 0;
+  std::optional<std::uint64_t> load_bytes = std::nullopt;
+  std::optional<double> owns = std::nullopt;  // 1 is all
+  std::optional<std::string> schema_version = std::nullopt;
+
+  // "UN": U up, S alive and serving nobody yet, D down; then N normal, J joining, L leaving,
+  // R being removed, ? for a state of a later release.
+  std::string letters() const;
+};
+
+struct ShownCluster {
+  std::string cluster_name;
+  std::string this_node;
+  std::string keyspace;  // that `owns` is of; empty: of the tokens
+  std::uint64_t metadata_version = 0;
+  bool change_under_way = false;
+  std::vector<ShownNode> nodes;
+};
+
+struct ShownTablet {
+  std::string token;
+  std::size_t owner = 0;  // places in `nodes`
+  std::optional<std::size_t> next_owner = std::nullopt;
+  std::vector<std::size_t> replicas;
+  std::vector<std::size_t> pending;
+};
+
+struct ShownRing {
+  ShownCluster cluster;
+  std::vector<ShownTablet> tablets;
+};
+
+// Errors: corrupt, for what is not JSON or not what a node says.
+base::Result<ShownCluster> parse_cluster(std::string_view text);
+base::Result<ShownRing> parse_ring(std::string_view text);
+// What a node says of why it has no answer; nothing if it does not say. `starting` if it is not
+// there yet.
+struct Trouble {
+  bool starting = false;
+  std::string text;
+};
+std::optional<Trouble> parse_trouble(std::string_view text);
+// The same JSON, laid out and in ASCII. Errors: corrupt.
+base::Result<std::string> tidy_json(std::string_view text);
+
+// One datacentre after the other, nodes by their addresses.
+std::string format_status(const ShownCluster& cluster);
+// By ascending token.
+std::string format_ring(const ShownRing& ring);
+
+// "1.5 GiB".
+std::string format_size(std::uint64_t bytes);
+
+}  // namespace helenus::server
