@@ -3,12 +3,15 @@
 //   which filter: one byte;  its capacity: one byte;  operations: two bytes each, what and key
 //
 // A CheckedFilter says what must hold. Keys are few and filters small, so that filters are often
-// full and keys often in twice.
+// full and keys often in twice. Filters that forget have a truth of their own: what a refresh or a
+// flush may have taken, and what not yet.
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "base/codec.h"
 #include "filters/adaptive_cuckoo.h"
@@ -18,6 +21,8 @@
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
 #include "filters/dynamic_cuckoo.h"
+#include "filters/forgetful_bloom.h"
+#include "filters/recyclable_bloom.h"
 
 namespace helenus::filters {
 namespace {
@@ -72,6 +77,77 @@ void drive_hashed(std::uint64_t capacity, base::Decoder& in) {
         in);
 }
 
+// The paper's forgetful filter: a key is in for N + 1 refreshes at least, and with the check as
+// printed for one less where N > 1. Gone it is after N + 2.
+template <ForgetfulCheck kCheck>
+void drive_forgetful(std::uint64_t capacity, base::Decoder& in) {
+  const auto past = static_cast<unsigned>(1 + capacity % 6);
+  auto filter = ForgetfulBloom::with_shape({.bits = 64 + 8 * capacity,
+                                            .probes = 3,
+                                            .past = past,
+                                            .capacity = capacity,
+                                            .check = kCheck});
+  ASSERT(filter.has_value());
+  const bool forgets_early = kCheck == ForgetfulCheck::optimised_as_printed && past > 1;
+  const unsigned survived = forgets_early ? past : past + 1;
+  std::vector<std::multiset<std::uint8_t>> periods(past + 2);  // the current one first
+  while (in.remaining() >= 2) {
+    const std::uint8_t operation = in.u8() % 8;
+    const std::uint8_t number = in.u8();
+    const KeyHash key = KeyHash::of_integer(number);
+    if (operation < 2) {
+      ASSERT(filter->insert(key) && filter->contains(key));
+      periods.front().insert(number);
+    } else if (operation < 4) {
+      const bool was_in = filter->contains(key);
+      ASSERT(filter->insert_if_absent(key) != was_in && filter->contains(key));
+      if (!was_in) periods.front().insert(number);
+    } else if (operation < 6) {
+      filter->refresh();
+      periods.pop_back();
+      periods.emplace(periods.begin());
+    } else {
+      const char* problem = problem_of_reload(*filter);
+      ASSERT(problem == nullptr, "{}", problem);
+    }
+    std::uint64_t size = 0;
+    for (unsigned ago = 0; ago < periods.size(); ++ago) {
+      size += periods[ago].size();
+      ASSERT(filter->keys_of_period(ago) == periods[ago].size());
+      if (ago > survived) continue;
+      for (const std::uint8_t each : periods[ago]) {
+        ASSERT(filter->contains(KeyHash::of_integer(each)), "{} of {} refreshes ago", each, ago);
+      }
+    }
+    ASSERT(filter->size() == size);
+  }
+}
+
+// A recyclable filter forgets all at once, and says so.
+void drive_recycling(std::uint64_t capacity, base::Decoder& in) {
+  auto filter = RecyclableBloom::for_rate(capacity, 0.02);
+  ASSERT(filter.has_value());
+  std::vector<KeyHash> keys;
+  while (in.remaining() >= 2) {
+    const std::uint8_t operation = in.u8() % 8;
+    const KeyHash key = KeyHash::of_integer(in.u8());
+    if (operation < 6) {
+      const bool was_full = filter->size() == filter->capacity();
+      ASSERT(filter->insert_recycling(key) == was_full);
+      if (was_full) keys.clear();
+      keys.push_back(key);
+    } else if (operation < 7) {
+      filter->flush();
+      keys.clear();
+    } else {
+      const char* problem = problem_of_reload(*filter);
+      ASSERT(problem == nullptr, "{}", problem);
+    }
+    ASSERT(filter->size() == keys.size());
+    for (const KeyHash each : keys) ASSERT(filter->contains(each));
+  }
+}
+
 template <class F>
 void drive_for_rate(std::uint64_t capacity, base::Decoder& in) {
   drive(F::for_rate(capacity, 0.02), in);
@@ -97,6 +173,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &drive_hashed<ConsistentCuckoo::Growth::by_buckets>,
       &drive_hashed<ConsistentCuckoo::Growth::by_members>,
       &drive_hashed<ConsistentCuckoo::Growth::by_members_as_printed>,
+      &drive_for_rate<RecyclableBloom>,
+      &drive_forgetful<ForgetfulCheck::simple>,
+      &drive_forgetful<ForgetfulCheck::optimised>,
+      &drive_forgetful<ForgetfulCheck::optimised_as_printed>,
+      &drive_recycling,
   };
   const auto driver = kDrivers[in.u8() % kDrivers.size()];
   driver(std::uint64_t{1} + in.u8(), in);

@@ -215,6 +215,37 @@ TEST(SlicedForgetful, WithoutTheMemoryForABurstItShedsAndLosesNothing) {
   EXPECT_EQ(load.lost, 0U);
 }
 
+// The user's knob: by how many percent a counter may be wrong. Increments come with retries, a few
+// windows long, and ten times as many for a while.
+TEST(SlicedForgetful, ACounterBehindItIsWithinTheErrorThatItsUserAllows) {
+  for (const double percent : {0.1, 1.0, 5.0}) {
+    auto filter = *SlicedForgetful::with_options(
+        {.window = 1000, .rate_max = rate_for_counter_error(percent), .capacity = 15'000});
+    base::Prng prng(9);
+    std::uint64_t increments = 0;
+    std::uint64_t counter = 0;
+    const auto apply = [&](std::uint64_t operation) {
+      const Admission admission = filter.insert_if_absent(KeyHash::of_integer(operation));
+      ASSERT_NE(admission, Admission::shed);
+      counter += admission == Admission::inserted ? 1 : 0;
+    };
+    for (Ticks now = 0; now < 10'000; ++now) {
+      filter.advance_to(now);
+      const bool is_burst = now >= 4000 && now < 6000;
+      for (int i = is_burst ? 100 : 10; i > 0; --i) {
+        apply(increments++);
+        // Of one of the last nine hundred ticks at most.
+        if (prng.chance(0.3)) apply(increments - 1 - prng.below(std::min(increments, 9000UL)));
+      }
+    }
+    EXPECT_LE(counter, increments) << "no retry is counted";
+    const double error =
+        100 * static_cast<double>(increments - counter) / static_cast<double>(increments);
+    EXPECT_LE(error, percent);
+    EXPECT_GT(error, 0) << "nothing that had to be allowed";
+  }
+}
+
 // The window guarantee: bursts, resizes, shedding, jumps of time forward and back, and bytes.
 TEST(SlicedForgetful, NoKeyIsDeniedInsideTheWindowWhateverHappens) {
   const bool held = rc::check([] {
@@ -309,6 +340,7 @@ TEST(SlicedForgetful, WithThirtyPastFiltersItGainsLessUnlessItTakesFewerSlices) 
   EXPECT_GT(as_many, 0.4);
   EXPECT_LT(as_many, 0.48);
   EXPECT_LT(both.ratio(8, 6), 0.25);
+  EXPECT_LT((SideBySide{54, 6000}.ratio(8, 6)), 0.25);
 }
 
 TEST(SlicedForgetful, DeclaresByFillAndByEquationWhatStrangersMeet) {
