@@ -142,10 +142,11 @@ Result<Contestant> start_helenus(const Settings& settings, bool durable) {
   std::ofstream(config) << "commitlog_sync: " << (durable ? "batch" : "periodic") << "\n";
   std::error_code fault;
   const auto here = std::filesystem::read_symlink("/proc/self/exe", fault).parent_path();
-  TRY(auto server, ServerProcess::start({(here / "helenus").string(), "node", "--config", config,
-                                         "--data", folder.path() + "/data", "--cores", "1", "--cql",
-                                         "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log", "warn"},
-                                        settings.processors.last, "is up: CQL "));
+  TRY(auto server,
+      ServerProcess::start({(here / "helenus").string(), "node", "--config", config, "--data",
+                            folder.path() + "/data", "--cores", "1", "--cql", "127.0.0.1:0",
+                            "--admin", "127.0.0.1:0", "--listen", "127.0.0.1:0", "--log", "warn"},
+                           settings.processors.last, "is up: CQL "));
   const std::string_view output = server->output();
   const std::size_t begin =
       output.find("CQL 127.0.0.1:") + std::string_view("CQL 127.0.0.1:").size();

@@ -32,6 +32,12 @@ using runtime::Until;
 
 namespace {
 
+// How many rounds of gossip it may take until everybody who is up has been heard of.
+constexpr int kRoundsUntilHeard = 5;
+// How long the owner is given to act by newer metadata before it is asked again.
+constexpr runtime::Duration kTakeUpTimeout = std::chrono::minutes(1);
+constexpr runtime::Duration kTakeUpPauseMax = std::chrono::seconds(30);
+
 std::string acceptor_path(const std::string& data_directory) {
   return data_directory + "/acceptor";
 }
@@ -63,21 +69,26 @@ Task<Result<void>> ClusterService::prepare(runtime::Runtime& runtime, std::strin
                                                            consensus::AcceptorState::blank(node));
 }
 
-ClusterService::ClusterService(runtime::Runtime& runtime, Options options, Transfer transfer)
+ClusterService::ClusterService(runtime::Runtime& runtime, Options options, Hooks hooks)
     : runtime_(runtime),
       options_(std::move(options)),
-      transfer_(std::move(transfer)),
+      hooks_(std::move(hooks)),
+      self_(options_.self),
       log_(runtime.logger("cluster")),
       phase_("stopped"),
-      rpc_(runtime, {.cluster = options_.cluster_name,
-                     .node = options_.self.id,
-                     .address = options_.self.node_address}),
+      rpc_(runtime,
+           {.cluster = options_.cluster_name,
+            .node = self_.id,
+            // A port that is chosen when listening begins is known only then.
+            .address =
+                self_.node_address.port() == 0 ? std::nullopt : std::optional(self_.node_address)}),
       gossip_(runtime, rpc_,
               {.cluster = options_.cluster_name,
                .seeds = options_.seeds,
                .interval = options_.gossip_interval},
               std::make_unique<membership::PhiDetector>(options_.detector)),
       news_(runtime),
+      newer_(runtime),
       tasks_(runtime) {}
 
 Task<Result<void>> ClusterService::start(Until until) {
@@ -86,16 +97,28 @@ Task<Result<void>> ClusterService::start(Until until) {
          co_await consensus::PaxosStore::open(
              runtime_, rpc_, {.path = acceptor_path(options_.data_directory), .contacts = {}}));
   rpc_.serve(rpc::verbs::kMetadataVersion, [this](const rpc::Incoming&) { return tell_version(); });
-  CO_TRY_VOID(rpc_.start(options_.listen_address));
+  auto listening = rpc_.start(options_.listen_address);
+  if (!listening) co_return std::move(listening).error().within("listening for other nodes");
+  if (self_.node_address.port() == 0) self_.node_address = rpc_.address();
   if (store_->known().is_blank()) CO_TRY_VOID(co_await find_cluster(until));
+  // Who decides alone asks nobody; others are not waited for.
+  const bool decides_alone = store_->known().acceptors == std::vector{self_.id};
+  if (decides_alone) CO_TRY_VOID(co_await catch_up(until));
+  CO_TRY(const auto known, metadata::decode_cluster_metadata(store_->known().content));
+  CO_TRY_VOID(check_place(known));
   CO_TRY_VOID(adopt(store_->known()));
   tasks_.spawn(follow());
+  if (!decides_alone) tasks_.spawn(keep_catching_up());
+  if (hooks_.take_up) tasks_.spawn(take_up_newer());
+  CO_TRY_VOID(co_await wait_held(until));
   start_gossip();
-  const metadata::Node* self = metadata_->find(options_.self.id);
+  const metadata::Node* self = metadata_->find(self_.id);
   if (self == nullptr || self->state == metadata::NodeState::joining) {
     CO_TRY_VOID(co_await join_cluster(until));
   }
+  CO_TRY_VOID(co_await wait_held(until));
   phase_ = "is of the cluster";
+  correct_addresses();
   log_.info("is of the cluster", base::kv("cluster", options_.cluster_name),
             base::kv("version", version_));
   co_return {};
@@ -104,11 +127,77 @@ Task<Result<void>> ClusterService::start(Until until) {
 Task<void> ClusterService::stop() {
   stopping_.request_stop();
   news_.wake_all(Error(Errc::closed));
+  newer_.wake_all(Error(Errc::closed));
   co_await gossip_.stop();
   if (store_) co_await store_->stop();
   co_await tasks_.join();
   co_await rpc_.stop();
   phase_ = "stopped";
+}
+
+std::optional<Error> ClusterService::failure() const {
+  return store_ ? store_->failure() : std::nullopt;
+}
+
+// Whether this node belongs where these metadata are from.
+Result<void> ClusterService::check_place(const ClusterMetadata& metadata) const {
+  if (metadata.cluster_name != options_.cluster_name) {
+    return Error(Errc::refused, "this node is of the cluster \"{}\", and not of \"{}\"",
+                 metadata.cluster_name, options_.cluster_name);
+  }
+  const metadata::Node* self = metadata.find(self_.id);
+  if (self == nullptr) {
+    if (metadata.was_removed(self_.id) || options_.schema.keyspaces().empty()) return {};
+    return has_a_past();
+  }
+  const metadata::NodeDescription& known = self->description;
+  if (known.datacentre != self_.datacentre || known.rack != self_.rack) {
+    return Error(
+        Errc::refused,
+        "the cluster knows this node in rack \"{}\" of data centre \"{}\", and not in \"{}\" "
+        "of \"{}\": a node's place decides which data it holds",
+        known.rack, known.datacentre, self_.rack, self_.datacentre);
+  }
+  return {};
+}
+
+// Its tables would have to make way for the cluster's.
+Error ClusterService::has_a_past() const {
+  return Error(
+      Errc::refused,
+      "this node's folder has keyspaces of its own, and there is a cluster already: with "
+      "this folder it can only be alone, or found a cluster; to join, it needs an empty one");
+}
+
+void ClusterService::move_clients_to(const runtime::Address& address) {
+  if (self_.client_address == address) return;
+  self_.client_address = address;
+  announce();
+  correct_addresses();
+}
+
+void ClusterService::correct_addresses() {
+  if (!std::exchange(is_correcting_, true)) tasks_.spawn(keep_correcting_addresses());
+}
+
+// What the metadata say of where this node is; restarts wait for nobody, so neither does this.
+Task<void> ClusterService::keep_correcting_addresses() {
+  for (;;) {
+    const metadata::Node* self = metadata_->find(self_.id);
+    if (self == nullptr || self->description == self_) break;
+    const auto changed = co_await change(
+        [this](const ClusterMetadata& now) {
+          return metadata::change_addresses(now, self_.id, self_.node_address,
+                                            self_.client_address);
+        },
+        Until::after(runtime_, options_.attempt_timeout, stopping_.token()));
+    if (changed) continue;
+    log_.warn("the metadata say that this node is elsewhere, and that could not be changed",
+              base::kv("error", changed.error()));
+    if (changed.failed_with(Errc::invalid_argument)) break;
+    if (!co_await runtime::sleep_for(runtime_, options_.attempt_timeout, stopping_.token())) break;
+  }
+  is_correcting_ = false;
 }
 
 Task<Result<base::Bytes>> ClusterService::tell_version() {
@@ -117,14 +206,16 @@ Task<Result<base::Bytes>> ClusterService::tell_version() {
 
 bool ClusterService::founds() const {
   const auto& seeds = options_.seeds;
-  return seeds.empty() || *std::ranges::min_element(seeds) == options_.self.node_address;
+  return seeds.empty() || *std::ranges::min_element(seeds) == self_.node_address;
 }
 
 Task<Result<void>> ClusterService::find_cluster(Until until) {
+  phase_ = "asks the seeds for the cluster";
   for (;;) {
-    phase_ = "asks the seeds for the cluster";
     const SeedReport report = co_await ask_seeds(until);
     if (!report.informed.empty()) {
+      // Before anything of the cluster is kept here: the folder may still found one.
+      if (!options_.schema.keyspaces().empty()) co_return has_a_past();
       // Any document will do: it names the nodes to ask for the newest.
       for (const NodeId node : report.informed) store_->heard_of(node, Version(1));
       const auto attempt = runtime_.clock.now() + options_.attempt_timeout;
@@ -149,7 +240,7 @@ Task<Result<void>> ClusterService::find_cluster(Until until) {
 Task<ClusterService::SeedReport> ClusterService::ask_seeds(Until until) {
   SeedReport report;
   for (const runtime::Address& seed : options_.seeds) {
-    if (seed == options_.self.node_address) continue;
+    if (seed == self_.node_address) continue;
     const auto attempt = runtime_.clock.now() + options_.attempt_timeout;
     const Until in_time{.deadline = std::min(attempt, until.deadline), .stop = until.stop};
     const auto node = co_await rpc_.meet(seed, in_time);
@@ -157,7 +248,7 @@ Task<ClusterService::SeedReport> ClusterService::ask_seeds(Until until) {
       report.silent.push_back(fmt::format("{} ({})", seed, node.error()));
       continue;
     }
-    if (*node == options_.self.id) continue;
+    if (*node == self_.id) continue;
     const auto answer = co_await rpc_.call(*node, rpc::verbs::kMetadataVersion,
                                            rpc::Payload(base::Bytes()), in_time);
     const auto version = answer ? decode_version(*answer) : Result<Version>(answer.error());
@@ -172,13 +263,15 @@ Task<ClusterService::SeedReport> ClusterService::ask_seeds(Until until) {
 
 Task<Result<void>> ClusterService::found_cluster(Until until) {
   phase_ = "founds the cluster";
-  CO_TRY(const auto metadata,
-         metadata::found({.cluster_name = options_.cluster_name,
-                          .partitioner = options_.partitioner,
-                          .tokens = ring::evenly_spread_tokens(options_.tokens),
-                          .nodes = {options_.self}}));
+  CO_TRY(auto metadata, metadata::found({.cluster_name = options_.cluster_name,
+                                         .partitioner = options_.partitioner,
+                                         .tokens = ring::evenly_spread_tokens(options_.tokens),
+                                         .nodes = {self_}}));
+  if (!options_.schema.keyspaces().empty()) {
+    CO_TRY(metadata, metadata::change_schema(metadata, options_.schema));
+  }
   CO_TRY(const auto document, consensus::found(consensus::RegisterId(draw_uuid(runtime_)),
-                                               {options_.self.id}, metadata::encode(metadata)));
+                                               {self_.id}, metadata::encode(metadata)));
   CO_TRY_VOID(co_await store_->found(document, until));
   log_.info("founded the cluster", base::kv("cluster", options_.cluster_name),
             base::kv("tokens", options_.tokens));
@@ -187,8 +280,8 @@ Task<Result<void>> ClusterService::found_cluster(Until until) {
 
 // Until it is there, or cannot be.
 Task<Result<void>> ClusterService::join_cluster(Until until) {
+  phase_ = "joins the cluster";
   for (;;) {
-    phase_ = "joins the cluster";
     const auto joined = co_await try_to_join(until);
     if (joined) co_return {};
     switch (joined.error().code()) {
@@ -207,24 +300,26 @@ Task<Result<void>> ClusterService::join_cluster(Until until) {
 Task<Result<void>> ClusterService::try_to_join(Until until) {
   const auto attempt = runtime_.clock.now() + options_.attempt_timeout;
   const Until in_time{.deadline = std::min(attempt, until.deadline), .stop = until.stop};
-  const NodeId self = options_.self.id;
-  if (metadata_->find(self) == nullptr) {
-    CO_TRY_VOID(co_await change(
-        [&](const ClusterMetadata& now) { return metadata::begin_join(now, options_.self); },
-        in_time));
-  }
+  const NodeId self = self_.id;
+  const auto begin = [this](const ClusterMetadata& now) -> Result<ClusterMetadata> {
+    if (!hooks_.transfer && !now.keyspaces.empty() && !now.was_removed(self_.id)) {
+      return Error(Errc::unsupported,
+                   "the cluster has {} keyspaces, and this release copies no data to a node that "
+                   "joins: nodes join before the first keyspace is made",
+                   now.keyspaces.size());
+    }
+    return metadata::begin_join(now, self_);
+  };
+  if (metadata_->find(self) == nullptr) CO_TRY_VOID(co_await change(begin, in_time));
   const MetadataPtr pending = metadata_;
   const metadata::Node* node = pending->find(self);
   if (node == nullptr) {
     co_return Error(Errc::refused, "the join of node {} was given up by somebody", self);
   }
   if (node->state != metadata::NodeState::joining) co_return {};
-  if (!pending->keyspaces.empty()) {
-    if (!transfer_) {
-      co_return Error(Errc::unsupported, "a cluster with keyspaces has data to copy");
-    }
+  if (!pending->keyspaces.empty() && hooks_.transfer) {
     phase_ = "copies its data from other nodes";
-    CO_TRY_VOID(co_await transfer_(pending, until));
+    CO_TRY_VOID(co_await hooks_.transfer(pending, until));
   }
   CO_TRY_VOID(co_await change(
       [&](const ClusterMetadata& now) { return metadata::finish_change(now, pending->epoch); },
@@ -237,6 +332,10 @@ Task<Result<MetadataPtr>> ClusterService::change(Transition transition, Until un
     CO_TRY(const Document document, co_await store_->read(until));
     CO_TRY(const auto now, metadata::decode_cluster_metadata(document.content));
     CO_TRY(const auto next, transition(now));
+    if (next == now) {
+      CO_TRY_VOID(adopt(document));
+      co_return metadata_;
+    }
     auto changed =
         co_await store_->change({.id = draw_change_id(),
                                  .expected = document.version,
@@ -252,21 +351,44 @@ Task<Result<MetadataPtr>> ClusterService::change(Transition transition, Until un
 }
 
 Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until) {
-  while (!everybody_holds(version)) CO_TRY_VOID(co_await news_.wait(until));
-  co_return {};
+  for (;;) {
+    std::string missing = not_held_by(version);
+    if (missing.empty()) co_return {};
+    // Time alone may tell that somebody is not up.
+    const auto now = runtime_.clock.now();
+    const auto look_again = now < all_heard_by_ ? all_heard_by_ : runtime::MonotonicTime::never();
+    auto waited =
+        co_await news_.wait({.deadline = std::min(until.deadline, look_again), .stop = until.stop});
+    if (waited) continue;
+    if (!waited.failed_with(Errc::timeout)) co_return std::move(waited).error();
+    if (runtime_.clock.now() < until.deadline) continue;
+    co_return Error(Errc::timeout, "version {} of the metadata waits for {}", version, missing);
+  }
 }
 
-bool ClusterService::everybody_holds(Version version) const {
+Version ClusterService::held_by(NodeId node) const {
+  const auto* states = gossip_.membership().gossip().find(node);
+  const base::Bytes* value = states == nullptr ? nullptr : states->find(StateKey::metadata_version);
+  if (value == nullptr) return Version(0);
+  const auto held = membership::decode_metadata_version(*value);
+  return held ? Version(*held) : Version(0);
+}
+
+std::string ClusterService::not_held_by(Version version) const {
+  std::vector<std::string> missing;
+  if (held_ < version) missing.push_back(fmt::format("this node (at version {})", held_));
   for (const auto& [node, known] : gossip_.view().nodes()) {
-    if (!known.up) continue;
-    const auto* states = gossip_.membership().gossip().find(node);
-    const base::Bytes* value =
-        states == nullptr ? nullptr : states->find(StateKey::metadata_version);
-    const auto held = value == nullptr ? Result<std::uint64_t>(std::uint64_t{0})
-                                       : membership::decode_metadata_version(*value);
-    if (!held || *held < version.value()) return false;
+    if (known.up && held_by(node) < version) {
+      missing.push_back(fmt::format("node {} (at version {})", node, held_by(node)));
+    }
   }
-  return version_ >= version;
+  if (runtime_.clock.now() < all_heard_by_) {
+    for (const metadata::Node& node : metadata_->nodes) {
+      if (node.id() == self_.id || gossip_.view().find(node.id()) != nullptr) continue;
+      missing.push_back(fmt::format("node {} (not heard of yet)", node.id()));
+    }
+  }
+  return fmt::format("{}", fmt::join(missing, ", "));
 }
 
 void ClusterService::start_gossip() {
@@ -285,6 +407,7 @@ void ClusterService::start_gossip() {
     news_.wake_all();
   });
   announce();
+  all_heard_by_ = runtime_.clock.now() + kRoundsUntilHeard * options_.gossip_interval;
   gossip_.start();
 }
 
@@ -300,6 +423,22 @@ Task<void> ClusterService::follow() {
   }
 }
 
+// What was decided when this node stopped need not be in its file as decided; asking finds it out.
+Task<Result<void>> ClusterService::catch_up(Until until) {
+  const auto attempt = runtime_.clock.now() + options_.attempt_timeout;
+  CO_TRY_VOID(co_await store_->read(
+      {.deadline = std::min(attempt, until.deadline), .stop = std::move(until.stop)}));
+  co_return {};
+}
+
+// Gossip tells of documents that somebody holds. One that was decided and is held by nobody yet is
+// found by asking the acceptors.
+Task<void> ClusterService::keep_catching_up() {
+  while (!co_await catch_up({.stop = stopping_.token()})) {
+    if (!co_await runtime::sleep_for(runtime_, options_.attempt_timeout, stopping_.token())) break;
+  }
+}
+
 Result<void> ClusterService::adopt(const Document& document) {
   if (document.version <= version_) return {};
   TRY(auto next, metadata::decode_cluster_metadata(document.content));
@@ -307,7 +446,7 @@ Result<void> ClusterService::adopt(const Document& document) {
       std::exchange(metadata_, std::make_shared<const ClusterMetadata>(std::move(next)));
   version_ = document.version;
   for (const metadata::Node& node : metadata_->nodes) {
-    if (node.id() == options_.self.id) continue;
+    if (node.id() == self_.id) continue;
     if (!rpc_.introduce(node.id(), node.description.node_address)) {
       log_.warn("a node cannot be introduced", base::kv("node", node.id()));
     }
@@ -315,22 +454,61 @@ Result<void> ClusterService::adopt(const Document& document) {
   if (before) {
     for (const metadata::Node& node : before->nodes) {
       const bool is_gone = metadata_->find(node.id()) == nullptr;
-      if (is_gone && node.id() != options_.self.id) gossip_.forget(node.id());
-      if (is_gone && node.id() == options_.self.id) {
+      if (is_gone && node.id() != self_.id) gossip_.forget(node.id());
+      if (is_gone && node.id() == self_.id) {
         phase_ = "was removed from the cluster";
         log_.error("this node was removed from the cluster", base::kv("version", version_));
       }
     }
-    announce();
   }
+  if (!hooks_.take_up) hold(version_, metadata_);
+  if (before && held_metadata_) announce();
   for (const Listener& listener : listeners_) listener(metadata_);
   news_.wake_all();
+  newer_.wake_all();
   return {};
 }
 
-// What this node says of itself.
+Task<void> ClusterService::take_up_newer() {
+  runtime::Duration pause = options_.retry_pause;
+  for (;;) {
+    while (held_ >= version_) {
+      if (!co_await newer_.wait({.stop = stopping_.token()})) co_return;
+    }
+    const Version version = version_;
+    const MetadataPtr metadata = metadata_;
+    const auto taken = co_await hooks_.take_up(
+        metadata, version, Until::after(runtime_, kTakeUpTimeout, stopping_.token()));
+    if (taken) {
+      pause = options_.retry_pause;
+      hold(version, metadata);
+      announce();
+      news_.wake_all();
+      continue;
+    }
+    if (stopping_.stop_requested()) co_return;
+    log_.error("this node does not act by the newest metadata yet", base::kv("version", version),
+               base::kv("reason", taken.error()));
+    if (!co_await runtime::sleep_for(runtime_, pause, stopping_.token())) co_return;
+    pause = std::min(2 * pause, kTakeUpPauseMax);
+  }
+}
+
+void ClusterService::hold(Version version, MetadataPtr metadata) {
+  held_ = version;
+  held_metadata_ = std::move(metadata);
+}
+
+Task<Result<void>> ClusterService::wait_held(Until until) {
+  const Version version = version_;
+  if (held_ < version) phase_ = fmt::format("takes over version {} of the metadata", version);
+  while (held_ < version) CO_TRY_VOID(co_await news_.wait(until));
+  co_return {};
+}
+
+// What this node says of itself. Requires: it holds something.
 void ClusterService::announce() {
-  const metadata::Node* self = metadata_->find(options_.self.id);
+  const metadata::Node* self = metadata_->find(self_.id);
   const auto status = self == nullptr || self->state == metadata::NodeState::joining
                           ? membership::Status::joining
                       : self->state == metadata::NodeState::normal ? membership::Status::normal
@@ -339,13 +517,13 @@ void ClusterService::announce() {
     const auto said = gossip_.set(key, std::move(value));
     ASSERT(said, "{}", said.error());
   };
-  say(StateKey::node_address, membership::encode_address(options_.self.node_address));
-  say(StateKey::client_address, membership::encode_address(options_.self.client_address));
-  say(StateKey::datacenter, base::Bytes::copy_of(options_.self.datacentre));
-  say(StateKey::rack, base::Bytes::copy_of(options_.self.rack));
+  say(StateKey::node_address, membership::encode_address(self_.node_address));
+  say(StateKey::client_address, membership::encode_address(self_.client_address));
+  say(StateKey::datacenter, base::Bytes::copy_of(self_.datacentre));
+  say(StateKey::rack, base::Bytes::copy_of(self_.rack));
   say(StateKey::schema_version,
-      membership::encode_schema_version(model::schema_version(metadata_->schema)));
-  say(StateKey::metadata_version, membership::encode_metadata_version(version_.value()));
+      membership::encode_schema_version(model::schema_version(held_metadata_->schema)));
+  say(StateKey::metadata_version, membership::encode_metadata_version(held_.value()));
   say(StateKey::status, membership::encode_status(status));
 }
 
@@ -359,8 +537,8 @@ Task<Result<void>> ClusterService::pause(std::string waits_for, Until until) {
   if (runtime_.clock.now() >= until.deadline) {
     co_return Error(Errc::timeout, waited_for_.empty() ? phase_ : waited_for_);
   }
+  if (waited_for_ != phase_) log_.info("starting", base::kv("phase", phase_));
   waited_for_ = phase_;
-  log_.info("starting", base::kv("phase", phase_));
   co_return co_await runtime::sleep_for(runtime_, options_.retry_pause, until.stop);
 }
 

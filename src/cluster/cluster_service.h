@@ -6,6 +6,11 @@
 //   view     ◀── GossipService ◀──▶ everybody         spreads; carries the version that nodes hold
 //   both over one Rpc
 //
+// Knowing and holding. A node knows the newest metadata it has heard of: metadata(). It holds those
+// that it acts by: its owner is handed each newer value, one after the other, and may skip none but
+// those that newer ones have overtaken. Gossip tells the others of the version that is held, so who
+// waits for a version everywhere waits for nodes that act by it.
+//
 // Who founds. The seeds of a new cluster are the same on all its nodes. The node with the least
 // address among them founds it, alone, and only when every other seed has said that it knows of no
 // cluster; all others wait until some seed knows one, and join. So a seed that lost its disk finds
@@ -13,7 +18,12 @@
 //
 // Joining takes two documents (metadata/transitions.h) with the transfer of data in between, which
 // is the owner's. A node that the metadata names starts with what it has on disk and waits for
-// nobody, so that nodes may be restarted in any order.
+// nobody, so that nodes may be restarted in any order. One that comes back at other addresses
+// changes the metadata by and by.
+//
+// Joining without a Transfer is for clusters without keyspaces. This is checked in the document
+// that begins the join; keyspaces that are made from then on are those of a cluster of more than
+// one node, in which nobody takes rows before there is a Transfer, so there is nothing to copy.
 //
 // A node that was removed while it was away starts with what it has, and learns of it from the
 // others by and by; from then on it is not among the nodes of metadata(), and must serve nobody.
@@ -40,6 +50,7 @@
 #include "membership/phi_detector.h"
 #include "metadata/cluster_metadata.h"
 #include "model/node_id.h"
+#include "model/schema.h"
 #include "ring/partitioner.h"
 #include "rpc/rpc.h"
 #include "runtime/address.h"
@@ -65,6 +76,8 @@ class ClusterService {
     // Of a cluster that this node founds.
     ring::Partitioner partitioner = ring::Partitioner::murmur3;
     std::size_t tokens = ring::kTokensDefault;
+    // What a node that was of no cluster has already. With it a node may found, and not join.
+    model::Schema schema{};
     runtime::Duration retry_pause = std::chrono::milliseconds(500);
     runtime::Duration attempt_timeout = std::chrono::seconds(5);
     runtime::Duration gossip_interval = std::chrono::seconds(1);
@@ -75,8 +88,18 @@ class ClusterService {
   // and it is not called.
   using Transfer =
       std::function<runtime::Task<base::Result<void>>(MetadataPtr metadata, runtime::Until until)>;
+  // Makes this node act by these metadata. One call at a time; one that failed is made again after
+  // a pause, with the newest.
+  using TakeUp = std::function<runtime::Task<base::Result<void>>(
+      MetadataPtr metadata, consensus::Version version, runtime::Until until)>;
+  // What the owner does. Without a TakeUp what is known is held.
+  struct Hooks {
+    Transfer transfer = {};
+    TakeUp take_up = {};
+  };
   using Listener = std::function<void(const MetadataPtr&)>;
-  // From the metadata as they are to the next; called again when somebody else was first.
+  // From the metadata as they are to the next; called again when somebody else was first. Equal
+  // ones are no change.
   using Transition = std::function<base::Result<metadata::ClusterMetadata>(
       const metadata::ClusterMetadata& metadata)>;
 
@@ -85,28 +108,39 @@ class ClusterService {
   static runtime::Task<base::Result<void>> prepare(runtime::Runtime& runtime,
                                                    std::string data_directory, model::NodeId node);
 
-  ClusterService(runtime::Runtime& runtime, Options options, Transfer transfer);
+  // What the hooks refer to outlives it.
+  ClusterService(runtime::Runtime& runtime, Options options, Hooks hooks);
   ClusterService(const ClusterService&) = delete;
   ClusterService& operator=(const ClusterService&) = delete;
 
-  // Returns when this node is of the cluster. Errors: of the files and of listening; refused if it
-  // was removed from the cluster, or the cluster does not want it; unsupported if data would have
-  // to be copied and nobody does; cancelled, timeout. After an error, call stop().
+  // Returns when this node is of the cluster and holds what it knows. Errors: of the files and of
+  // listening; refused if it was removed from the cluster, is of another one than the options say,
+  // or the cluster does not want it; unsupported if data would have to be copied and nobody does;
+  // cancelled, timeout. After an error, call stop().
   runtime::Task<base::Result<void>> start(runtime::Until until);
   runtime::Task<void> stop();
   const std::string& phase() const { return phase_; }
+  // Why this node decides on nothing any more, if that is so.
+  std::optional<base::Error> failure() const;
+  // Where others reach this node. Requires: start() has come to listen.
+  const runtime::Address& node_address() const { return self_.node_address; }
+  // Drivers reach this node there, and not where the options say.
+  void move_clients_to(const runtime::Address& address);
 
   // The newest known here. Requires: started.
   const MetadataPtr& metadata() const { return metadata_; }
   consensus::Version version() const { return version_; }
+  // The version that this node acts by.
+  consensus::Version held() const { return held_; }
   // Called on this core at every newer one; quick. What it refers to outlives this.
   void on_metadata(Listener listener) { listeners_.push_back(std::move(listener)); }
 
   // Changes the metadata; returns them with the change in them. Errors: of the transition; those of
   // MetadataStore::change but for already_exists. Requires: started.
   runtime::Task<base::Result<MetadataPtr>> change(Transition transition, runtime::Until until);
-  // Returns when every node that is up has said that it holds that version. Errors: timeout,
-  // cancelled, closed.
+  // Returns when this node holds that version, and every one that is up has said so. In the first
+  // moments of a life, who has not been heard of may be up, and is waited for. Errors: timeout,
+  // naming who is waited for; cancelled, closed.
   runtime::Task<base::Result<void>> wait_everywhere(consensus::Version version,
                                                     runtime::Until until);
 
@@ -121,6 +155,8 @@ class ClusterService {
   };
 
   runtime::Task<base::Result<base::Bytes>> tell_version();
+  base::Result<void> check_place(const metadata::ClusterMetadata& metadata) const;
+  base::Error has_a_past() const;
   bool founds() const;
   runtime::Task<base::Result<void>> find_cluster(runtime::Until until);
   runtime::Task<SeedReport> ask_seeds(runtime::Until until);
@@ -128,17 +164,27 @@ class ClusterService {
   runtime::Task<base::Result<void>> join_cluster(runtime::Until until);
   runtime::Task<base::Result<void>> try_to_join(runtime::Until until);
   void start_gossip();
-  bool everybody_holds(consensus::Version version) const;
+  // What keeps a version from being held everywhere; empty if nothing does.
+  std::string not_held_by(consensus::Version version) const;
+  consensus::Version held_by(model::NodeId node) const;
 
   runtime::Task<void> follow();
+  runtime::Task<base::Result<void>> catch_up(runtime::Until until);
+  runtime::Task<void> keep_catching_up();
   base::Result<void> adopt(const consensus::Document& document);
+  runtime::Task<void> take_up_newer();
+  void hold(consensus::Version version, MetadataPtr metadata);
+  runtime::Task<base::Result<void>> wait_held(runtime::Until until);
+  void correct_addresses();
+  runtime::Task<void> keep_correcting_addresses();
   void announce();
   consensus::ChangeId draw_change_id();
   runtime::Task<base::Result<void>> pause(std::string waits_for, runtime::Until until);
 
   runtime::Runtime& runtime_;
   const Options options_;
-  const Transfer transfer_;
+  const Hooks hooks_;
+  metadata::NodeDescription self_;
   base::Logger log_;
   std::string phase_;
   std::string waited_for_;  // the last time that something was waited for
@@ -147,9 +193,14 @@ class ClusterService {
   membership::GossipService gossip_;
   MetadataPtr metadata_;
   consensus::Version version_;
+  MetadataPtr held_metadata_;
+  consensus::Version held_;
+  runtime::MonotonicTime all_heard_by_;  // who has not been heard of by then is not up
+  bool is_correcting_ = false;
   std::vector<Listener> listeners_;
   runtime::StopSource stopping_;
-  runtime::WaitQueue news_;  // somebody said something, came or went
+  runtime::WaitQueue news_;   // somebody said something, came or went
+  runtime::WaitQueue newer_;  // there is something to hold
   runtime::TaskGroup tasks_;
 };
 

@@ -14,6 +14,7 @@
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
 #include "runtime/files.h"
+#include "runtime/sleep.h"
 #include "sim/faults.h"
 #include "sim/nemesis.h"
 #include "sim/process.h"
@@ -53,8 +54,32 @@ ClusterService::Transition add_keyspace(std::string name) {
 struct Plan {
   ClusterService::Options options;
   bool prepared = false;  // stands for the node's identity, which is written behind
+  // An owner that takes its time, or fails.
+  bool has_owner = false;
+  bool owner_waits = false;
+  int owner_fails = 0;
   std::optional<base::Error> start_error;
 };
+
+Task<Result<void>> take_up(Runtime& runtime, Plan& plan, Until until) {
+  if (plan.owner_fails > 0) {
+    --plan.owner_fails;
+    co_return base::Error(Errc::no_space, "as asked");
+  }
+  while (plan.owner_waits) {
+    CO_TRY_VOID(co_await runtime::sleep_for(runtime, 100ms, until.stop));
+  }
+  co_return {};
+}
+
+ClusterService::Hooks hooks_of(Runtime& runtime, Plan& plan) {
+  ClusterService::Hooks hooks;
+  if (!plan.has_owner) return hooks;
+  hooks.take_up = [&](const MetadataPtr&, consensus::Version, Until until) {
+    return take_up(runtime, plan, std::move(until));
+  };
+  return hooks;
+}
 
 class ClusterNode final : public sim::Process {
  public:
@@ -64,7 +89,7 @@ class ClusterNode final : public sim::Process {
       : runtime_(runtime),
         plan_(plan),
         self_(self),
-        service_(runtime, plan.options, {}),
+        service_(runtime, plan.options, hooks_of(runtime, plan)),
         stories_(runtime) {
     self_ = this;
   }
@@ -277,6 +302,79 @@ TEST(ClusterService, ChangesFromTwoNodesAtOnceHaveOneOrderAndReachEverybody) {
   cluster.expect_whole(3);
   EXPECT_EQ(cluster.service(0).metadata()->keyspaces.size(), 2U);
   EXPECT_EQ(cluster.service(0).version().value(), before.value() + 2);
+}
+
+TEST(ClusterService, AVersionIsHeldWhenTheOwnerActsByIt) {
+  Cluster cluster(9, 3);
+  cluster.plan(2).has_owner = true;
+  cluster.plan(2).owner_fails = 2;
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.plan(2).owner_waits = true;
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
+    const auto held =
+        co_await service.wait_everywhere(service.version(), Until::after(runtime, 9s));
+    EXPECT_TRUE(held.failed_with(Errc::timeout));
+    EXPECT_THAT(held.error().to_string(), HasSubstr(node_of(2).value().to_string()));
+  });
+  // It knows, and does not act by it.
+  EXPECT_EQ(cluster.service(2).version(), cluster.service(0).version());
+  EXPECT_LT(cluster.service(2).held(), cluster.service(2).version());
+  cluster.plan(2).owner_waits = false;
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 9s)));
+  });
+  EXPECT_EQ(cluster.service(2).held(), cluster.service(2).version());
+}
+
+TEST(ClusterService, WhoHasJustStartedWaitsForNodesItHasNotHeardOf) {
+  Cluster cluster(10, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.plan(2).has_owner = true;
+  cluster.plan(2).owner_waits = true;
+  for (const std::size_t i : {1U, 2U}) cluster.machine(i).power_loss();
+  cluster.machine(1).start();
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(1).is_started(); }, 1s));
+  // Node 0 is up, and node 1 has not heard of it in this life.
+  cluster.tell(1, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
+    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 30s)));
+  });
+  EXPECT_EQ(cluster.service(0).held(), cluster.service(1).version());
+}
+
+TEST(ClusterService, AFounderThatCannotWriteSaysSoAtOnce) {
+  Cluster cluster(11, 2);
+  cluster.machine(0).start();
+  cluster.world().run_for(2s);
+  cluster.machine(0).disk().set_capacity(cluster.machine(0).disk().used_bytes());
+  cluster.machine(1).start();
+  EXPECT_TRUE(
+      cluster.world().run_until([&] { return cluster.plan(0).start_error.has_value(); }, 10s));
+  EXPECT_EQ(cluster.plan(0).start_error->code(), Errc::no_space);
+  EXPECT_TRUE(cluster.service(0).failure().has_value());
+}
+
+TEST(ClusterService, ANodeWithAPastFoundsAndDoesNotJoin) {
+  Cluster cluster(12, 2, 1);
+  const auto past = [](Plan& plan) {
+    const auto founded = metadata::found({.cluster_name = "before",
+                                          .tokens = ring::evenly_spread_tokens(1),
+                                          .nodes = {plan.options.self}});
+    plan.options.schema = add_keyspace("shop")(*founded)->schema;
+  };
+  past(cluster.plan(0));
+  cluster.machine(0).start();
+  cluster.expect_whole(1, 5s);
+  EXPECT_TRUE(cluster.service(0).metadata()->keyspaces.contains("shop"));
+  past(cluster.plan(1));
+  cluster.machine(1).start();
+  EXPECT_TRUE(
+      cluster.world().run_until([&] { return cluster.plan(1).start_error.has_value(); }, 10s));
+  EXPECT_EQ(cluster.plan(1).start_error->code(), Errc::refused);
+  EXPECT_THAT(cluster.plan(1).start_error->to_string(), HasSubstr("keyspaces of its own"));
 }
 
 TEST(ClusterService, ANodeDoesNotJoinWhereDataWouldHaveToBeCopiedAndNobodyDoes) {

@@ -90,7 +90,7 @@ Task<int> be_three_nodes(Runtime& rt, StopToken) {
     const auto options = options_of(folder.path(), number);
     const auto prepared = co_await prepare(rt, options);
     EXPECT_TRUE(prepared.has_value());
-    services.push_back(std::make_unique<ClusterService>(rt, options, ClusterService::Transfer()));
+    services.push_back(std::make_unique<ClusterService>(rt, options, ClusterService::Hooks()));
     starts.push_back(services.back()->start(Until::after(rt, 30s)));
   }
   for (const auto& started : co_await runtime::when_all(std::move(starts))) {
@@ -100,8 +100,8 @@ Task<int> be_three_nodes(Runtime& rt, StopToken) {
   co_await try_another_name(rt, folder.path());
 
   co_await services.back()->stop();
-  services.back() = std::make_unique<ClusterService>(rt, options_of(folder.path(), 3),
-                                                     ClusterService::Transfer());
+  services.back() =
+      std::make_unique<ClusterService>(rt, options_of(folder.path(), 3), ClusterService::Hooks());
   const auto back = co_await services.back()->start(Until::after(rt, 30s));
   EXPECT_TRUE(back.has_value());
   co_await expect_agreement(rt, services);

@@ -25,7 +25,8 @@ Task<Result<std::unique_ptr<PaxosStore>>> PaxosStore::open(runtime::Runtime& run
          co_await PersistentAcceptor::open(
              runtime, path, rpc.node(),
              {.send = [&self](const Outgoing& answer) { self.send(answer); },
-              .learned = [&self](const Document& document) { self.on_durable(document); }}));
+              .learned = [&self](const Document& document) { self.on_durable(document); },
+              .failed = [&self] { self.durable_.wake_all(); }}));
   self.announced_ = self.acceptor_->durable_document().version;
   self.begin_life(self.acceptor_->durable_document());
   rpc.serve(rpc::verbs::kConsensus,
@@ -119,7 +120,10 @@ Task<Result<void>> PaxosStore::found(const Document& document, Until until) {
   ASSERT(known().is_blank() && document.version == Version(1));
   proposer_->learn(document, runtime_.clock.now());
   pump();
-  while (acceptor_->durable_document().is_blank()) CO_TRY_VOID(co_await durable_.wait(until));
+  while (acceptor_->durable_document().is_blank()) {
+    if (acceptor_->failure()) co_return Error(*acceptor_->failure());
+    CO_TRY_VOID(co_await durable_.wait(until));
+  }
   co_return {};
 }
 

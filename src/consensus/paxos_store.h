@@ -72,7 +72,7 @@ class PaxosStore final : public MetadataStore {
   runtime::Task<base::Result<Document>> wait_newer(Version known, runtime::Until until) override;
 
   // Makes version 1 known here; returns when it is durable. Whoever calls it answers for being the
-  // only one. Requires: no document is known here. Errors: timeout, cancelled, closed.
+  // only one. Requires: no document is known here. Errors: timeout, cancelled, closed; of the file.
   runtime::Task<base::Result<void>> found(const Document& document, runtime::Until until);
 
   // Gossip tells that this node holds a document of that version.

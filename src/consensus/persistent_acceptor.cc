@@ -64,6 +64,7 @@ Task<void> PersistentAcceptor::write_all() {
       failure_ = std::move(replaced).error();
       log_.error("the acceptor's state could not be written; this node decides on nothing any more",
                  base::kv("error", *failure_));
+      if (hooks_.failed) hooks_.failed();
       co_return;
     }
     const Version before = acceptor_.durable_document().version;

@@ -48,6 +48,8 @@ class PersistentAcceptor {
     std::function<void(const Outgoing&)> send;
     // A newer document than before is durable here.
     std::function<void(const Document&)> learned;
+    // It answers nothing any more, and failure() says why. May be absent.
+    std::function<void()> failed = {};
   };
 
   // The first state of a node, to be durable before the node's identity is: a node that has an

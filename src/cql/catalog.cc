@@ -6,12 +6,14 @@
 #include <iterator>
 #include <map>
 #include <utility>
+#include <variant>
 
 #include "base/assert.h"
 #include "causality/resolve.h"
 #include "cql/catalog_document.h"
 #include "cql/catalog_view.h"
 #include "cql/filter_properties.h"
+#include "cql/schema_difference.h"
 #include "model/partition_key.h"
 #include "model/schema_codec.h"
 #include "runtime/clock.h"
@@ -81,12 +83,20 @@ void each_table(const Schema& schema, Visitor visit) {
 }  // namespace
 
 CatalogSnapshot::CatalogSnapshot(const Schema& users, const Schema& system, StorageIds storage,
-                                 std::uint64_t number)
+                                 std::uint64_t number, bool has_all_rows)
     : users_(users),
       schema_(merged(users, system)),
       version_(model::schema_version(users)),
       storage_(std::move(storage)),
-      number_(number) {}
+      number_(number),
+      has_all_rows_(has_all_rows) {}
+
+QueryResult<void> check_rows(const CatalogSnapshot& catalog) {
+  if (catalog.has_all_rows()) return {};
+  return invalid(
+      "This cluster has more than one node, and rows are not replicated among nodes yet: only "
+      "keyspaces, tables and types can be changed, and system tables be read");
+}
 
 std::optional<TableId> CatalogSnapshot::storage_of(const base::Uuid& table) const {
   const auto found = storage_.find(table);
@@ -118,13 +128,14 @@ Task<Result<void>> Catalog::load() {
   CO_TRY_VOID(co_await load_context_secret());
   CO_TRY(const auto bytes, co_await read_cell(document_partition()));
   if (!bytes) {
-    publish(Schema(), {});
+    publish(Schema(), {}, !options_.authority);
     co_return {};
   }
   CO_TRY(CatalogDocument document, decode_catalog_document(*bytes));
   next_storage_id_ = document.next_storage_id;
   doomed_ = std::move(document.doomed);
-  publish(document.users, std::move(document.storage));
+  decided_version_ = document.decided_version;
+  publish(document.users, std::move(document.storage), !options_.authority);
   co_await drop_doomed();
   co_await alter_storage();
   co_return {};
@@ -194,7 +205,8 @@ Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until
     CO_TRY_VOID(co_await store({.users = snapshot_->users(),
                                 .storage = snapshot_->storage_ids(),
                                 .doomed = doomed_,
-                                .next_storage_id = next_storage_id_},
+                                .next_storage_id = next_storage_id_,
+                                .decided_version = decided_version_},
                                until));
     CO_TRY_VOID(co_await move_to_file());
     const auto made = co_await coordinator_.create_table(id, options);
@@ -208,17 +220,50 @@ Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until
   }
 }
 
-Task<Result<void>> Catalog::replace(Schema users, CatalogSnapshot::StorageIds storage,
+DecidedSchema Catalog::present_with(Schema users) const {
+  return {.users = std::move(users),
+          .version = decided_version_,
+          .has_all_rows = snapshot_->has_all_rows()};
+}
+
+Task<Result<CatalogSnapshot::StorageIds>> Catalog::storage_for(const Schema& next, Until until) {
+  CatalogSnapshot::StorageIds storage;
+  std::vector<const model::Table*> created;
+  each_table(next, [&](const model::Table& table) {
+    const std::optional<TableId> id = snapshot_->storage_of(table.id);
+    if (id) {
+      storage.emplace(table.id, *id);
+    } else {
+      created.push_back(&table);
+    }
+  });
+  for (const model::Table* table : created) {
+    const auto id = co_await make_storage(storage_options(*table), until);
+    if (!id) {
+      // Whoever tries again makes others.
+      co_await drop_doomed();
+      co_return id.error();
+    }
+    storage.emplace(table->id, *id);
+  }
+  co_return storage;
+}
+
+Task<Result<void>> Catalog::replace(DecidedSchema next, CatalogSnapshot::StorageIds storage,
                                     Until until) {
   std::set<TableId> doomed = doomed_;
   for (const auto& [table, id] : snapshot_->storage_ids()) doomed.insert(id);
   for (const auto& [table, id] : storage) doomed.erase(id);
-  CO_TRY_VOID(co_await store(
-      {.users = users, .storage = storage, .doomed = doomed, .next_storage_id = next_storage_id_},
-      std::move(until)));
+  CO_TRY_VOID(co_await store({.users = next.users,
+                              .storage = storage,
+                              .doomed = doomed,
+                              .next_storage_id = next_storage_id_,
+                              .decided_version = next.version},
+                             std::move(until)));
   // From here on a start would find the new document: whatever else goes wrong, it is in force.
   doomed_ = std::move(doomed);
-  publish(users, std::move(storage));
+  decided_version_ = next.version;
+  publish(next.users, std::move(storage), next.has_all_rows);
   co_await spread_snapshot();
   co_await alter_storage();
   const auto moved = co_await move_to_file();
@@ -274,10 +319,10 @@ Task<void> Catalog::alter_storage() {
   told_ = std::move(wanted);
 }
 
-void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage) {
+void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage, bool has_all_rows) {
   const std::uint64_t number = snapshot_ == nullptr ? 1 : snapshot_->number() + 1;
-  snapshot_ =
-      std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage), number);
+  snapshot_ = std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage),
+                                                      number, has_all_rows);
 }
 
 // ---- Views ----
@@ -325,43 +370,81 @@ Task<void> Catalog::spread(const Change& change) {
 
 // ---- Changes ----
 
+namespace {
+
+bool chooses_id(const parser::Statement& statement) {
+  const auto* create = std::get_if<parser::CreateTable>(&statement.node);
+  return create != nullptr && std::ranges::any_of(create->properties, [](const auto& property) {
+           return property.name.text == "id";
+         });
+}
+
+}  // namespace
+
 Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change(parser::Statement statement,
                                                                   std::string session_keyspace,
                                                                   Until until) {
+  const std::uint64_t random = runtime_.random.next();
+  const base::Uuid table_id = base::Uuid::from_random(random, runtime_.random.next());
+  const std::int64_t now_us = microseconds(runtime_.clock.wall_now());
+  const SchemaFunction function = [&](const Schema& users,
+                                      std::span<const std::string> data_centers) {
+    return apply_schema_change(users, statement,
+                               {.system = options_.system,
+                                .session_keyspace = session_keyspace,
+                                .data_centers = data_centers,
+                                .new_table_id = table_id,
+                                .now_us = now_us});
+  };
+  if (options_.authority) {
+    // A node that was away takes a table that was made again under the same id for the same one.
+    if (!snapshot_->has_all_rows() && chooses_id(statement)) {
+      co_return invalid("The id of a table cannot be chosen in a cluster of more than one node");
+    }
+    co_return co_await options_.authority(function, std::move(until));
+  }
+  co_return co_await change_alone(function, std::move(until));
+}
+
+Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change_alone(
+    const SchemaFunction& function, Until until) {
   const auto permit = co_await turn_.acquire(1, until);
   if (!permit) co_return permit.error();
-  const std::uint64_t random = runtime_.random.next();
-  const SchemaChangeContext context{
-      .system = options_.system,
-      .session_keyspace = session_keyspace,
-      .data_center = options_.data_center,
-      .new_table_id = base::Uuid::from_random(random, runtime_.random.next()),
-      .now_us = microseconds(runtime_.clock.wall_now()),
-  };
-  CO_TRY(SchemaTransition transition, apply_schema_change(snapshot_->users(), statement, context));
+  CO_TRY(SchemaTransition transition,
+         function(snapshot_->users(), std::span(&options_.data_center, 1)));
   if (!transition.change) co_return std::nullopt;
-
-  CatalogSnapshot::StorageIds storage;
-  std::vector<const model::Table*> created;
-  each_table(transition.next, [&](const model::Table& table) {
-    const std::optional<TableId> id = snapshot_->storage_of(table.id);
-    if (id) {
-      storage.emplace(table.id, *id);
-    } else {
-      created.push_back(&table);
-    }
-  });
-  for (const model::Table* table : created) {
-    const auto id = co_await make_storage(storage_options(*table), until);
-    if (!id) co_return id.error();
-    storage.emplace(table->id, *id);
-  }
-  const auto replaced =
-      co_await replace(std::move(transition.next), std::move(storage), std::move(until));
+  auto storage = co_await storage_for(transition.next, until);
+  if (!storage) co_return storage.error();
+  const auto replaced = co_await replace(present_with(std::move(transition.next)),
+                                         *std::move(storage), std::move(until));
   if (!replaced) co_return replaced.error();
-  for (const Listener& listener : listeners_) listener(*transition.change);
-  co_await spread(*transition.change);
+  co_await tell_all(*transition.change);
   co_return std::move(transition.change);
+}
+
+Task<Result<void>> Catalog::adopt(DecidedSchema decided, Until until) {
+  CO_TRY(const auto permit, co_await turn_.acquire(1, until));
+  if (decided.version < decided_version_) co_return {};
+  const Schema before = snapshot_->users();
+  const bool is_first = decided_version_ == 0 && !before.keyspaces().empty();
+  const bool is_same = decided.version == decided_version_ || decided.users == before;
+  if (is_same && !is_first) {
+    decided_version_ = decided.version;
+    if (decided.has_all_rows == snapshot_->has_all_rows()) co_return {};
+    publish(before, snapshot_->storage_ids(), decided.has_all_rows);
+    co_await spread_snapshot();
+    co_return {};
+  }
+  const std::vector<Change> changes = changes_between(before, decided.users);
+  CO_TRY(auto storage, co_await storage_for(decided.users, until));
+  CO_TRY_VOID(co_await replace(std::move(decided), std::move(storage), std::move(until)));
+  for (const Change& change : changes) co_await tell_all(change);
+  co_return {};
+}
+
+Task<void> Catalog::tell_all(Change change) {
+  for (const Listener& listener : listeners_) listener(change);
+  co_await spread(change);
 }
 
 Task<QueryResult<void>> Catalog::truncate(base::Uuid table, Until until) {
@@ -369,11 +452,13 @@ Task<QueryResult<void>> Catalog::truncate(base::Uuid table, Until until) {
   if (!permit) co_return permit.error();
   const model::TablePtr definition = snapshot_->users().find_table(table);
   if (definition == nullptr) co_return invalid("The table was dropped meanwhile");
+  CO_TRY_VOID(check_rows(*snapshot_));
   const auto id = co_await make_storage(storage_options(*definition), until);
   if (!id) co_return id.error();
   CatalogSnapshot::StorageIds storage = snapshot_->storage_ids();
   storage[table] = *id;
-  const auto replaced = co_await replace(snapshot_->users(), std::move(storage), std::move(until));
+  const auto replaced =
+      co_await replace(present_with(snapshot_->users()), std::move(storage), std::move(until));
   if (!replaced) co_return replaced.error();
   co_return {};
 }

@@ -8,6 +8,11 @@
 // Readers hold immutable snapshots. Changes go one after the other; a change is in the snapshot,
 // and told to listeners, when it is durable and before change() returns.
 //
+// Who decides. Alone, the catalog does. In a cluster the schema is part of what the nodes agree on:
+// then change() asks the authority, and what was decided, here or elsewhere, comes by adopt(), in
+// the order of its versions. The version that the document was made from is in the document, so
+// that after a crash nothing older is taken for news.
+//
 // Storage ids. Every table has a storage::TableId that is given once: a new one at CREATE and at
 // TRUNCATE, so that neither what a log still holds of the old rows nor a request that began before
 // can put anything into the new ones. The document names the ids in use and those that are doomed:
@@ -27,6 +32,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +63,7 @@ class CatalogSnapshot {
 
   // `users` are the keyspaces that statements made, `system` those that are always there.
   CatalogSnapshot(const model::Schema& users, const model::Schema& system, StorageIds storage,
-                  std::uint64_t number);
+                  std::uint64_t number, bool has_all_rows = true);
 
   // All keyspaces, the system's included.
   const model::Schema& schema() const { return schema_; }
@@ -71,6 +77,9 @@ class CatalogSnapshot {
   // Where the rows of a table lie. None: it is virtual, or not of this moment.
   std::optional<storage::TableId> storage_of(const base::Uuid& table) const;
   const StorageIds& storage_ids() const { return storage_; }
+  // Whether this node has all rows that there are. If not, it answers no statement on rows. Where
+  // there is an authority, it has them only when the authority said so in this life.
+  bool has_all_rows() const { return has_all_rows_; }
 
  private:
   const model::Schema users_;
@@ -78,7 +87,11 @@ class CatalogSnapshot {
   const base::Uuid version_;
   const StorageIds storage_;
   const std::uint64_t number_;
+  const bool has_all_rows_;
 };
+
+// Whether statements on rows are answered. Errors: invalid.
+QueryResult<void> check_rows(const CatalogSnapshot& catalog);
 
 using CatalogPtr = std::shared_ptr<const CatalogSnapshot>;
 
@@ -97,11 +110,32 @@ class CatalogReader {
 
 class CatalogView;
 
+// A statement that changes the schema, as a function of the schema that it meets and of the data
+// centres there are. Pure: it may be asked several times, and the last answer counts.
+using SchemaFunction = std::function<QueryResult<SchemaTransition>(
+    const model::Schema& users, std::span<const std::string> data_centers)>;
+
+// Decides on changes in the catalog's stead. Returns the change, or none if there was nothing to
+// do, when what was decided is in this catalog (Catalog::adopt) and wherever else it must be.
+// Called on the catalog's core. What the function refers to lives as long as the task.
+using SchemaAuthority =
+    std::function<runtime::Task<QueryResult<std::optional<protocol::SchemaChange>>>(
+        SchemaFunction function, runtime::Until until)>;
+
+// What an authority decided.
+struct DecidedSchema {
+  model::Schema users;
+  std::uint64_t version = 0;  // above zero; grows with every decision
+  bool has_all_rows = true;
+};
+
 struct CatalogOptions {
   // Keyspaces that are always there and that no statement changes; not persisted.
   model::Schema system;
-  // The data centre of this node: what NetworkTopologyStrategy may name.
+  // The data centre of this node: what NetworkTopologyStrategy may name if it is alone.
   std::string data_center = "datacenter1";
+  // None: the catalog decides.
+  SchemaAuthority authority = {};
   // How many changes may wait for their turn.
   std::size_t changes_waiting_max = 128;
   // How long a change waits for its document to be in a file; see Catalog::move_to_file().
@@ -142,8 +176,21 @@ class Catalog final : public CatalogReader {
   runtime::Task<QueryResult<std::optional<Change>>> change(parser::Statement statement,
                                                            std::string session_keyspace,
                                                            runtime::Until until);
-  // Empties a table. Requires: `table` is of a table's definition that is not virtual; one that was
-  // dropped meanwhile is an error (invalid).
+  // Makes the schema and the tables those that were decided, and tells listeners what is new. What
+  // is older than what is here changes nothing: only a crash makes that happen, and the decision of
+  // which the document remained will come again. Errors: as those of change(), after which it may
+  // be asked again: either nothing has happened, or all of it.
+  runtime::Task<base::Result<void>> adopt(DecidedSchema decided, runtime::Until until);
+  // What was adopted last; zero if nothing ever was.
+  std::uint64_t decided_version() const { return decided_version_; }
+  // While it is held nothing changes. Errors: overloaded, and those of the wait.
+  runtime::Task<base::Result<runtime::Permit>> hold_still(runtime::Until until) {
+    return turn_.acquire(1, std::move(until));
+  }
+
+  // Empties a table, on this node. Requires: `table` is of a table's definition that is not
+  // virtual; one that was dropped meanwhile is an error (invalid), and so is a node that has not
+  // all rows.
   runtime::Task<QueryResult<void>> truncate(base::Uuid table, runtime::Until until);
 
   // Of this folder, made with it: what clients' contexts are authenticated with. Never changes; may
@@ -176,16 +223,23 @@ class Catalog final : public CatalogReader {
   // A new table of the engine, doomed until the document names it.
   runtime::Task<base::Result<storage::TableId>> make_storage(storage::TableOptions options,
                                                              runtime::Until until);
+  // Where the tables of the next schema lie: where they did, or in new ones of the engine.
+  runtime::Task<base::Result<CatalogSnapshot::StorageIds>> storage_for(const model::Schema& next,
+                                                                       runtime::Until until);
   // Makes the document and the snapshot those; what is no longer in use is dropped.
-  runtime::Task<base::Result<void>> replace(model::Schema users,
-                                            CatalogSnapshot::StorageIds storage,
+  runtime::Task<base::Result<void>> replace(DecidedSchema next, CatalogSnapshot::StorageIds storage,
                                             runtime::Until until);
+  // The present one with other tables of the engine, or other keyspaces.
+  DecidedSchema present_with(model::Schema users) const;
   runtime::Task<void> drop_doomed();
   // Requires: none of them will ever be used again.
   runtime::Task<void> drop(std::set<storage::TableId> doomed);
   // Tells the engine what the snapshot says about files, where it was told something else.
   runtime::Task<void> alter_storage();
-  void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage);
+  void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage, bool has_all_rows);
+  runtime::Task<QueryResult<std::optional<Change>>> change_alone(const SchemaFunction& function,
+                                                                 runtime::Until until);
+  runtime::Task<void> tell_all(Change change);
   // To all views.
   runtime::Task<void> spread_snapshot();
   runtime::Task<void> spread(const Change& change);
@@ -199,6 +253,7 @@ class Catalog final : public CatalogReader {
   runtime::Semaphore turn_;  // of whoever changes
   std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
   std::set<storage::TableId> doomed_;  // see CatalogDocument
+  std::uint64_t decided_version_ = 0;
   // What the engine is known to have been told of tables.
   std::map<storage::TableId, storage::TableOptions> told_;
   std::vector<Listener> listeners_;

@@ -16,7 +16,8 @@ using storage::TableId;
 
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersionUndecided = 1;  // without decided_version
+constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kChecksumSize = 4;
 
 base::Uuid get_uuid(base::Decoder& in) {
@@ -79,6 +80,7 @@ base::Bytes encode(const CatalogDocument& document) {
   base::Encoder out(buffer);
   out.u8(kVersion);
   out.varint(document.next_storage_id);
+  out.varint(document.decided_version);
   out.varint(document.storage.size());
   for (const auto& [table, id] : document.storage) {
     out.raw(table.bytes());
@@ -94,9 +96,9 @@ base::Bytes encode(const CatalogDocument& document) {
 Result<CatalogDocument> decode_catalog_document(base::ByteView bytes) {
   if (bytes.empty()) return Error(Errc::corrupt, "the catalog's document is empty");
   const auto version = std::to_integer<std::uint8_t>(bytes.front());
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "catalog version {}, this program reads version {}", version,
-                 kVersion);
+  if (version != kVersion && version != kVersionUndecided) {
+    return Error(Errc::unsupported, "catalog version {}, this program reads versions {} and {}",
+                 version, kVersionUndecided, kVersion);
   }
   if (bytes.size() < 1 + kChecksumSize) {
     return Error(Errc::corrupt, "the catalog's document ends early");
@@ -109,6 +111,7 @@ Result<CatalogDocument> decode_catalog_document(base::ByteView bytes) {
   CatalogDocument document;
   base::Decoder in(content.subspan(1));
   document.next_storage_id = in.varint();
+  if (version != kVersionUndecided) document.decided_version = in.varint();
   get_storage(in, document);
   get_doomed(in, document);
   const base::ByteView schema = in.prefixed();

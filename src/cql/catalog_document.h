@@ -24,6 +24,8 @@ struct CatalogDocument {
   // In the engine, or about to be, and of no table.
   std::set<storage::TableId> doomed;
   std::uint64_t next_storage_id = 0;
+  // Of whoever decides on the schema: with which version of its it was `users`. Zero: with none.
+  std::uint64_t decided_version = 0;
 
   friend bool operator==(const CatalogDocument&, const CatalogDocument&) = default;
 };

@@ -1,6 +1,7 @@
 // Stories about the catalog: what it keeps, what it tells, and what crashes leave of it.
 #include "cql/catalog.h"
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/crc32c.h"
 #include "cql/catalog_document.h"
 #include "cql/catalog_test_support.h"
 #include "cql/schema_story_test_support.h"
@@ -425,6 +427,97 @@ TEST(CatalogTrouble, ADropOnAFullDiskIsInForceAndFinishedWhenThereIsSpace) {
   });
 }
 
+// ---- Decided elsewhere ----
+
+DecidedSchema decided(std::uint64_t version, std::initializer_list<std::string_view> statements) {
+  testing::SchemaStory story;
+  story.prepare({kCreateKeyspace});
+  story.prepare(statements);
+  return {.users = story.schema, .version = version, .has_all_rows = true};
+}
+
+TEST(CatalogAuthority, DecidesInTheCatalogsStead) {
+  LogWorld world;
+  world.run([](Runtime& runtime) -> Task<void> {
+    CatalogOptions options = testing::catalog_options();
+    Catalog* itself = nullptr;
+    const std::vector<std::string> data_centers = {"east", "west"};
+    // Somebody else was first, once.
+    const auto decide = [&](const SchemaFunction& function) {
+      EXPECT_EQ(function(model::Schema(), {}).has_value(), false) << "no data centre to name";
+      return function(model::Schema(), data_centers);
+    };
+    options.authority = [&](SchemaFunction function,
+                            Until until) -> Task<QueryResult<std::optional<Catalog::Change>>> {
+      CO_TRY(SchemaTransition transition, decide(function));
+      const auto adopted =
+          co_await itself->adopt({.users = transition.next, .version = 5}, std::move(until));
+      EXPECT_TRUE(adopted.has_value());
+      co_return transition.change;
+    };
+    const auto body = [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+      itself = &catalog;
+      EXPECT_FALSE(catalog.snapshot()->has_all_rows()) << "nobody said so yet";
+      EXPECT_EQ(co_await run_change(catalog,
+                                    "CREATE KEYSPACE ks WITH replication = {'class': "
+                                    "'NetworkTopologyStrategy', 'replication_factor': 2}"),
+                "done");
+      const auto keyspace = catalog.snapshot()->users().find_keyspace("ks");
+      CO_ASSERT_TRUE(keyspace != nullptr);
+      EXPECT_EQ(keyspace->replication.at("east"), "2");
+      EXPECT_EQ(keyspace->replication.at("west"), "2");
+      EXPECT_EQ(catalog.decided_version(), 5U);
+      EXPECT_TRUE(catalog.snapshot()->has_all_rows());
+      EXPECT_THAT(co_await run_change(catalog, "DROP KEYSPACE other"), StartsWith("0x2200"));
+    };
+    co_await testing::live_with_catalog(runtime, body, options);
+  });
+}
+
+TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrderAndKept) {
+  LogWorld world;
+  std::optional<TableId> storage;
+  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    std::vector<std::string> events;
+    catalog.add_listener([&](const Catalog::Change& change) {
+      events.push_back(testing::SchemaStory::told(change));
+    });
+    const auto adopt = [&](DecidedSchema next) {
+      return catalog.adopt(std::move(next), Until::forever());
+    };
+    CO_ASSERT_OK(co_await adopt(decided(7, {"CREATE TABLE t (k int PRIMARY KEY)"})));
+    EXPECT_THAT(events, ElementsAre("created keyspace ks", "created table ks.t"));
+    const CatalogPtr first = catalog.snapshot();
+    storage = first->storage_of(first->users().find_table("ks", "t")->id);
+    EXPECT_TRUE(storage.has_value());
+    // Older, and the same again.
+    CO_ASSERT_OK(co_await adopt(decided(6, {})));
+    CO_ASSERT_OK(co_await adopt(decided(7, {"CREATE TABLE t (k int PRIMARY KEY)"})));
+    EXPECT_EQ(catalog.snapshot(), first);
+    // Only the number of nodes is another.
+    DecidedSchema shared = decided(8, {"CREATE TABLE t (k int PRIMARY KEY)"});
+    shared.has_all_rows = false;
+    CO_ASSERT_OK(co_await adopt(std::move(shared)));
+    EXPECT_FALSE(catalog.snapshot()->has_all_rows());
+    EXPECT_EQ(catalog.snapshot()->schema_version(), first->schema_version());
+    const auto truncated =
+        co_await catalog.truncate(first->users().find_table("ks", "t")->id, Until::forever());
+    EXPECT_TRUE(truncated.failed_with(protocol::ErrorCode::invalid));
+    CO_ASSERT_OK(co_await adopt(
+        decided(9, {"CREATE TABLE t (k int PRIMARY KEY)", "CREATE TABLE u (k int PRIMARY KEY)"})));
+    EXPECT_EQ(events.size(), 3U);
+    EXPECT_TRUE(catalog.snapshot()->has_all_rows());
+  });
+  world.machine().power_loss();
+  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    EXPECT_EQ(catalog.decided_version(), 9U);
+    const CatalogPtr now = catalog.snapshot();
+    EXPECT_EQ(now->storage_of(now->users().find_table("ks", "t")->id), storage);
+    CO_ASSERT_OK(co_await catalog.adopt(decided(8, {}), Until::forever()));
+    EXPECT_EQ(catalog.snapshot(), now);
+  });
+}
+
 // ---- The document ----
 
 CatalogDocument some_document() {
@@ -436,6 +529,7 @@ CatalogDocument some_document() {
   document.storage = {{story.table("t").id, TableId{5}}};
   document.doomed = {TableId{3}, TableId{9}};
   document.next_storage_id = 10;
+  document.decided_version = 300;
   return document;
 }
 
@@ -445,6 +539,20 @@ TEST(CatalogDocument, ComesBackFromItsBytes) {
     ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
     EXPECT_EQ(*decoded, document);
   }
+}
+
+TEST(CatalogDocument, OneFromBeforeThereWereClustersIsRead) {
+  CatalogDocument document = some_document();
+  document.decided_version = 0;
+  std::string bytes(encode(document).text());
+  bytes[0] = 1;
+  bytes.erase(2, 1);  // the version: zero, behind a next id of one byte
+  bytes.resize(bytes.size() - 4);
+  const std::uint32_t checksum = base::crc32c(base::as_bytes(bytes));
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(checksum >> (8 * i)));
+  const auto decoded = decode_catalog_document(base::as_bytes(bytes));
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  EXPECT_EQ(*decoded, document);
 }
 
 TEST(CatalogDocument, DamageIsSeen) {
@@ -458,7 +566,7 @@ TEST(CatalogDocument, DamageIsSeen) {
     EXPECT_TRUE(decode_catalog_document(base::as_bytes(flipped)).failed_with(Errc::corrupt)) << bit;
   }
   std::string newer(whole.text());
-  newer[0] = 2;
+  newer[0] = 3;
   EXPECT_TRUE(decode_catalog_document(base::as_bytes(newer)).failed_with(Errc::unsupported));
 }
 

@@ -1,5 +1,6 @@
 #include "cql/keyspace_change.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -71,12 +72,12 @@ QueryResult<void> check_simple(const OptionMap& options, std::string_view keyspa
 }
 
 QueryResult<void> check_network(const OptionMap& options, std::string_view keyspace,
-                                std::string_view data_center) {
+                                std::span<const std::string> data_centers) {
   if (options.empty()) {
     return config_error("Configuration for at least one datacenter must be present");
   }
   for (const auto& [name, value] : options) {
-    if (name != data_center) {
+    if (std::ranges::find(data_centers, name) == data_centers.end()) {
       return config_error(
           fmt::format("Unrecognized strategy option {{{}}} passed to NetworkTopologyStrategy for "
                       "keyspace {}",
@@ -89,7 +90,7 @@ QueryResult<void> check_network(const OptionMap& options, std::string_view keysp
 
 // A single factor stands for one in every data centre; those that were set before stay.
 QueryResult<void> expand_factor(OptionMap& options, const OptionMap& before,
-                                std::string_view data_center) {
+                                std::span<const std::string> data_centers) {
   if (options.empty()) {
     const auto previous = before.find(kFactor);
     options[kFactor] = previous == before.end() ? kFactorDefault : previous->second;
@@ -100,7 +101,7 @@ QueryResult<void> expand_factor(OptionMap& options, const OptionMap& before,
     for (const auto& [name, value] : before) {
       if (name != kFactor && name != "class") options.try_emplace(name, value);
     }
-    options.try_emplace(std::string(data_center), factor.mapped());
+    for (const std::string& name : data_centers) options.try_emplace(name, factor.mapped());
   }
   std::erase_if(options, [](const auto& option) { return option.second == "0"; });
   return {};
@@ -108,7 +109,8 @@ QueryResult<void> expand_factor(OptionMap& options, const OptionMap& before,
 
 // The map as system_schema.keyspaces shows it.
 QueryResult<OptionMap> read_replication(OptionMap options, const OptionMap& before,
-                                        std::string_view keyspace, std::string_view data_center) {
+                                        std::string_view keyspace,
+                                        std::span<const std::string> data_centers) {
   std::string strategy = full_class_name(kPackage, options.extract("class").mapped());
   if (strategy == kLocal) {
     return invalid(
@@ -119,8 +121,8 @@ QueryResult<OptionMap> read_replication(OptionMap options, const OptionMap& befo
     options.try_emplace(kFactor, previous == before.end() ? kFactorDefault : previous->second);
     TRY_VOID(check_simple(options, keyspace));
   } else if (strategy == kNetwork) {
-    TRY_VOID(expand_factor(options, before, data_center));
-    TRY_VOID(check_network(options, keyspace, data_center));
+    TRY_VOID(expand_factor(options, before, data_centers));
+    TRY_VOID(check_network(options, keyspace, data_centers));
   } else {
     return config_error(fmt::format("Unable to find replication strategy class '{}'", strategy));
   }
@@ -131,7 +133,7 @@ QueryResult<OptionMap> read_replication(OptionMap options, const OptionMap& befo
 }  // namespace
 
 QueryResult<model::Keyspace> make_keyspace(const parser::CreateKeyspace& statement,
-                                           std::string_view data_center) {
+                                           std::span<const std::string> data_centers) {
   TRY(KeyspaceProperties properties, read_properties(statement.properties));
   if (!properties.replication) return invalid("Missing mandatory option 'replication'");
   if (properties.replication->empty()) return config_error("Missing replication strategy class");
@@ -139,19 +141,19 @@ QueryResult<model::Keyspace> make_keyspace(const parser::CreateKeyspace& stateme
   keyspace.name = statement.keyspace.text;
   keyspace.durable_writes = properties.durable_writes.value_or(true);
   TRY(keyspace.replication,
-      read_replication(*std::move(properties.replication), {}, keyspace.name, data_center));
+      read_replication(*std::move(properties.replication), {}, keyspace.name, data_centers));
   return keyspace;
 }
 
 QueryResult<model::Keyspace> alter_keyspace(const parser::AlterKeyspace& statement,
                                             const model::Keyspace& before,
-                                            std::string_view data_center) {
+                                            std::span<const std::string> data_centers) {
   TRY(KeyspaceProperties properties, read_properties(statement.properties));
   model::Keyspace keyspace = before;
   keyspace.durable_writes = properties.durable_writes.value_or(before.durable_writes);
   if (properties.replication && !properties.replication->empty()) {
     TRY(keyspace.replication, read_replication(*std::move(properties.replication),
-                                               before.replication, keyspace.name, data_center));
+                                               before.replication, keyspace.name, data_centers));
   }
   return keyspace;
 }

@@ -1,7 +1,8 @@
 // CREATE KEYSPACE and ALTER KEYSPACE: their properties, and the strategies of replication.
 #pragma once
 
-#include <string_view>
+#include <span>
+#include <string>
 
 #include "cql/parser/ast.h"
 #include "cql/query_error.h"
@@ -11,9 +12,9 @@ namespace helenus::cql {
 
 // A new keyspace without tables. Errors: 2200, 2300 and 2000 for its properties.
 QueryResult<model::Keyspace> make_keyspace(const parser::CreateKeyspace& statement,
-                                           std::string_view data_center);
+                                           std::span<const std::string> data_centers);
 QueryResult<model::Keyspace> alter_keyspace(const parser::AlterKeyspace& statement,
                                             const model::Keyspace& before,
-                                            std::string_view data_center);
+                                            std::span<const std::string> data_centers);
 
 }  // namespace helenus::cql

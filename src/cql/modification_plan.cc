@@ -69,6 +69,7 @@ QueryResult<void> ModificationPlanner::begin(const parser::QualifiedName& table)
     return invalid("Modification is not supported by table {}.{}", plan_.table->keyspace,
                    plan_.table->name);
   }
+  TRY_VOID(check_rows(catalog_));
   plan_.storage = *storage;
   plan_.policy = policy_of(*plan_.table);
   return {};

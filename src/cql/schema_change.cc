@@ -85,7 +85,7 @@ Transition apply(const Input& in, const parser::CreateKeyspace& statement) {
     if (statement.if_not_exists) return unchanged(in);
     return already_exists(name, "");
   }
-  TRY(Keyspace keyspace, make_keyspace(statement, in.context.data_center));
+  TRY(Keyspace keyspace, make_keyspace(statement, in.context.data_centers));
   return changed(in.users.with(std::move(keyspace)), SchemaChangeKind::created,
                  SchemaTarget::keyspace, name);
 }
@@ -98,7 +98,7 @@ Transition apply(const Input& in, const parser::AlterKeyspace& statement) {
     if (statement.if_exists) return unchanged(in);
     return invalid("Keyspace '{}' doesn't exist", name);
   }
-  TRY(Keyspace keyspace, alter_keyspace(statement, *before, in.context.data_center));
+  TRY(Keyspace keyspace, alter_keyspace(statement, *before, in.context.data_centers));
   if (keyspace == *before) return unchanged(in);
   return changed(in.users.with(std::move(keyspace)), SchemaChangeKind::updated,
                  SchemaTarget::keyspace, name);

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "base/uuid.h"
@@ -27,8 +29,8 @@ struct SchemaChangeContext {
   const model::Schema& system;
   // The keyspace of USE; empty for none.
   std::string_view session_keyspace;
-  // What NetworkTopologyStrategy may name.
-  std::string_view data_center;
+  // What NetworkTopologyStrategy may name: where there are nodes.
+  std::span<const std::string> data_centers;
   // The id of a table that is created, unless the statement gives one.
   base::Uuid new_table_id;
   std::int64_t now_us = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ class SchemaStory {
     const SchemaChangeContext context{
         .system = system_,
         .session_keyspace = keyspace,
-        .data_center = "dc1",
+        .data_centers = data_centers,
         .new_table_id = base::Uuid(octets),
         .now_us = 1'700'000'000'000'000,
     };
@@ -58,10 +59,6 @@ class SchemaStory {
     return *found;
   }
 
-  model::Schema schema;
-  std::string keyspace = "ks";
-
- private:
   static std::string told(const protocol::SchemaChange& change) {
     using protocol::SchemaChangeKind;
     using protocol::SchemaTarget;
@@ -75,6 +72,11 @@ class SchemaStory {
                        change.keyspace, change.name);
   }
 
+  model::Schema schema;
+  std::string keyspace = "ks";
+  std::vector<std::string> data_centers = {"dc1"};
+
+ private:
   model::Schema system_;
   std::uint64_t tables_ = 0;
 };

@@ -38,6 +38,7 @@ class SelectPlanner {
       : select_(select), scope_(scope) {
     plan_.table = std::move(table);
     plan_.storage = catalog.storage_of(plan_.table->id);
+    rows_ = plan_.storage ? check_rows(catalog) : QueryResult<void>();
   }
 
   QueryResult<SelectPlan> plan();
@@ -52,6 +53,7 @@ class SelectPlanner {
 
   const Select& select_;
   PlanScope& scope_;
+  QueryResult<void> rows_;  // whether the table's are here
   SelectPlan plan_;
 };
 
@@ -199,6 +201,7 @@ void SelectPlanner::lay_out() {
 
 QueryResult<SelectPlan> SelectPlanner::plan() {
   if (select_.json) return invalid("SELECT JSON is not supported");
+  TRY_VOID(rows_);
   TRY(plan_.selection, Selection::plan(select_.selectors, *plan_.table, scope_));
   TRY_VOID(plan_where());
   TRY_VOID(plan_distinct());

@@ -5,7 +5,12 @@
 #include <charconv>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "base/log.h"
+#include "membership/gossip_service.h"
+#include "metadata/cluster_metadata.h"
+#include "ring/topology.h"
 
 namespace helenus::node {
 
@@ -61,17 +66,76 @@ std::string show_address(const Config& config) {
   return (config.*kMember).to_string();
 }
 
+template <std::optional<Address> Config::* kMember>
 Result<void> set_broadcast(Config& config, std::string_view value) {
-  // Any port will do to read an address: clients are told the one that is listened on.
+  // Any port will do to read an address: others are told the one that is listened on.
   const bool v6 = value.contains(':');
   const auto address =
       Address::parse(v6 ? fmt::format("[{}]:1", value) : fmt::format("{}:1", value));
   if (!address) return Error(Errc::invalid_argument, "'{}' is no IP address", value);
-  config.cql_broadcast_address = *address;
+  config.*kMember = *address;
   return {};
 }
+template <std::optional<Address> Config::* kMember>
 std::string show_broadcast(const Config& config) {
-  return config.cql_broadcast_address ? config.cql_broadcast_address->ip_text() : "";
+  return (config.*kMember) ? (config.*kMember)->ip_text() : "";
+}
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+Result<void> set_seeds(Config& config, std::string_view value) {
+  std::vector<Address> seeds;
+  for (std::string_view rest = value;;) {
+    const auto comma = rest.find(',');
+    TRY(const Address seed, Address::parse(trimmed(rest.substr(0, comma))));
+    if (std::ranges::find(seeds, seed) != seeds.end()) {
+      return Error(Errc::invalid_argument, "{} is there twice", seed);
+    }
+    seeds.push_back(seed);
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  if (seeds.size() > membership::GossipService::kSeedsMax) {
+    return Error(Errc::invalid_argument, "{} seeds; there may be {}", seeds.size(),
+                 membership::GossipService::kSeedsMax);
+  }
+  config.seeds = std::move(seeds);
+  return {};
+}
+std::string show_seeds(const Config& config) {
+  return fmt::format("{}", fmt::join(config.seeds, ", "));
+}
+
+Result<void> set_partitioner(Config& config, std::string_view value) {
+  TRY(config.partitioner, ring::parse_partitioner(value));
+  return {};
+}
+std::string show_partitioner(const Config& config) {
+  const std::string_view name = ring::class_name_of(config.partitioner);
+  return std::string(name.substr(name.find_last_of('.') + 1));
+}
+
+constexpr double kPhiMin = 1;
+constexpr double kPhiMax = 64;
+
+Result<void> set_phi(Config& config, std::string_view value) {
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
+  const bool is_number = error == std::errc() && end == value.data() + value.size();
+  if (!is_number || !(number >= kPhiMin && number <= kPhiMax)) {
+    return Error(Errc::invalid_argument, "'{}' is no number from {} to {}", value, kPhiMin,
+                 kPhiMax);
+  }
+  config.phi_threshold = number;
+  return {};
+}
+std::string show_phi(const Config& config) {
+  return fmt::format("{}", config.phi_threshold);
 }
 
 Result<void> set_remote(Config& config, std::string_view value) {
@@ -126,9 +190,21 @@ constexpr std::array kFields = {
     ConfigField{"rack", set_text<&Config::rack>, show_text<&Config::rack>},
     ConfigField{"data_directory", set_text<&Config::data_directory>,
                 show_text<&Config::data_directory>},
+    ConfigField{"listen_address", set_address<&Config::listen_address>,
+                show_address<&Config::listen_address>},
+    ConfigField{"broadcast_address", set_broadcast<&Config::broadcast_address>,
+                show_broadcast<&Config::broadcast_address>},
+    ConfigField{"seeds", set_seeds, show_seeds, true},
+    ConfigField{"tokens", set_number<&Config::tokens, 1, ring::kTokensMax>,
+                show_number<&Config::tokens>},
+    ConfigField{"partitioner", set_partitioner, show_partitioner},
+    ConfigField{"gossip_interval_ms", set_number<&Config::gossip_interval_ms, 10, 60'000>,
+                show_number<&Config::gossip_interval_ms>},
+    ConfigField{"phi_threshold", set_phi, show_phi},
     ConfigField{"cql_address", set_address<&Config::cql_address>,
                 show_address<&Config::cql_address>},
-    ConfigField{"cql_broadcast_address", set_broadcast, show_broadcast},
+    ConfigField{"cql_broadcast_address", set_broadcast<&Config::cql_broadcast_address>,
+                show_broadcast<&Config::cql_broadcast_address>},
     ConfigField{"cql_connections_max", set_number<&Config::cql_connections_max, 1, 65536>,
                 show_number<&Config::cql_connections_max>},
     ConfigField{"cql_request_bytes_max",
@@ -191,7 +267,47 @@ const ConfigField* find_config_field(std::string_view name) {
   return found == kFields.end() ? nullptr : found;
 }
 
+namespace {
+
+Result<void> validate_names(const Config& config) {
+  if (config.cluster_name.size() > metadata::kClusterNameSizeMax) {
+    return Error(Errc::invalid_argument, "cluster_name: {} bytes; at most {}",
+                 config.cluster_name.size(), metadata::kClusterNameSizeMax);
+  }
+  for (const auto& [field, name] :
+       {std::pair("data_center", &config.data_center), std::pair("rack", &config.rack)}) {
+    if (name->size() > ring::Topology::kNameSizeMax) {
+      return Error(Errc::invalid_argument, "{}: {} bytes; at most {}", field, name->size(),
+                   ring::Topology::kNameSizeMax);
+    }
+  }
+  return {};
+}
+
+Result<void> validate_cluster(const Config& config) {
+  TRY_VOID(validate_names(config));
+  if (is_wildcard(config.node_address())) {
+    return Error(Errc::invalid_argument,
+                 "broadcast_address: must be the address that other nodes connect to when "
+                 "listen_address is {}",
+                 config.listen_address);
+  }
+  if (config.listen_address.port() == 0 && (!config.seeds.empty() || config.broadcast_address)) {
+    return Error(Errc::invalid_argument,
+                 "listen_address: other nodes must know the port; 0, a free one, is for a node "
+                 "alone");
+  }
+  if (config.partitioner != ring::Partitioner::murmur3) {
+    return Error(Errc::invalid_argument, "partitioner: CQL is served with {} only so far",
+                 ring::class_name_of(ring::Partitioner::murmur3));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<void> validate(const Config& config) {
+  TRY_VOID(validate_cluster(config));
   if (!config.admin_remote && !is_loopback(config.admin_address)) {
     return Error(
         Errc::invalid_argument,

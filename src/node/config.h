@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "ring/partitioner.h"
 #include "runtime/address.h"
 #include "storage/log_options.h"
 
@@ -26,10 +28,22 @@ struct Config {
   // in the file: for tests.
   bool with_database = true;
 
-  // What clients see in system.local. The names of cluster and data centre do not change later.
+  // Its place. None of them changes later.
   std::string cluster_name = "Helenus";
   std::string data_center = "datacenter1";
   std::string rack = "rack1";
+
+  // Where other nodes connect, and where they are told to; the latter must be given when the former
+  // is a wildcard. Its port is never used. Port 0 is for a node alone.
+  runtime::Address listen_address = runtime::Address::v4({127, 0, 0, 1}, 7000);
+  std::optional<runtime::Address> broadcast_address = std::nullopt;
+  // Nodes to ask for the cluster; none: this node alone.
+  std::vector<runtime::Address> seeds = {};
+  // Of a cluster that this node founds.
+  ring::Partitioner partitioner = ring::Partitioner::murmur3;
+  std::uint32_t tokens = ring::kTokensDefault;
+  std::uint32_t gossip_interval_ms = 1000;
+  double phi_threshold = 8;
 
   // Where clients connect, and what drivers are told to connect to; the latter must be given when
   // the former is a wildcard. Its port is never used.
@@ -61,6 +75,10 @@ struct Config {
   std::string file_backend = "auto";
   std::string log = "info";
 
+  // What other nodes are told to connect to, with the port.
+  runtime::Address node_address() const {
+    return broadcast_address ? broadcast_address->with_port(listen_address.port()) : listen_address;
+  }
   // What clients are told to connect to, with the port.
   runtime::Address cql_address_for_clients() const {
     return cql_broadcast_address ? cql_broadcast_address->with_port(cql_address.port())
@@ -74,6 +92,8 @@ struct ConfigField {
   // Errors: invalid_argument with what is wrong with the value.
   base::Result<void> (*set)(Config& config, std::string_view value);
   std::string (*show)(const Config& config);
+  // Its value is a list; as one text, its items with commas between them.
+  bool is_list = false;
 };
 
 // All of them, in the order of the documentation.

@@ -29,10 +29,21 @@ Result<void> read_field(std::string_view file_name, const YAML::Node& key, const
   if (!seen.insert(name).second) {
     return error_at(file_name, key.Mark(), fmt::format("{} is set twice", name));
   }
-  if (!value.IsScalar()) {
-    return error_at(file_name, key.Mark(), fmt::format("{}: a single value is wanted", name));
+  if (!value.IsScalar() && !(field->is_list && value.IsSequence())) {
+    const std::string_view wanted = field->is_list ? "a list" : "a single value";
+    return error_at(file_name, key.Mark(), fmt::format("{}: {} is wanted", name, wanted));
   }
-  const Result<void> set = field->set(config, value.Scalar());
+  std::string text = value.IsScalar() ? value.Scalar() : "";
+  for (std::size_t i = 0; value.IsSequence() && i < value.size(); ++i) {
+    if (!value[i].IsScalar()) {
+      return error_at(file_name, value[i].Mark(),
+                      fmt::format("{}: a list of words is wanted", name));
+    }
+    text += (i > 0 ? "," : "") + value[i].Scalar();
+  }
+  // A list of nothing is what it is without the field.
+  if (value.IsSequence() && value.size() == 0) return {};
+  const Result<void> set = field->set(config, text);
   if (!set) {
     return error_at(file_name, value.Mark(), fmt::format("{}: {}", name, set.error().context()));
   }

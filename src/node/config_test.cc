@@ -118,9 +118,12 @@ TEST(ConfigFile, WhatIsWrongIsToldWithItsLine) {
 TEST(ConfigFile, EveryFieldRefusesWhatIsNotOfItsKind) {
   for (const ConfigField& field : config_fields()) {
     const std::string name(field.name);
-    for (const std::string_view value : {"\n  - a", "[1, 2]", "{a: b}", "", "~"}) {
+    const std::string_view wanted = field.is_list ? "a list" : "a single value";
+    std::vector<std::string_view> values = {"{a: b}", "", "~"};
+    if (!field.is_list) values.insert(values.end(), {"\n  - a", "[1, 2]"});
+    for (const std::string_view value : values) {
       EXPECT_EQ(refusal(fmt::format("# first\n{}: {}\n", name, value)),
-                fmt::format("helenus.yaml:2: {}: a single value is wanted", name));
+                fmt::format("helenus.yaml:2: {}: {} is wanted", name, wanted));
     }
     EXPECT_THAT(refusal(fmt::format("\n{}: ''\n", name)),
                 ::testing::StartsWith(fmt::format("helenus.yaml:2: {}: ", name)));
@@ -128,6 +131,38 @@ TEST(ConfigFile, EveryFieldRefusesWhatIsNotOfItsKind) {
     if (shown_value.empty()) continue;
     EXPECT_EQ(refusal(fmt::format("{0}: {1}\n\n{0}: {1}\n", name, shown_value)),
               fmt::format("helenus.yaml:3: {} is set twice", name));
+  }
+}
+
+TEST(ConfigFile, AListIsReadInEitherStyleAndAsOneText) {
+  for (const std::string_view text : {"seeds: [192.0.2.1:7000, '[2001:db8::1]:7001']",
+                                      "seeds:\n  - 192.0.2.1:7000\n  - '[2001:db8::1]:7001'\n",
+                                      "seeds: 192.0.2.1:7000, [2001:db8::1]:7001"}) {
+    Config config;
+    const auto read = read_config("helenus.yaml", text, config);
+    ASSERT_TRUE(read.has_value()) << read.error().to_string();
+    EXPECT_EQ(find_config_field("seeds")->show(config), "192.0.2.1:7000, [2001:db8::1]:7001");
+  }
+  EXPECT_EQ(refusal("seeds: []"), "");
+  EXPECT_THAT(refusal("seeds: [localhost]"),
+              HasSubstr("helenus.yaml:1: seeds: 'localhost' is not"));
+  EXPECT_THAT(refusal("seeds: ['1.2.3.4:5,']"), HasSubstr("seeds: '' is not an address"));
+  EXPECT_EQ(refusal("seeds:\n  - 1.2.3.4:5\n  - [6]"),
+            "helenus.yaml:3: seeds: a list of words is wanted");
+  EXPECT_EQ(refusal("seeds: [1.2.3.4:5, 1.2.3.4:5]"),
+            "helenus.yaml:1: seeds: 1.2.3.4:5 is there twice");
+  std::string many = "seeds: 10.0.0.0:1";
+  for (int i = 1; i < 65; ++i) many += fmt::format(",10.0.0.{}:1", i);
+  EXPECT_EQ(refusal(many), "helenus.yaml:1: seeds: 65 seeds; there may be 64");
+}
+
+TEST(ConfigFile, APhiMayHaveAFraction) {
+  Config config;
+  ASSERT_TRUE(read_config("helenus.yaml", "phi_threshold: 5.5", config).has_value());
+  EXPECT_EQ(find_config_field("phi_threshold")->show(config), "5.5");
+  for (const std::string_view value : {"0.5", "65", "nan", "inf", "many", "1e1", "8x"}) {
+    EXPECT_EQ(refusal(fmt::format("phi_threshold: {}", value)),
+              fmt::format("helenus.yaml:1: phi_threshold: '{}' is no number from 1 to 64", value));
   }
 }
 
@@ -143,7 +178,8 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
         Range{"commitlog_segment_mib", 32, 1024}, Range{"commitlog_total_mib", 128, 1 << 20},
         Range{"tablets", 1, 65536}, Range{"memtable_mib", 8, 1 << 20},
         Range{"block_cache_mib", 1, 1 << 20}, Range{"compactions_max", 1, 64},
-        Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"cores", 0, 1024}}) {
+        Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"cores", 0, 1024},
+        Range{"tokens", 1, 65536}, Range{"gossip_interval_ms", 10, 60'000}}) {
     const auto refused = [&](std::string_view value) {
       return refusal(fmt::format("\n\n{}: {}\n", range.field, value));
     };
@@ -187,6 +223,23 @@ TEST(Config, FieldsThatDoNotFitTogetherAreRefused) {
   EXPECT_THAT(validate(wildcard).error().to_string(), HasSubstr("cql_broadcast_address"));
   wildcard.cql_broadcast_address = runtime::Address::v4({192, 0, 2, 1}, 0);
   EXPECT_TRUE(validate(wildcard).has_value());
+  Config others;
+  others.listen_address = runtime::Address::v4({0, 0, 0, 0}, 7000);
+  EXPECT_THAT(validate(others).error().to_string(), HasSubstr("broadcast_address"));
+  others.broadcast_address = runtime::Address::v4({192, 0, 2, 1}, 0);
+  EXPECT_TRUE(validate(others).has_value());
+  EXPECT_EQ(others.node_address().to_string(), "192.0.2.1:7000");
+  others.listen_address = others.listen_address.with_port(0);
+  EXPECT_THAT(validate(others).error().to_string(), HasSubstr("listen_address"));
+  Config ordered;
+  ordered.partitioner = ring::Partitioner::ordered;
+  EXPECT_THAT(validate(ordered).error().to_string(), HasSubstr("partitioner"));
+  Config named;
+  named.cluster_name = std::string(129, 'x');
+  EXPECT_THAT(validate(named).error().to_string(), HasSubstr("cluster_name"));
+  named.cluster_name = std::string(128, 'x');
+  named.rack = std::string(257, 'x');
+  EXPECT_THAT(validate(named).error().to_string(), HasSubstr("rack"));
   Config small;
   small.commitlog_total_mib = 100;
   EXPECT_THAT(validate(small).error().to_string(), HasSubstr("commitlog_total_mib"));

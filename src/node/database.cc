@@ -31,10 +31,12 @@ constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
 
-Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id)
+Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id,
+                   cql::SchemaAuthority authority)
     : runtime_(runtime),
       config_(config),
       host_id_(host_id),
+      authority_(std::move(authority)),
       log_(runtime.logger("database")),
       connections_(std::make_shared<cql::ConnectionLimit>(config.cql_connections_max)),
       askers_(runtime),
@@ -81,7 +83,7 @@ CoreService::Options Database::service_options() const {
 
 // ---- Start and stop ----
 
-Task<Result<void>> Database::start() {
+Task<Result<void>> Database::open() {
   CO_TRY_VOID(count_cores());
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = runtime_.transport.listen(config_.cql_address);
@@ -100,11 +102,15 @@ Task<Result<void>> Database::start() {
   cql::CatalogOptions catalog_options;
   catalog_options.system = cql::make_system_schema();
   catalog_options.data_center = config_.data_center;
+  catalog_options.authority = authority_;
   CO_TRY(catalog_,
          co_await cql::Catalog::open(runtime_, *coordinator_, std::move(catalog_options)));
+  co_return {};
+}
 
+Task<Result<void>> Database::serve(runtime::Address node_address) {
   phase_ = "the port for clients";
-  broadcast_text_ = config_.cql_address_for_clients().with_port(7000).to_string();
+  broadcast_text_ = node_address.to_string();
   auto serving = co_await start_services();
   if (!serving) co_return std::move(serving).error().within("CQL server");
   phase_ = "serving";
@@ -144,8 +150,10 @@ Task<Result<void>> Database::do_on(std::uint32_t core, runtime::CoreWork<void> w
   }
 }
 
-// All are made before the first one has clients: any of them may ask all others.
+// All are made before the first one has clients: any of them may ask all others. The catalog holds
+// still until every core has a view of it, which no change will pass by.
 Task<Result<void>> Database::start_services() {
+  CO_TRY(auto stillness, co_await catalog_->hold_still(Until::forever()));
   services_.resize(cores_);
   std::vector<cql::QueryProcessor::Peer> processors;
   for (std::uint32_t core = 0; core < cores_; ++core) {
@@ -159,6 +167,7 @@ Task<Result<void>> Database::start_services() {
     processors.push_back(
         {.core = runtime::CoreId{core}, .processor = &services_[core]->processor()});
   }
+  stillness.release();
   runtime::Address address = config_.cql_address;
   const cql::NodeFacts node_facts = facts();
   for (std::uint32_t core = 0; core < cores_; ++core) {
@@ -175,7 +184,10 @@ Task<Result<void>> Database::start_services() {
   co_return {};
 }
 
-Task<void> Database::stop_services() {
+Task<void> Database::stop_serving() {
+  serving_ = false;
+  co_await askers_.close();
+  co_await questions_.join();
   std::vector<Task<Result<void>>> stops;
   for (std::uint32_t core = 0; core < services_.size(); ++core) {
     CoreService* service = services_[core].get();
@@ -184,7 +196,10 @@ Task<void> Database::stop_services() {
         do_on(core, [service](Runtime&, const Until&) { return stop_there(*service); }));
   }
   std::ignore = co_await runtime::when_all(std::move(stops));
-  // Nobody is served any more, so nobody asks another core's.
+}
+
+// Nobody is served any more, so nobody asks another core's.
+Task<void> Database::destroy_services() {
   for (std::uint32_t core = 0; core < services_.size(); ++core) {
     const auto destroy = [this, core](Runtime&, const Until&) {
       services_[core].reset();
@@ -196,10 +211,8 @@ Task<void> Database::stop_services() {
 }
 
 Task<void> Database::stop() {
-  serving_ = false;
-  co_await askers_.close();
-  co_await questions_.join();
-  co_await stop_services();
+  co_await stop_serving();
+  co_await destroy_services();
   if (catalog_ != nullptr) co_await catalog_->stop();
   if (coordinator_ != nullptr && !std::exchange(coordinator_stopped_, true)) {
     const auto stopped = co_await coordinator_->stop();

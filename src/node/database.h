@@ -1,6 +1,6 @@
 // Database: the part of a node that keeps data and answers CQL. It opens the storage of all cores
 // and the catalog, and gives every core what serves clients there (core_service.h); it stops them
-// in reverse.
+// in reverse. In between the node becomes one of its cluster, of which the catalog learns.
 //
 // What is the node's, whatever the number of cores: the settings of memory, disk and connections.
 // Memory and disk are divided among cores (core_limits.h); connections are counted over all of
@@ -48,17 +48,27 @@ class Database {
   // Questions that may wait for the cores.
   static constexpr std::size_t kQuestionsMax = 4096;
 
-  // Requires: `config` outlives it.
-  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id);
+  // Requires: `config` and what the authority refers to outlive it.
+  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id,
+           cql::SchemaAuthority authority);
 
-  // Recovers what there is and opens the port for clients. Errors name the file, the folder or the
-  // address at fault. After an error, call stop().
-  runtime::Task<base::Result<void>> start();
-  // Answers what is under way, refuses the rest, and seals the commit log. Also right after a start
-  // that failed, and a second time.
+  // Recovers what there is. Errors name the file, the folder or the address at fault. After an
+  // error, call stop().
+  runtime::Task<base::Result<void>> open();
+  // Opens the port for clients. `node_address` is where other nodes reach this one. Errors: as of
+  // open(). Requires: open.
+  runtime::Task<base::Result<void>> serve(runtime::Address node_address);
+  // Answers what is under way and refuses the rest. The catalog may still change.
+  runtime::Task<void> stop_serving();
+  // The same, and seals the commit log. Also right after a start that failed, and a second time.
+  // Requires: nobody changes the catalog any more.
   runtime::Task<void> stop();
 
-  // What start() waits for, or "serving".
+  // Requires: open.
+  cql::Catalog& catalog() { return *catalog_; }
+  const cql::Catalog& catalog() const { return *catalog_; }
+
+  // What open() or serve() waits for, or "serving".
   const std::string& phase() const { return phase_; }
   // What is wrong with the first core that is not well, if one is not: it can write nothing any
   // more; or it does not answer (timeout, overloaded). Nothing before it serves.
@@ -82,7 +92,7 @@ class Database {
   CoreService::Options service_options() const;
 
   runtime::Task<base::Result<void>> start_services();
-  runtime::Task<void> stop_services();
+  runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.
   runtime::Task<base::Result<void>> do_on(std::uint32_t core, runtime::CoreWork<void> work);
   // What each core tells the first one, which waits no longer than it must.
@@ -108,6 +118,7 @@ class Database {
   runtime::Runtime& runtime_;
   const Config& config_;
   const base::Uuid host_id_;
+  const cql::SchemaAuthority authority_;
   base::Logger log_;
   std::string phase_;
   std::string broadcast_text_;

@@ -18,7 +18,8 @@ using base::Result;
 namespace {
 
 constexpr std::string_view kMagic = "HLNSNODE";
-constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kVersionUnprepared = 1;
+constexpr std::uint8_t kVersion = 2;
 constexpr std::size_t kIdentitySize = kMagic.size() + 1 + base::Uuid::kSize + 8 + 4;
 // Room for what later versions may add, so that they are told apart from garbage.
 constexpr std::size_t kFileSizeMax = 4096;
@@ -29,7 +30,7 @@ base::Bytes encode(const Identity& identity) {
   base::Buffer buffer(kIdentitySize);
   base::Encoder out(buffer);
   out.raw(base::as_bytes(kMagic));
-  out.u8(kVersion);
+  out.u8(identity.is_prepared ? kVersion : kVersionUnprepared);
   out.raw(identity.node.value().bytes());
   out.u64_le(static_cast<std::uint64_t>(identity.created.since_origin().count()));
   out.u32_le(base::crc32c(buffer.view()));
@@ -43,8 +44,9 @@ Result<Identity> decode_identity(base::ByteView bytes) {
   if (in.ok() && !base::equal(magic, base::as_bytes(kMagic))) {
     return Error(Errc::corrupt, "does not begin with {}", kMagic);
   }
-  if (in.ok() && version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
+  if (in.ok() && version != kVersion && version != kVersionUnprepared) {
+    return Error(Errc::unsupported, "version {}, this program reads versions {} and {}", version,
+                 kVersionUnprepared, kVersion);
   }
   base::Uuid::Octets octets{};
   std::ranges::copy(in.raw(base::Uuid::kSize), octets.begin());
@@ -55,16 +57,25 @@ Result<Identity> decode_identity(base::ByteView bytes) {
   if (checksum != base::crc32c(bytes.first(covered))) {
     return Error(Errc::corrupt, "checksum does not match");
   }
-  return Identity{.node = model::NodeId(base::Uuid(octets)), .created = created};
+  return Identity{.node = model::NodeId(base::Uuid(octets)),
+                  .created = created,
+                  .is_prepared = version == kVersion};
 }
 
 runtime::Task<Result<Identity>> load_or_create_identity(runtime::Runtime& runtime,
-                                                        std::string data_directory) {
+                                                        std::string data_directory,
+                                                        Prepare prepare) {
   const std::string path = data_directory + "/identity";
   auto content = co_await runtime::read_file(runtime, path, kFileSizeMax);
   if (content) {
     auto identity = decode_identity(*content);
     if (!identity) co_return std::move(identity).error().within(path);
+    if (!identity->is_prepared) {
+      CO_TRY_VOID(co_await prepare(identity->node));
+      identity->is_prepared = true;
+      CO_TRY_VOID(co_await runtime::replace_file(runtime, path, encode(*identity)));
+      co_return std::move(identity);
+    }
     // Whoever made it may have been killed before its name was durable; telling it would be early.
     CO_TRY_VOID(co_await runtime.files.sync_directory(data_directory));
     co_return std::move(identity);
@@ -75,6 +86,7 @@ runtime::Task<Result<Identity>> load_or_create_identity(runtime::Runtime& runtim
   runtime.random.fill_secret(random);
   const Identity identity{.node = model::NodeId(base::Uuid::from_random(random)),
                           .created = runtime.clock.wall_now()};
+  CO_TRY_VOID(co_await prepare(identity.node));
   CO_TRY_VOID(co_await runtime::replace_file(runtime, path, encode(identity)));
   co_return identity;
 }

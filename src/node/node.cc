@@ -1,24 +1,24 @@
 #include "node/node.h"
 
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "runtime/files.h"
 #include "runtime/sleep.h"
+#include "runtime/transport.h"
 #include "runtime/when_all.h"
 
 namespace helenus::node {
 
 using base::kv;
 using base::Result;
-
-namespace {
-
-// A start that takes longer than this says what it waits for.
-constexpr runtime::Duration kProgressPeriod = std::chrono::seconds(3);
-
-}  // namespace
+using cluster::ClusterService;
+using runtime::StopSource;
+using runtime::StopToken;
+using runtime::Task;
 
 Node::Node(runtime::Runtime& runtime, Config config)
     : runtime_(runtime),
@@ -26,55 +26,124 @@ Node::Node(runtime::Runtime& runtime, Config config)
       log_(runtime.logger("node")),
       admin_(runtime, [this](const HttpRequest& request) { return answer(request); }) {}
 
-runtime::Task<Result<void>> Node::start() {
+Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   const std::string& directory = config_.data_directory;
   CO_TRY_VOID(co_await runtime::make_directories_durably(runtime_, directory));
   CO_TRY(data_lock_, co_await runtime_.files.lock(directory + "/lock"));
-  CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory));
+  const Prepare prepare = [&](model::NodeId node) {
+    return ClusterService::prepare(runtime_, directory, node);
+  };
+  CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory, prepare));
   identity_ = identity;
 
   auto listening = admin_.start(config_.admin_address);
   if (!listening) {
     co_return std::move(listening).error().within("admin server");
   }
-  if (config_.with_database) CO_TRY_VOID(co_await start_database());
+  if (config_.with_database) {
+    StopSource started;
+    auto outcomes =
+        co_await runtime::when_all(start_and_tell(std::move(stop), started),
+                                   report_progress(started.token(), std::move(progress)));
+    CO_TRY_VOID(std::get<0>(std::move(outcomes)));
+  }
   started_ = true;
   log_.info("started", kv("node", identity.node), kv("folder", directory),
             kv("admin", admin_.address()));
   co_return {};
 }
 
-runtime::Task<Result<void>> Node::start_database() {
-  database_.emplace(runtime_, config_, identity_->node.value());
-  runtime::StopSource started;
-  const auto start = [](Database& database,
-                        runtime::StopSource& done) -> runtime::Task<Result<void>> {
-    auto outcome = co_await database.start();
-    done.request_stop();
-    co_return outcome;
-  };
-  auto outcomes =
-      co_await runtime::when_all(start(*database_, started), report_progress(started.token()));
-  co_return std::get<0>(std::move(outcomes));
+Task<Result<void>> Node::start_and_tell(StopToken stop, StopSource& started) {
+  auto outcome = co_await start_parts(std::move(stop));
+  started.request_stop();
+  co_return outcome;
 }
 
-runtime::Task<void> Node::report_progress(runtime::StopToken started) {
-  for (;;) {
-    const auto paused = co_await runtime::sleep_for(runtime_, kProgressPeriod, started);
+Task<Result<void>> Node::start_parts(StopToken stop) {
+  // A port that is taken is told before a recovery that may take long, not behind it.
+  auto port_is_free = check_port(config_.listen_address);
+  if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
+  const auto authority = [this](cql::SchemaFunction function, runtime::Until until) {
+    return schema_->change(std::move(function), std::move(until));
+  };
+  database_.emplace(runtime_, config_, identity_->node.value(), authority);
+  CO_TRY_VOID(co_await database_->open());
+  make_cluster();
+  auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
+  if (!in_cluster) co_return std::move(in_cluster).error().within("cluster");
+  in_cluster_ = true;
+  CO_TRY_VOID(co_await database_->serve(cluster_->node_address()));
+  // The port in force may have been chosen only now.
+  cluster_->move_clients_to(
+      config_.cql_address_for_clients().with_port(database_->cql_address().port()));
+  co_return {};
+}
+
+void Node::make_cluster() {
+  ClusterService::Hooks hooks;
+  hooks.take_up = [this](cluster::MetadataPtr metadata, consensus::Version version,
+                         runtime::Until until) {
+    return schema_->take_up(std::move(metadata), version, std::move(until));
+  };
+  cluster_.emplace(runtime_, cluster_options(), std::move(hooks));
+  schema_.emplace(identity_->node, *cluster_, database_->catalog());
+}
+
+ClusterService::Options Node::cluster_options() const {
+  const cql::Catalog& catalog = database_->catalog();
+  const runtime::Duration interval = std::chrono::milliseconds(config_.gossip_interval_ms);
+  return {.data_directory = config_.data_directory,
+          .cluster_name = config_.cluster_name,
+          .self = {.id = identity_->node,
+                   .node_address = config_.node_address(),
+                   .client_address = config_.cql_address_for_clients(),
+                   .datacentre = config_.data_center,
+                   .rack = config_.rack},
+          .listen_address = config_.listen_address,
+          .seeds = config_.seeds,
+          .partitioner = config_.partitioner,
+          .tokens = config_.tokens,
+          .schema = catalog.decided_version() == 0 ? catalog.snapshot()->users() : model::Schema(),
+          .gossip_interval = interval,
+          .detector = {.threshold = config_.phi_threshold,
+                       .interval_initial = 2 * interval,
+                       .interval_max = 2 * interval}};
+}
+
+Result<void> Node::check_port(const runtime::Address& address) const {
+  TRY(const auto listener, runtime_.transport.listen(address));
+  listener->close();
+  return {};
+}
+
+std::string Node::phase() const {
+  if (cluster_ && !in_cluster_) return cluster_->phase();
+  return "waits for " + (database_ ? database_->phase() : "the data folder");
+}
+
+Task<void> Node::report_progress(StopToken started, Progress progress) {
+  for (runtime::Duration pause = kProgressDelay;; pause = kProgressPeriod) {
+    const auto paused = co_await runtime::sleep_for(runtime_, pause, started);
     if (!paused) co_return;
-    log_.info("starting", kv("waits_for", database_->phase()));
+    if (progress) {
+      progress(phase());
+    } else {
+      log_.info("starting", kv("phase", phase()));
+    }
   }
 }
 
-runtime::Task<void> Node::stop() {
+Task<void> Node::stop() {
   stopping_ = true;
+  if (database_) co_await database_->stop_serving();
+  if (cluster_ && !std::exchange(cluster_stopped_, true)) co_await cluster_->stop();
   if (database_) co_await database_->stop();
   co_await admin_.stop();
   data_lock_.reset();
   if (std::exchange(started_, false)) log_.info("stopped");
 }
 
-runtime::Task<HttpResponse> Node::answer(const HttpRequest& request) {
+Task<HttpResponse> Node::answer(const HttpRequest& request) {
   if (request.path == "/healthz") co_return co_await answer_health();
   if (request.path == "/metrics" && database_) {
     if (!started_) co_return HttpResponse{.status = 503, .body = "the node is starting\n"};
@@ -88,24 +157,29 @@ runtime::Task<HttpResponse> Node::answer(const HttpRequest& request) {
       .body = fmt::format("nothing at {}; try /healthz or /metrics\n", request.path)};
 }
 
-runtime::Task<HttpResponse> Node::answer_health() {
-  std::string status = "ok";
-  std::string detail;
+Task<HttpResponse> Node::answer_health() {
+  nlohmann::ordered_json health = {{"status", "ok"}, {"node", identity_->node.value().to_string()}};
   std::optional<Database::CoreFailure> failure;
   if (database_) failure = co_await database_->failure();
   if (stopping_) {
-    status = "stopping";
+    health["status"] = "stopping";
   } else if (failure) {
-    status = "failed";
-    detail =
-        fmt::format(",\"core\":{},\"error\":\"{}\"", failure->core, name_of(failure->error.code()));
+    health["status"] = "failed";
+    health["core"] = failure->core;
+    health["error"] = name_of(failure->error.code());
+  } else if (cluster_ && cluster_->failure()) {
+    health["status"] = "failed";
+    health["error"] = name_of(cluster_->failure()->code());
   } else if (database_ && !started_) {
-    status = "starting";
+    health["status"] = "starting";
+    health["phase"] = phase();
   }
-  co_return HttpResponse{.status = status == "ok" ? 200 : 503,
-                         .content_type = "application/json",
-                         .body = fmt::format("{{\"status\":\"{}\",\"node\":\"{}\"{}}}\n", status,
-                                             identity_->node, detail)};
+  const bool is_ok = health["status"] == "ok";
+  // What others say of themselves may be no UTF-8.
+  co_return HttpResponse{
+      .status = is_ok ? 200 : 503,
+      .content_type = "application/json",
+      .body = health.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"};
 }
 
 }  // namespace helenus::node

@@ -2,18 +2,24 @@
 // and owns the order in which they start and stop. The server runs one over the operating system,
 // the simulator runs many in virtual time: the same class.
 //
-// Order: the data folder is locked, the identity read, the admin port opened (so that a long
-// recovery can be watched), then the database with its port for clients. Stop goes the other way.
+// Order: the data folder is locked, the identity read, the admin port opened (so that a long start
+// can be watched), the storage recovered, the cluster founded, joined or found again, and then the
+// port for clients opened. So whoever is up among the nodes has its data, and whoever has a client
+// is one of the cluster. Stop goes the other way.
 //
 // What survives a crash: the data folder. Start after a crash is start.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/log.h"
 #include "base/result.h"
+#include "cluster/cluster_service.h"
 #include "node/admin_server.h"
+#include "node/cluster_schema.h"
 #include "node/config.h"
 #include "node/database.h"
 #include "node/identity.h"
@@ -26,27 +32,45 @@ namespace helenus::node {
 
 class Node {
  public:
+  // A start that takes longer than the first says what it waits for, and again after each of the
+  // second.
+  static constexpr runtime::Duration kProgressDelay = std::chrono::milliseconds(500);
+  static constexpr runtime::Duration kProgressPeriod = std::chrono::seconds(3);
+
+  // Is told what a start waits for: "waits for 192.0.2.1:7000 to found the cluster".
+  using Progress = std::function<void(const std::string& phase)>;
+
   Node(runtime::Runtime& runtime, Config config);
 
-  // Takes the data folder, learns who it is, and opens its ports. After an error, call stop().
+  // Takes the data folder, learns who it is, becomes one of its cluster, and opens its ports. That
+  // may take until other nodes are there: a stop ends the wait (cancelled). Without a Progress the
+  // log is told. After an error, call stop().
   // Errors name the folder or the address at fault: locked (another node runs there),
-  // permission_denied, address_in_use, corrupt, ...
-  runtime::Task<base::Result<void>> start();
+  // permission_denied, address_in_use, corrupt, ...; those of ClusterService::start.
+  runtime::Task<base::Result<void>> start(runtime::StopToken stop = {}, Progress progress = {});
   // Winds up in reverse order. Also right after a failed or partial start.
   runtime::Task<void> stop();
+
+  // What start() waits for, as Progress is told.
+  std::string phase() const;
 
   // Requires: started.
   const Identity& identity() const { return *identity_; }
   runtime::Address admin_address() const { return admin_.address(); }
   // Requires: started, with a database.
   runtime::Address cql_address() const { return database_->cql_address(); }
+  cluster::ClusterService& cluster() { return *cluster_; }
   // How many cores serve clients and keep data.
   std::uint32_t cores() const { return database_->cores(); }
 
  private:
-  runtime::Task<base::Result<void>> start_database();
-  // Tells now and then what a start that takes long waits for.
-  runtime::Task<void> report_progress(runtime::StopToken started);
+  runtime::Task<base::Result<void>> start_parts(runtime::StopToken stop);
+  runtime::Task<base::Result<void>> start_and_tell(runtime::StopToken stop,
+                                                   runtime::StopSource& started);
+  cluster::ClusterService::Options cluster_options() const;
+  void make_cluster();
+  base::Result<void> check_port(const runtime::Address& address) const;
+  runtime::Task<void> report_progress(runtime::StopToken started, Progress progress);
 
   runtime::Task<HttpResponse> answer(const HttpRequest& request);
   runtime::Task<HttpResponse> answer_health();
@@ -56,9 +80,13 @@ class Node {
   base::Logger log_;
   std::unique_ptr<runtime::FileLock> data_lock_;
   std::optional<Identity> identity_;
+  bool in_cluster_ = false;
   bool started_ = false;
   bool stopping_ = false;
+  bool cluster_stopped_ = false;
   std::optional<Database> database_;
+  std::optional<cluster::ClusterService> cluster_;
+  std::optional<ClusterSchema> schema_;
   AdminServer admin_;
 };
 

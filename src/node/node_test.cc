@@ -13,6 +13,8 @@
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
 #include "runtime/files.h"
+#include "runtime/sleep.h"
+#include "runtime/when_all.h"
 #include "sim/function_process.h"
 #include "sim/world.h"
 
@@ -200,7 +202,7 @@ TEST_F(NodeTest, ADamagedIdentityIsRefusedAndLeftAsItIs) {
   std::string flipped = whole;
   flipped[20] ^= 1;
   std::string newer = whole;
-  newer[8] = 2;
+  newer[8] = 3;
   struct Row {
     std::string content;
     Errc expected;
@@ -305,6 +307,18 @@ TEST_F(NodeTest, StartsAgainAfterAStopAndAfterAPowerLoss) {
   tell(start);
 }
 
+TEST_F(NodeTest, ABusyPortForOtherNodesIsRefusedByName) {
+  tell([](Runtime& rt) -> Task<void> {
+    const auto busy = rt.transport.listen(with_database().listen_address);
+    CO_ASSERT_OK(busy);
+    Node node(rt, with_database());
+    const auto started = co_await node.start();
+    EXPECT_TRUE(started.failed_with(Errc::address_in_use));
+    EXPECT_TRUE(started.error().to_string().contains("7000")) << started.error().to_string();
+    co_await node.stop();
+  });
+}
+
 TEST_F(NodeTest, ABusyPortForClientsIsRefusedByName) {
   tell([](Runtime& rt) -> Task<void> {
     const auto busy = rt.transport.listen(with_database().cql_address);
@@ -327,6 +341,102 @@ TEST_F(NodeTest, AnotherNumberOfTabletsIsRefused) {
     Node refused(rt, other);
     EXPECT_TRUE((co_await refused.start()).failed_with(Errc::invalid_argument));
     co_await refused.stop();
+  });
+}
+
+// ---- As one of a cluster ----
+
+TEST_F(NodeTest, AFolderFromBeforeThereWereClustersGoesOn) {
+  const auto first = identity();
+  ASSERT_TRUE(first.has_value());
+  Identity old = *first;
+  old.is_prepared = false;
+  put(kIdentityPath, std::string(encode(old).text()));
+  tell([&](Runtime& rt) -> Task<void> {
+    CO_ASSERT_OK(co_await rt.files.remove(kFolder + "/acceptor"));
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    EXPECT_EQ(node.identity(), *first);
+    EXPECT_EQ(node.cluster().metadata()->nodes.size(), 1U);
+    co_await node.stop();
+  });
+  EXPECT_EQ(content_of(kIdentityPath), encode(*first).text());
+}
+
+TEST_F(NodeTest, ANodeThatLostItsVoteIsRefused) {
+  ASSERT_TRUE(identity().has_value());
+  tell([](Runtime& rt) -> Task<void> {
+    CO_ASSERT_OK(co_await rt.files.remove(kFolder + "/acceptor"));
+    Node node(rt, with_database());
+    const auto started = co_await node.start();
+    EXPECT_TRUE(started.failed_with(Errc::not_found));
+    EXPECT_TRUE(started.error().to_string().contains("/acceptor")) << started.error().to_string();
+    co_await node.stop();
+  });
+}
+
+TEST_F(NodeTest, ANodeRefusesToBeOfAnotherClusterOrInAnotherPlace) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    co_await node.stop();
+    Config renamed = with_database();
+    renamed.cluster_name = "carthage";
+    Config moved = with_database();
+    moved.rack = "rack2";
+    for (const auto& [other, word] :
+         {std::pair(renamed, "\"Helenus\""), std::pair(moved, "\"rack1\"")}) {
+      Node refused(rt, other);
+      const auto started = co_await refused.start();
+      EXPECT_TRUE(started.failed_with(Errc::refused));
+      EXPECT_TRUE(started.error().to_string().contains(word)) << started.error().to_string();
+      co_await refused.stop();
+    }
+  });
+}
+
+TEST_F(NodeTest, ANodeThatMovedTellsItsNewAddresses) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    co_await node.stop();
+    Config config = with_database(0);
+    config.listen_address = Address::v4({127, 0, 0, 1}, 0);
+    Node moved(rt, config);
+    CO_ASSERT_OK(co_await moved.start());
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    const auto& self = moved.cluster().metadata()->nodes.front().description;
+    EXPECT_EQ(self.client_address, moved.cql_address());
+    EXPECT_EQ(self.node_address, moved.cluster().node_address());
+    EXPECT_NE(self.node_address.port(), 7000);
+    EXPECT_NE(self.node_address.port(), 0);
+    co_await moved.stop();
+  });
+}
+
+TEST_F(NodeTest, AStartThatWaitsForOthersSaysSoAndEndsWhenAsked) {
+  tell([](Runtime& rt) -> Task<void> {
+    Config config = with_database();
+    config.seeds = {config.listen_address, Address::v4({127, 0, 0, 2}, 7000)};
+    Node node(rt, config);
+    runtime::StopSource stop;
+    std::vector<std::string> told;
+    const auto look_and_stop = [](Runtime& there, Node& starting,
+                                  runtime::StopSource& ends) -> Task<std::string> {
+      std::ignore = co_await runtime::sleep_for(there, 10s, {});
+      std::string health = co_await healthz(there, starting.admin_address());
+      ends.request_stop();
+      co_return health;
+    };
+    const auto [started, health] = co_await runtime::when_all(
+        node.start(stop.token(), [&](const std::string& phase) { told.push_back(phase); }),
+        look_and_stop(rt, node, stop));
+    EXPECT_TRUE(started.failed_with(Errc::cancelled));
+    EXPECT_TRUE(health.contains("\"status\":\"starting\"")) << health;
+    EXPECT_TRUE(health.contains("\"phase\":\"waits for 127.0.0.2:7000")) << health;
+    EXPECT_GE(told.size(), 3U);
+    EXPECT_TRUE(told.back().starts_with("waits for 127.0.0.2:7000")) << told.back();
+    co_await node.stop();
   });
 }
 

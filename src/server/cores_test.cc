@@ -41,6 +41,7 @@ Config config(const std::string& folder, std::uint32_t cores) {
   Config config;
   config.data_directory = folder;
   config.admin_address = Address::v4({127, 0, 0, 1}, 0);
+  config.listen_address = Address::v4({127, 0, 0, 1}, 0);
   config.cql_address = Address::v4({127, 0, 0, 1}, 0);
   config.commitlog_segment_mib = 32;
   config.commitlog_total_mib = 128;

@@ -39,6 +39,8 @@ struct FieldOption {
 constexpr std::array kFieldOptions = {
     FieldOption{"--data", "data_directory", "Folder for all of the node's data"},
     FieldOption{"--cql", "cql_address", "IP:PORT that drivers connect to"},
+    FieldOption{"--listen", "listen_address", "IP:PORT that other nodes connect to"},
+    FieldOption{"--seeds", "seeds", "IP:PORT,... of nodes to ask for the cluster"},
     FieldOption{"--admin", "admin_address", "IP:PORT for health, status and metrics over HTTP"},
     FieldOption{"--cores", "cores", "Event loops, one a core, that serve; 0: on every core"},
     FieldOption{"--file-backend", "file_backend",
@@ -111,15 +113,21 @@ void leave_descriptors_for_files(node::Config& config, const base::Logger& log) 
   config.cql_connections_max = static_cast<std::uint32_t>(for_clients);
 }
 
-// Until the node is up nothing is logged below a warning: a start that fails says so in one line.
+// What a start that takes long waits for, whatever the log is told to leave out.
+void tell_progress(const std::string& phase) {
+  fmt::print(stderr, "{}: starting: {}\n", kProgram, phase);
+}
+
+// A start that fails at once says so in one line.
 runtime::Task<int> serve(runtime::Runtime& runtime, runtime::StopToken stop, node::Config config,
                          runtime::native::NativeCore::Files files) {
   leave_descriptors_for_files(config, runtime.logger("server"));
   node::Node node(runtime, std::move(config));
-  const auto started = co_await node.start();
+  const auto started = co_await node.start(stop, tell_progress);
   if (!started) {
     co_await node.stop();
-    co_return fail_at_start(kProgram, started.error());
+    const bool was_asked_to = stop.stop_requested() && started.failed_with(base::Errc::cancelled);
+    co_return was_asked_to ? 0 : fail_at_start(kProgram, started.error());
   }
   runtime.logger("server").info("runtime", base::kv("cores", node.cores()),
                                 base::kv("files", name_of(files)));

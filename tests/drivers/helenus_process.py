@@ -33,7 +33,8 @@ class Node:
 
     def start(self):
         command = [*self.prefix, self.program, "node", "--data", self.folder]
-        command += ["--admin", f"{HOST}:0", "--cql", f"{HOST}:{self.port}", *self.arguments]
+        command += ["--admin", f"{HOST}:0", "--listen", f"{HOST}:0"]
+        command += ["--cql", f"{HOST}:{self.port}", *self.arguments]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self.log, text=True
         )

@@ -13,7 +13,7 @@ import urllib.request
 
 HELENUS = None  # the program under test; set in main
 START_SECONDS_MAX = 60
-ANY_PORTS = ("--admin", "127.0.0.1:0", "--cql", "127.0.0.1:0")
+ANY_PORTS = ("--admin", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--listen", "127.0.0.1:0")
 
 
 class Server:
@@ -106,7 +106,7 @@ class ServerTest(unittest.TestCase):
     def test_a_busy_port_is_refused(self):
         with socket.create_server(("127.0.0.1", 0)) as busy:
             address = f"127.0.0.1:{busy.getsockname()[1]}"
-            for option in ("--admin", "--cql"):
+            for option in ("--admin", "--cql", "--listen"):
                 result = run("node", "--data", self.folder, *ANY_PORTS, option, address)
                 self.assert_refused(result, address, "in use")
 
@@ -160,10 +160,31 @@ class ServerTest(unittest.TestCase):
         path = self.write_config("admin_address: 0.0.0.0:0\n")
         self.assert_refused(run("node", "--config", path), "admin_address", "admin_remote")
 
+    def test_a_start_says_what_it_waits_for_and_ends_when_asked(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            nobody = f"127.0.0.1:{free.getsockname()[1]}"
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            here = f"127.0.0.1:{free.getsockname()[1]}"
+        process = subprocess.Popen(
+            [HELENUS, "node", "--data", self.folder, *ANY_PORTS, "--listen", here]
+            + ["--seeds", f"{here},{nobody}", "--log", "off"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        # A slow disk may be waited for first.
+        line = "helenus: starting: "
+        while line.startswith("helenus: starting: ") and "waits for " + nobody not in line:
+            line = process.stderr.readline()
+        self.assertIn(nobody, line)
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=START_SECONDS_MAX)
+        self.assertEqual((process.returncode, output), (0, ""), errors)
+
     def test_help_and_version_help(self):
         result = run("node", "--help")
         self.assertEqual(result.returncode, 0)
-        for option in "config data cql admin cores file-backend log".split():
+        for option in "config data cql listen seeds admin cores file-backend log".split():
             self.assertIn("--" + option, result.stdout)
         self.assertRegex(run("--version").stdout, r"^helenus \d+\.\d+\.\d+$")
 

@@ -1,0 +1,109 @@
+#include "node/cluster_schema.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "metadata/transitions.h"
+
+namespace helenus::node {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using cql::QueryError;
+using cql::QueryResult;
+using cql::protocol::ErrorCode;
+using cql::protocol::SchemaChange;
+using metadata::ClusterMetadata;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+std::vector<std::string> data_centers_of(const ClusterMetadata& metadata) {
+  std::vector<std::string> names;
+  for (const metadata::Node& node : metadata.nodes) names.push_back(node.description.datacentre);
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return names;
+}
+
+bool moves_data(const ClusterMetadata& metadata) {
+  const bool somebody_moves = std::ranges::any_of(metadata.nodes, [](const metadata::Node& node) {
+    return node.state != metadata::NodeState::normal;
+  });
+  if (somebody_moves) return true;
+  return std::ranges::any_of(metadata.keyspaces, [&](const auto& keyspace) {
+    const auto replicas = metadata::replicas_of(metadata, keyspace.second);
+    return std::ranges::any_of(replicas,
+                               [](const auto& tablet) { return !tablet.pending.empty(); });
+  });
+}
+
+// Of a change that was not made, or of which it is not known.
+QueryError error_of(const Error& error) {
+  switch (error.code()) {
+    case Errc::invalid_argument:
+    case Errc::overloaded:
+      return QueryError(error);
+    case Errc::timeout:
+    case Errc::cancelled:
+    case Errc::connection_lost:
+      return QueryError(ErrorCode::server_error,
+                        fmt::format("The schema may have been changed, or may yet be: {}", error));
+    default:
+      return QueryError(ErrorCode::server_error,
+                        fmt::format("The schema was not changed: {}", error));
+  }
+}
+
+}  // namespace
+
+Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Schema schema) {
+  TRY(ClusterMetadata next, metadata::change_schema(metadata, std::move(schema)));
+  if (!metadata::change_is_under_way(next) || moves_data(next)) return next;
+  return metadata::finish_change(next, next.epoch);
+}
+
+Task<QueryResult<std::optional<SchemaChange>>> ClusterSchema::change(cql::SchemaFunction function,
+                                                                     Until until) {
+  // Of the last attempt.
+  std::optional<QueryError> refusal;
+  std::optional<SchemaChange> change;
+  const auto transition = [&](const ClusterMetadata& now) -> Result<ClusterMetadata> {
+    refusal.reset();
+    change.reset();
+    if (now.find(self_) == nullptr) {
+      return Error(Errc::refused, "this node is no longer one of the cluster");
+    }
+    auto changed = function(now.schema, data_centers_of(now));
+    if (!changed) {
+      refusal = changed.error();
+      return Error(Errc::refused, changed.error().text());
+    }
+    change = std::move(changed->change);
+    if (!change) return now;
+    return with_schema(now, std::move(changed->next));
+  };
+  const auto decided = co_await cluster_.change(transition, until);
+  if (!decided && refusal) co_return *std::move(refusal);
+  if (!decided) co_return error_of(decided.error());
+  const auto held = co_await cluster_.wait_everywhere(cluster_.version(), until);
+  if (!held) {
+    co_return QueryError(
+        ErrorCode::server_error,
+        fmt::format("The schema is as wanted, and not yet on every node: {}", held.error()));
+  }
+  co_return change;
+}
+
+Task<Result<void>> ClusterSchema::take_up(cluster::MetadataPtr metadata, consensus::Version version,
+                                          Until until) {
+  const bool is_alone = metadata->nodes.size() == 1 && metadata->find(self_) != nullptr;
+  co_return co_await catalog_.adopt(
+      {.users = metadata->schema, .version = version.value(), .has_all_rows = is_alone},
+      std::move(until));
+}
+
+}  // namespace helenus::node

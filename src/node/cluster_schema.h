@@ -1,0 +1,73 @@
+// ClusterSchema: between the cluster's metadata and the catalog of this node. A statement that
+// changes the schema becomes a change of the metadata, and newer metadata become the catalog's.
+//
+//   statement ──▶ Catalog::change ──▶ change() ──▶ ClusterService::change     decided, once
+//                                                      │ every node that is up
+//                 Catalog::adopt  ◀── take_up() ◀──────┘ hears of it, and takes it up
+//   answer    ◀──────────────────── wait_everywhere                          held everywhere
+//
+// Why this is safe.
+//   One order. A statement is a function of the schema, computed inside the compare-and-swap from
+//   the document that the swap expects, and anew when somebody else was first. So of two nodes that
+//   change the schema at once the second one's statement has met the first one's result: CREATE
+//   fails there or, with IF NOT EXISTS, finds nothing to do, and no change is lost.
+//   No node goes back. Metadata are taken up in the order of their versions, each as a whole: what
+//   a node missed in between is in the next one. The catalog keeps the version it was made from.
+//   Acknowledged is everywhere. A node tells a version by gossip when its catalog has it, on disk
+//   and on all its cores; change() returns when all nodes that are up have told theirs, also where
+//   there was nothing to do. Who is down learns of it when it starts, before it has a client.
+//   What is unknown is said to be: a change whose outcome is not known, or that not everybody has
+//   in time, is an error that says so. It may be in force then, as after any timeout.
+//
+// Rows. They are not replicated yet, so a node answers for rows only while it is the only one there
+// is. Who begins to join does so in a document without keyspaces (cluster_service.h); as a catalog
+// takes keyspaces and the number of nodes from one document, no node of several has ever taken a
+// row.
+//
+// Core affinity: the core of the catalog, which is the ClusterService's.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster_service.h"
+#include "consensus/document.h"
+#include "cql/catalog.h"
+#include "cql/protocol/response.h"
+#include "cql/query_error.h"
+#include "metadata/cluster_metadata.h"
+#include "model/node_id.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+
+namespace helenus::node {
+
+// The metadata with another schema. Altered replication that moves no data is in force at once.
+// Errors: as those of metadata::change_schema.
+base::Result<metadata::ClusterMetadata> with_schema(const metadata::ClusterMetadata& metadata,
+                                                    model::Schema schema);
+
+class ClusterSchema {
+ public:
+  // All outlive it.
+  ClusterSchema(model::NodeId self, cluster::ClusterService& cluster, cql::Catalog& catalog)
+      : self_(self), cluster_(cluster), catalog_(catalog) {}
+  ClusterSchema(const ClusterSchema&) = delete;
+  ClusterSchema& operator=(const ClusterSchema&) = delete;
+
+  // A cql::SchemaAuthority. Errors besides those of the statement: server_error.
+  runtime::Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> change(
+      cql::SchemaFunction function, runtime::Until until);
+
+  // A ClusterService::TakeUp.
+  runtime::Task<base::Result<void>> take_up(cluster::MetadataPtr metadata,
+                                            consensus::Version version, runtime::Until until);
+
+ private:
+  const model::NodeId self_;
+  cluster::ClusterService& cluster_;
+  cql::Catalog& catalog_;
+};
+
+}  // namespace helenus::node

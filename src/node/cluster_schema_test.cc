@@ -1,0 +1,459 @@
+// Nodes on simulated machines that become a cluster and change its schema together: from several
+// sides at once, through stops and crashes, and what they refuse.
+#include "node/cluster_schema.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cql/parser/parser.h"
+#include "cql/server_test_support.h"
+#include "cql/system_schema.h"
+#include "node/core_limits.h"
+#include "node/node.h"
+#include "runtime/event.h"
+#include "runtime/files.h"
+#include "runtime/when_all.h"
+#include "sim/function_process.h"
+#include "sim/process.h"
+#include "sim/world.h"
+
+namespace helenus::node {
+namespace {
+
+using base::Errc;
+using cql::TestClient;
+using runtime::Address;
+using runtime::Runtime;
+using runtime::StopToken;
+using runtime::Task;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+using namespace std::chrono_literals;
+namespace protocol = cql::protocol;
+
+const std::string kCreateKeyspace =
+    "CREATE KEYSPACE IF NOT EXISTS ks WITH replication = {'class': 'NetworkTopologyStrategy', "
+    "'replication_factor': 3}";
+const std::string kCreateTable = "CREATE TABLE ks.t (k int PRIMARY KEY, v int)";
+const std::string kInsert = "INSERT INTO ks.t (k, v) VALUES (1, 1)";
+const std::string kSelect = "SELECT v FROM ks.t WHERE k = 1";
+const std::string kSchemaVersion = "SELECT schema_version FROM system.local";
+
+// A node as a process: it starts, and waits to be stopped.
+class NodeProcess final : public sim::Process {
+ public:
+  struct Plan {
+    Config config;
+    NodeProcess* process = nullptr;
+    std::optional<base::Error> start_error = std::nullopt;
+  };
+
+  NodeProcess(Runtime& runtime, Plan& plan)
+      : runtime_(runtime), plan_(plan), node_(runtime, plan.config) {
+    plan_.process = this;
+    plan_.start_error.reset();
+  }
+  ~NodeProcess() override { plan_.process = nullptr; }
+
+  Task<void> run(StopToken stop) override {
+    const auto started = co_await node_.start(stop);
+    if (!started) {
+      plan_.start_error = started.error();
+    } else {
+      is_up_ = true;
+      runtime::Event never(runtime_);
+      EXPECT_TRUE((co_await never.wait({.stop = stop})).failed_with(Errc::cancelled));
+      is_up_ = false;
+    }
+    co_await node_.stop();
+  }
+
+  bool is_up() const { return is_up_; }
+  Node& node() { return node_; }
+
+ private:
+  Runtime& runtime_;
+  Plan& plan_;
+  Node node_;
+  bool is_up_ = false;
+};
+
+// What a statement is answered with: "done", the first cell in hexadecimal, or "2200: ...".
+std::string told(const base::Result<protocol::DecodedResponse>& answer) {
+  if (!answer) return answer.error().to_string();
+  if (const auto* error = std::get_if<protocol::ErrorMessage>(&answer->message)) {
+    return fmt::format("{:04x}: {}", static_cast<int>(error->code), error->message);
+  }
+  const auto* rows = std::get_if<protocol::RowsResult>(&answer->message);
+  if (rows == nullptr) return "done";
+  if (rows->row_count == 0) return "no rows";
+  return base::to_hex(*protocol::CellCursor(*rows).next());
+}
+
+// The first `seeds` of them are seeds of all.
+class NodesTest : public testing::Test {
+ protected:
+  explicit NodesTest(std::size_t size = 3, std::size_t seeds = 3, std::uint64_t seed = 1)
+      : world_(seed), plans_(size), client_(world_.add_machine({.name = "client"}, {})) {
+    for (std::size_t i = 0; i < size; ++i) {
+      const sim::Machine& machine =
+          world_.add_machine({.name = fmt::format("n{}", i)},
+                             [this, i](Runtime& runtime) { return make_process(runtime, i); });
+      ids_.push_back(machine.id());
+      plans_[i].config = config_of(machine, i);
+    }
+    for (auto& plan : plans_) {
+      for (std::size_t i = 0; i < seeds; ++i) {
+        plan.config.seeds.push_back(plans_[i].config.listen_address);
+      }
+    }
+  }
+  ~NodesTest() override {
+    for (const auto id : ids_) world_.machine(id).request_stop();
+    const auto all_down = [&] {
+      return std::ranges::none_of(ids_, [&](auto id) { return world_.machine(id).is_up(); });
+    };
+    EXPECT_TRUE(world_.run_until(all_down, 2min)) << "does not stop";
+    if (HasFailure()) {
+      for (const std::string& line : world_.log().lines()) fmt::print("{}\n", line);
+    }
+  }
+
+  static Config config_of(const sim::Machine& machine, std::size_t number) {
+    Config config;
+    config.data_directory = "/data";
+    config.cluster_name = "troy";
+    config.rack = fmt::format("rack{}", number);
+    config.listen_address = machine.address(7000);
+    config.cql_address = machine.address(9042);
+    config.tokens = 16;
+    config.commitlog_segment_mib = 32;
+    config.commitlog_total_mib = 128;
+    config.tablets = 2;
+    config.memtable_mib = 8;
+    config.block_cache_mib = 1;
+    return config;
+  }
+
+  std::unique_ptr<sim::Process> make_process(Runtime& runtime, std::size_t i) {
+    return std::make_unique<NodeProcess>(runtime, plans_[i]);
+  }
+
+  sim::Machine& machine(std::size_t i) { return world_.machine(ids_[i]); }
+  Config& config(std::size_t i) { return plans_[i].config; }
+  Node& node(std::size_t i) { return plans_[i].process->node(); }
+  bool is_up(std::size_t i) const {
+    return plans_[i].process != nullptr && plans_[i].process->is_up();
+  }
+  const std::optional<base::Error>& start_error(std::size_t i) { return plans_[i].start_error; }
+
+  void start(std::initializer_list<std::size_t> order) {
+    for (const std::size_t i : order) {
+      machine(i).start();
+      world_.run_for(2s);
+    }
+  }
+  void expect_up(std::initializer_list<std::size_t> nodes) {
+    const auto all_up = [&] {
+      return std::ranges::all_of(nodes, [&](std::size_t i) { return is_up(i); });
+    };
+    ASSERT_TRUE(world_.run_until(all_up, 2min));
+  }
+  void start_and_expect_up(std::initializer_list<std::size_t> order) {
+    start(order);
+    expect_up(order);
+  }
+  void stop(std::size_t i) {
+    machine(i).request_stop();
+    ASSERT_TRUE(world_.run_until([&] { return !machine(i).is_up(); }, 1min));
+  }
+  void run_until_refused(std::size_t i) {
+    ASSERT_TRUE(world_.run_until([&] { return start_error(i).has_value(); }, 2min));
+  }
+
+  // On clients of several nodes at once.
+  std::vector<std::string> ask_at_once(
+      const std::vector<std::pair<std::size_t, std::string>>& questions) {
+    std::vector<std::string> answers(questions.size());
+    client_.set_process(sim::FunctionProcess::factory([&](Runtime& rt, StopToken) -> Task<void> {
+      std::vector<Task<void>> tasks;
+      for (std::size_t i = 0; i < questions.size(); ++i) {
+        tasks.push_back(ask_one(rt, machine(questions[i].first).address(9042), questions[i].second,
+                                answers[i]));
+      }
+      co_await runtime::when_all(std::move(tasks));
+    }));
+    client_.start();
+    EXPECT_TRUE(world_.run_until([&] { return !client_.is_up(); }, 1h)) << "waits for ever";
+    return answers;
+  }
+  std::string ask(std::size_t i, const std::string& text) {
+    return ask_at_once({{i, text}}).front();
+  }
+  // Right now: nobody waits for anything.
+  void expect_one_schema(std::initializer_list<std::size_t> nodes) {
+    std::vector<std::pair<std::size_t, std::string>> questions;
+    for (const std::size_t i : nodes) questions.emplace_back(i, kSchemaVersion);
+    const auto versions = ask_at_once(questions);
+    for (const std::string& version : versions) EXPECT_EQ(version, versions.front());
+    EXPECT_EQ(versions.front().size(), 32U) << versions.front();
+  }
+
+  sim::World world_;
+
+ private:
+  static Task<void> ask_one(Runtime& rt, Address address, std::string text, std::string& answer) {
+    TestClient client(rt);
+    const bool is_open = co_await client.open(address);
+    if (!is_open) co_return;
+    EXPECT_TRUE(co_await client.send(TestClient::query(1, text)));
+    answer = told(co_await client.receive(2min));
+  }
+
+  std::vector<NodeProcess::Plan> plans_;
+  std::vector<sim::MachineId> ids_;
+  sim::Machine& client_;
+};
+
+TEST_F(NodesTest, ChangeTheSchemaTogetherAndRefuseRows) {
+  start_and_expect_up({2, 0, 1});
+  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
+  expect_one_schema({0, 1, 2});
+  EXPECT_EQ(ask(2, kCreateTable), "done");
+  expect_one_schema({0, 1, 2});
+  EXPECT_EQ(ask(0, "ALTER TABLE ks.t ADD w int"), "done");
+  expect_one_schema({0, 1, 2});
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    EXPECT_THAT(ask(i, kCreateTable), StartsWith("2400: "));
+    for (const std::string& text : {kInsert, kSelect, std::string("TRUNCATE ks.t")}) {
+      EXPECT_THAT(ask(i, text), HasSubstr("rows are not replicated")) << text;
+    }
+    EXPECT_THAT(ask(i, "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ks'"),
+                base::to_hex(base::as_bytes("t")));
+  }
+  EXPECT_EQ(node(0).cluster().metadata()->keyspaces.size(), 1U);
+  EXPECT_EQ(ask(2, "DROP KEYSPACE ks"), "done");
+  expect_one_schema({0, 1, 2});
+  EXPECT_THAT(ask(0, kSelect), StartsWith("2200: keyspace ks does not exist"));
+}
+
+TEST_F(NodesTest, StatementsFromSeveralNodesAtOnceHaveOneOrder) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_THAT(ask_at_once({{0, kCreateKeyspace}, {1, kCreateKeyspace}, {2, kCreateKeyspace}}),
+              UnorderedElementsAre("done", "done", "done"));
+  expect_one_schema({0, 1, 2});
+  const auto answers = ask_at_once({{0, kCreateTable}, {1, kCreateTable}, {2, kCreateTable}});
+  EXPECT_THAT(answers, UnorderedElementsAre("done", StartsWith("2400: "), StartsWith("2400: ")));
+  expect_one_schema({0, 1, 2});
+  std::vector<std::pair<std::size_t, std::string>> many;
+  for (std::size_t i = 0; i < 9; ++i) {
+    many.emplace_back(i % 3, fmt::format("CREATE TABLE ks.t{} (k int PRIMARY KEY)", i));
+  }
+  EXPECT_THAT(ask_at_once(many), Each("done"));
+  expect_one_schema({0, 1, 2});
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    const auto tables = node(i).cluster().metadata()->schema.find_keyspace("ks")->tables;
+    EXPECT_EQ(tables.size(), 10U);
+  }
+}
+
+TEST_F(NodesTest, WhoIsDownDuringAChangeLearnsOfItBeforeItHasAClient) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  machine(2).power_loss();
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+  EXPECT_EQ(ask(1, "CREATE TABLE ks.u (k int PRIMARY KEY)"), "done");
+  machine(2).start();
+  expect_up({2});
+  // It starts with what it knows, and then hears of the rest.
+  const auto is_level = [&] { return node(2).cluster().held() == node(0).cluster().version(); };
+  EXPECT_TRUE(world_.run_until(is_level, 10s));
+  expect_one_schema({0, 1, 2});
+  EXPECT_THAT(ask(2, kCreateTable), StartsWith("2400: "));
+}
+
+TEST_F(NodesTest, ComeBackInAnyOrderWithTheirSchema) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, kCreateTable), "done");
+  const std::string version = ask(0, kSchemaVersion);
+  for (const std::size_t i : {1U, 0U, 2U}) machine(i).power_loss();
+  for (const std::size_t i : {2U, 0U, 1U}) {
+    start_and_expect_up({i});
+    EXPECT_EQ(ask(i, kSchemaVersion), version);
+    EXPECT_THAT(ask(i, kSelect), HasSubstr("rows are not replicated"));
+  }
+  EXPECT_EQ(ask(2, "DROP TABLE ks.t"), "done");
+  expect_one_schema({0, 1, 2});
+}
+
+TEST_F(NodesTest, AStatementThatIsNotUnderstoodByTheRingIsRefusedEverywhere) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_THAT(ask(1,
+                  "CREATE KEYSPACE a WITH replication = {'class': 'SimpleStrategy', "
+                  "'replication_factor': 1000}"),
+              StartsWith("2200: "));
+  EXPECT_EQ(node(1).cluster().metadata()->keyspaces.size(), 0U);
+}
+
+TEST_F(NodesTest, AMinorityChangesNothingAndSaysSo) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  machine(0).power_loss();
+  machine(1).power_loss();
+  EXPECT_THAT(ask(2, kCreateTable), StartsWith("0000: The schema"));
+  start_and_expect_up({1});
+  const model::NodeId first = node(1).identity().node;
+  const auto sees_it = [&] {
+    const auto* seen = node(2).cluster().gossip().view().find(first);
+    return seen != nullptr && seen->up;
+  };
+  EXPECT_TRUE(world_.run_until(sees_it, 1min));
+  EXPECT_THAT(ask(2, "CREATE TABLE IF NOT EXISTS ks.t (k int PRIMARY KEY, v int)"), "done");
+  expect_one_schema({1, 2});
+}
+
+class StrangerTest : public NodesTest {
+ protected:
+  StrangerTest() : NodesTest(4, 3) {}
+};
+
+TEST_F(StrangerTest, IsRefusedWithAReasonInBothLogs) {
+  config(3).cluster_name = "carthage";
+  start_and_expect_up({0, 1, 2});
+  start({3});
+  world_.run_for(10s);
+  EXPECT_FALSE(is_up(3));
+  EXPECT_THAT(node(3).phase(), HasSubstr("troy"));
+  EXPECT_EQ(node(0).cluster().metadata()->nodes.size(), 3U);
+  const auto said_by = [](std::string name) {
+    return AllOf(HasSubstr(" " + name + " "), HasSubstr("carthage"), HasSubstr("troy"));
+  };
+  EXPECT_THAT(world_.log().lines(), Contains(said_by("n3")));
+  EXPECT_THAT(world_.log().lines(), Contains(said_by("n0")));
+  stop(3);
+}
+
+TEST_F(StrangerTest, DoesNotJoinOnceThereAreKeyspaces) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  start({3});
+  run_until_refused(3);
+  EXPECT_EQ(start_error(3)->code(), Errc::unsupported);
+  EXPECT_THAT(start_error(3)->to_string(), HasSubstr("before the first keyspace"));
+  EXPECT_EQ(node(0).cluster().metadata()->nodes.size(), 3U);
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+}
+
+// ---- A node alone ----
+
+class LonelyTest : public NodesTest {
+ protected:
+  LonelyTest() : NodesTest(2, 1) {}
+};
+
+TEST_F(LonelyTest, ServesRowsAndKeepsThemFromWhoWouldJoin) {
+  start_and_expect_up({0});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  start({1});
+  run_until_refused(1);
+  EXPECT_EQ(start_error(1)->code(), Errc::unsupported);
+  EXPECT_EQ(ask(0, kSelect), "00000001");
+  machine(0).power_loss();
+  start_and_expect_up({0});
+  EXPECT_EQ(ask(0, kSelect), "00000001");
+  EXPECT_EQ(ask(0,
+                "ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
+                "'replication_factor': 2}"),
+            "done");
+  EXPECT_FALSE(metadata::change_is_under_way(*node(0).cluster().metadata()));
+  EXPECT_EQ(ask(0, "TRUNCATE ks.t"), "done");
+  EXPECT_EQ(ask(0, kSelect), "no rows");
+}
+
+TEST_F(LonelyTest, StopsServingRowsWhenAnotherOneIsThere) {
+  start_and_expect_up({0});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  EXPECT_EQ(ask(0, "DROP KEYSPACE ks"), "done");
+  start_and_expect_up({1});
+  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, kCreateTable), "done");
+  for (const std::size_t i : {0U, 1U}) {
+    EXPECT_THAT(ask(i, kInsert), HasSubstr("rows are not replicated"));
+  }
+}
+
+// Nodes of earlier releases had a catalog and were of no cluster.
+Task<void> live_before_clusters(Runtime& rt, const Config& config) {
+  CO_ASSERT_OK(co_await runtime::make_directories_durably(rt, config.data_directory));
+  const Identity identity{.node = model::NodeId(base::Uuid::from_random(7, 7)),
+                          .created = rt.clock.wall_now(),
+                          .is_prepared = false};
+  CO_ASSERT_OK(
+      co_await runtime::replace_file(rt, config.data_directory + "/identity", encode(identity)));
+  auto coordinator = co_await replication::Coordinator::open(rt, coordinator_options(config, 1));
+  CO_ASSERT_OK(coordinator);
+  {
+    cql::CatalogOptions options;
+    options.system = cql::make_system_schema();
+    auto catalog = co_await cql::Catalog::open(rt, **coordinator, std::move(options));
+    CO_ASSERT_OK(catalog);
+    for (const std::string& text : {kCreateKeyspace, kCreateTable}) {
+      const auto done =
+          co_await (*catalog)->change(*cql::parser::parse(text), "", runtime::Until::forever());
+      EXPECT_TRUE(done.has_value()) << text;
+    }
+    co_await (*catalog)->stop();
+  }
+  CO_ASSERT_OK(co_await (*coordinator)->stop());
+}
+
+TEST_F(LonelyTest, FromBeforeThereWereClustersFoundsOneWithItsSchema) {
+  machine(0).set_process(sim::FunctionProcess::factory(
+      [&](Runtime& rt, StopToken) { return live_before_clusters(rt, config(0)); }));
+  machine(0).start();
+  ASSERT_TRUE(world_.run_until([&] { return !machine(0).is_up(); }, 1min));
+  machine(0).set_process([this](Runtime& rt) { return make_process(rt, 0); });
+  for (int life = 0; life < 2; ++life) {
+    start_and_expect_up({0});
+    EXPECT_EQ(node(0).cluster().metadata()->keyspaces.size(), 1U);
+    EXPECT_EQ(ask(0, kInsert), "done");
+    EXPECT_EQ(ask(0, kSelect), "00000001");
+    EXPECT_EQ(ask(0, fmt::format("CREATE TABLE ks.u{} (k int PRIMARY KEY)", life)), "done");
+    machine(0).power_loss();
+  }
+}
+
+TEST_F(LonelyTest, WithKeyspacesOfItsOwnDoesNotJoinAndLosesNothing) {
+  machine(1).set_process(sim::FunctionProcess::factory(
+      [&](Runtime& rt, StopToken) { return live_before_clusters(rt, config(1)); }));
+  machine(1).start();
+  ASSERT_TRUE(world_.run_until([&] { return !machine(1).is_up(); }, 1min));
+  machine(1).set_process([this](Runtime& rt) { return make_process(rt, 1); });
+  start_and_expect_up({0});
+  start({1});
+  run_until_refused(1);
+  EXPECT_EQ(start_error(1)->code(), Errc::refused);
+  EXPECT_THAT(start_error(1)->to_string(), HasSubstr("keyspaces of its own"));
+  EXPECT_EQ(node(0).cluster().metadata()->nodes.size(), 1U);
+  config(1).seeds.clear();
+  start_and_expect_up({1});
+  EXPECT_EQ(ask(1, kInsert), "done");
+}
+
+}  // namespace
+}  // namespace helenus::node
