@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/assert.h"
+
 namespace helenus::node {
 
 using base::Result;
@@ -26,9 +28,16 @@ CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator&
   view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
 }
 
+void CoreService::show(cql::PeersPtr peers, std::span<const cql::protocol::Event> events) {
+  peers_ = std::move(peers);
+  for (const cql::protocol::Event& event : events) server_.broadcast(event);
+}
+
 Result<void> CoreService::start(const runtime::Address& address, cql::NodeFacts facts,
                                 cql::SystemSources sources,
                                 std::vector<cql::QueryProcessor::Peer> peers) {
+  ASSERT(peers_ != nullptr);
+  sources.peers = [this] { return peers_; };
   processor_.set_peers(std::move(peers));
   TRY_VOID(server_.start(address));
   // The port in force is known only now; nobody has been answered yet.

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "cql/catalog.h"
 #include "cql/catalog_view.h"
+#include "cql/peers.h"
+#include "cql/protocol/response.h"
 #include "cql/query_processor.h"
 #include "cql/server.h"
 #include "cql/system_tables.h"
@@ -39,8 +42,12 @@ class CoreService {
   CoreService(const CoreService&) = delete;
   CoreService& operator=(const CoreService&) = delete;
 
+  // What clients of this core see of the other nodes, and what those are told who registered for
+  // events: the table is there before they hear of it.
+  void show(cql::PeersPtr peers, std::span<const cql::protocol::Event> events);
+
   // Opens the port. `facts` lack the port, which may be chosen only now. Errors: those of
-  // listening.
+  // listening. Requires: peers are shown.
   base::Result<void> start(const runtime::Address& address, cql::NodeFacts facts,
                            cql::SystemSources sources,
                            std::vector<cql::QueryProcessor::Peer> peers);
@@ -59,6 +66,7 @@ class CoreService {
   runtime::Runtime& here_;
   const std::unique_ptr<replication::Coordinator> coordinator_;
   cql::CatalogView view_;
+  cql::PeersPtr peers_;
   cql::VirtualTables tables_;
   cql::Traces traces_;
   cql::QueryProcessor processor_;

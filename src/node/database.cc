@@ -66,6 +66,7 @@ cql::NodeFacts Database::facts() const {
       .cql_address = config_.cql_address_for_clients(),
       .generation = static_cast<std::int32_t>(
           std::chrono::duration_cast<std::chrono::seconds>(since_epoch).count()),
+      .node_address = node_address_,
   };
 }
 
@@ -108,8 +109,10 @@ Task<Result<void>> Database::open() {
   co_return {};
 }
 
-Task<Result<void>> Database::serve(runtime::Address node_address) {
+Task<Result<void>> Database::serve(runtime::Address node_address, cql::PeersPtr peers) {
   phase_ = "the port for clients";
+  node_address_ = node_address;
+  peers_ = std::move(peers);
   broadcast_text_ = node_address.to_string();
   auto serving = co_await start_services();
   if (!serving) co_return std::move(serving).error().within("CQL server");
@@ -160,6 +163,7 @@ Task<Result<void>> Database::start_services() {
     const auto make = [&](Runtime& there, const Until&) {
       services_[core] = std::make_unique<CoreService>(there, *coordinator_, *catalog_,
                                                       catalog_->snapshot(), service_options());
+      services_[core]->show(peers_, {});
       return done();
     };
     CO_TRY_VOID(co_await do_on(core, make));
@@ -182,6 +186,16 @@ Task<Result<void>> Database::start_services() {
   }
   cql_address_ = address;
   co_return {};
+}
+
+Task<void> Database::publish(const PeerNews::News& news) {
+  for (std::uint32_t core = 0; core < services_.size(); ++core) {
+    const auto show = [&news, service = services_[core].get()](Runtime&, const Until&) {
+      service->show(news.peers, news.events);
+      return done();
+    };
+    std::ignore = co_await do_on(core, show);
+  }
 }
 
 Task<void> Database::stop_serving() {
@@ -341,6 +355,16 @@ Task<Result<std::vector<Metric>>> Database::metrics() {
     parts.push_back(std::move(told));
   }
   co_return metrics_of(std::move(parts));
+}
+
+Task<Result<std::uint64_t>> Database::load_bytes() {
+  CO_TRY(const auto pass, askers_.enter());
+  std::uint64_t bytes = 0;
+  for (const Result<CorePart>& part : co_await ask_all(part_of)) {
+    if (!part) co_return part.error();
+    bytes += part->engine.sstable_bytes + part->engine.mutation_file_bytes;
+  }
+  co_return bytes;
 }
 
 Task<std::optional<Database::CoreFailure>> Database::failure() {

@@ -25,10 +25,12 @@
 #include "base/uuid.h"
 #include "cql/catalog.h"
 #include "cql/connection_limit.h"
+#include "cql/peers.h"
 #include "cql/query_processor.h"
 #include "cql/server.h"
 #include "cql/system_tables.h"
 #include "cql/traces.h"
+#include "node/cluster_report.h"
 #include "node/config.h"
 #include "node/core_service.h"
 #include "node/metrics.h"
@@ -57,7 +59,10 @@ class Database {
   runtime::Task<base::Result<void>> open();
   // Opens the port for clients. `node_address` is where other nodes reach this one. Errors: as of
   // open(). Requires: open.
-  runtime::Task<base::Result<void>> serve(runtime::Address node_address);
+  runtime::Task<base::Result<void>> serve(runtime::Address node_address, cql::PeersPtr peers);
+  // Tells the clients of all cores of other nodes; returns when it is done. One at a time.
+  // Requires: serving.
+  runtime::Task<void> publish(const PeerNews::News& news);
   // Answers what is under way and refuses the rest. The catalog may still change.
   runtime::Task<void> stop_serving();
   // The same, and seals the commit log. Also right after a start that failed, and a second time.
@@ -84,6 +89,8 @@ class Database {
   std::uint32_t cores() const { return cores_; }
   // Of all cores together. Errors: closed when it stops; timeout, overloaded, naming the core.
   runtime::Task<base::Result<std::vector<Metric>>> metrics();
+  // What the data of all cores takes on disk. Errors: the same.
+  runtime::Task<base::Result<std::uint64_t>> load_bytes();
 
  private:
   base::Result<void> count_cores();
@@ -122,6 +129,8 @@ class Database {
   base::Logger log_;
   std::string phase_;
   std::string broadcast_text_;
+  runtime::Address node_address_;
+  cql::PeersPtr peers_;  // of the beginning
   runtime::Address cql_address_;
   std::uint32_t cores_ = 1;
   const std::shared_ptr<cql::ConnectionLimit> connections_;

@@ -72,10 +72,15 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
   if (!in_cluster) co_return std::move(in_cluster).error().within("cluster");
   in_cluster_ = true;
-  CO_TRY_VOID(co_await database_->serve(cluster_->node_address()));
+  reporter_.emplace(
+      runtime_, *cluster_, identity_->node,
+      [this](const PeerNews::News& news) { return database_->publish(news); },
+      [this] { return database_->load_bytes(); });
+  CO_TRY_VOID(co_await database_->serve(cluster_->node_address(), reporter_->peers()));
   // The port in force may have been chosen only now.
   cluster_->move_clients_to(
       config_.cql_address_for_clients().with_port(database_->cql_address().port()));
+  reporter_->start();
   co_return {};
 }
 
@@ -135,6 +140,7 @@ Task<void> Node::report_progress(StopToken started, Progress progress) {
 
 Task<void> Node::stop() {
   stopping_ = true;
+  if (reporter_) co_await reporter_->stop();
   if (database_) co_await database_->stop_serving();
   if (cluster_ && !std::exchange(cluster_stopped_, true)) co_await cluster_->stop();
   if (database_) co_await database_->stop();
@@ -145,6 +151,9 @@ Task<void> Node::stop() {
 
 Task<HttpResponse> Node::answer(const HttpRequest& request) {
   if (request.path == "/healthz") co_return co_await answer_health();
+  if ((request.path == "/cluster" || request.path == "/cluster/ring") && database_) {
+    co_return answer_cluster(request);
+  }
   if (request.path == "/metrics" && database_) {
     if (!started_) co_return HttpResponse{.status = 503, .body = "the node is starting\n"};
     const auto metrics = co_await database_->metrics();
@@ -154,7 +163,21 @@ Task<HttpResponse> Node::answer(const HttpRequest& request) {
   }
   co_return HttpResponse{
       .status = 404,
-      .body = fmt::format("nothing at {}; try /healthz or /metrics\n", request.path)};
+      .body = fmt::format("nothing at {}; try /healthz, /metrics or /cluster\n", request.path)};
+}
+
+HttpResponse Node::answer_cluster(const HttpRequest& request) const {
+  const auto answer_with = [](int status, std::string body) {
+    return HttpResponse{
+        .status = status, .content_type = "application/json", .body = std::move(body)};
+  };
+  if (!started_) return answer_with(503, starting_json(phase()));
+  const auto keyspace = keyspace_in(request.query);
+  if (!keyspace) return answer_with(400, error_json(keyspace.error()));
+  auto told =
+      request.path == "/cluster" ? reporter_->status(*keyspace) : reporter_->ring(*keyspace);
+  if (!told) return answer_with(404, error_json(told.error()));
+  return answer_with(200, *std::move(told));
 }
 
 Task<HttpResponse> Node::answer_health() {

@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "cluster/cluster_service.h"
 #include "node/admin_server.h"
+#include "node/cluster_reporter.h"
 #include "node/cluster_schema.h"
 #include "node/config.h"
 #include "node/database.h"
@@ -74,6 +75,7 @@ class Node {
 
   runtime::Task<HttpResponse> answer(const HttpRequest& request);
   runtime::Task<HttpResponse> answer_health();
+  HttpResponse answer_cluster(const HttpRequest& request) const;
 
   runtime::Runtime& runtime_;
   const Config config_;
@@ -85,6 +87,7 @@ class Node {
   bool stopping_ = false;
   bool cluster_stopped_ = false;
   std::optional<Database> database_;
+  std::optional<ClusterReporter> reporter_;
   std::optional<cluster::ClusterService> cluster_;
   std::optional<ClusterSchema> schema_;
   AdminServer admin_;
