@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""The snippets of README.md, run as they stand there against a node on the port they name.
+"""The snippets of README.md, run as they stand there against a node on the port they name; that of
+the shell starts its nodes itself.
 
-    readme_test.py HELENUS README FOLDER
+    readme_test.py HELENUS README FOLDER python|js|sh
 
 FOLDER is where npm puts its driver. Without npm, or while somebody else has the port, it is
 skipped (77)."""
@@ -9,9 +10,12 @@ skipped (77)."""
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import time
 
 from helenus_process import HOST, Node
 
@@ -47,10 +51,34 @@ def run(command, text, folder, expected):
         sys.exit(f"{command} answered with {done.returncode}, and not with {expected!r}")
 
 
+def form_cluster(program, text):
+    """The program is where this one was built."""
+    text = text.replace("build/release/bin/helenus", program)
+    with tempfile.TemporaryDirectory() as folder:
+        shell = subprocess.Popen(["bash", "-e", "-c", text], cwd=folder, start_new_session=True)
+        try:
+            if shell.wait(timeout=SECONDS_MAX) != 0:
+                sys.exit(f"the snippet answered with {shell.returncode}")
+            deadline = time.monotonic() + SECONDS_MAX
+            while True:
+                status = subprocess.run([program, "status"], capture_output=True, text=True)
+                if "3 of 3 nodes up" in status.stdout:
+                    return 0
+                if time.monotonic() > deadline:
+                    sys.exit(f"no cluster: {status.stdout}{status.stderr}")
+                time.sleep(0.1)
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+
+
 def main(program, readme, folder, language):
-    if not is_free(PORT):
-        print(f"skipped: somebody else listens on port {PORT}")
-        return SKIPPED
+    ports = (PORT, 7000, 7070) if language == "sh" else (PORT,)
+    for port in ports:
+        if not is_free(port):
+            print(f"skipped: somebody else listens on port {port}")
+            return SKIPPED
+    if language == "sh":
+        return form_cluster(program, snippet(readme, "sh"))
     os.makedirs(folder, exist_ok=True)
     if language == "js":
         npm = shutil.which("npm")
