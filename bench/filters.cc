@@ -5,7 +5,7 @@
 //
 // --keys: sizes instead of 1,000,000 and 100,000,000. --only: the parts whose name has PART in it,
 // of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive", "forgetful", "consistent",
-// "dynamic" and "RocksDB".
+// "hash ring", "dynamic" and "RocksDB".
 //
 // Beside a cuckoo filter as its paper has it ("plain cuckoo"), keys are integers hashed in the loop
 // by the same function for both. Beside RocksDB's filters, keys are strings of 8 bytes hashed by
@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -37,12 +38,15 @@
 #include "bench/report.h"
 #include "bench/stopwatch.h"
 #include "filters/adaptive_cuckoo.h"
+#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
 #include "filters/dynamic_cuckoo.h"
 #include "filters/forgetful_bloom.h"
+#include "filters/hash_ring.h"
+#include "filters/recyclable_bloom.h"
 #include "filters/sliced_forgetful.h"
 
 namespace helenus::bench {
@@ -423,6 +427,38 @@ void consistent_beside_plain(Report& report, const Scale& scale) {
         .shrink_below_percent = 80});
 }
 
+// The search for the owner of a position on a ring of as many nodes, beside a balanced tree's.
+void ring_beside_map(Report& report, const Scale& scale) {
+  using filters::HashRing;
+  // Nodes of a tree take 48 bytes each.
+  if (scale.keys > 20'000'000) return;
+  Duel duel(report, "hash ring", "std::map", scale);
+  const auto position = [](std::uint64_t i) {
+    return static_cast<HashRing::Position>(KeyHash::of_integer(i).value() >> 32);
+  };
+  HashRing ring;
+  std::map<HashRing::Position, HashRing::Node> map;
+  for (std::uint64_t i = 0; map.size() < scale.keys; ++i) {
+    if (!map.try_emplace(position(i), static_cast<HashRing::Node>(i)).second) continue;
+    ring.add(position(i), static_cast<HashRing::Node>(i));
+  }
+  duel.rate(
+      "successor", scale.rounds,
+      [&] {
+        return mega_per_second(scale.lookups, [&](std::uint64_t i) {
+          keep(ring.find_owner(position(kStrangers + i)));
+        });
+      },
+      [&] {
+        return mega_per_second(scale.lookups, [&](std::uint64_t i) {
+          const auto found = map.lower_bound(position(kStrangers + i));
+          keep(found == map.end() ? map.begin()->second : found->second);
+        });
+      });
+  duel.row("bytes a node, of a tree's at least", "bytes",
+           static_cast<double>(ring.memory_bytes()) / static_cast<double>(scale.keys), 48);
+}
+
 void dynamic_beside_plain(Report& report, const Scale& scale) {
   elastic_beside_plain<PlainCuckoo<16>, filters::DynamicCuckoo>(
       report, scale, "dynamic", "plain cuckoo 16",
@@ -485,6 +521,65 @@ class SteadyForgetful {
   std::uint64_t next_ = 0;
 };
 
+// The one that forgets everything when it is full: for as many keys as the others' window has.
+class SteadyRecyclable {
+ public:
+  explicit SteadyRecyclable(std::uint64_t keys)
+      : filter_(*filters::RecyclableBloom::for_rate(keys, SteadySliced::kRate)) {
+    admit(keys / 2);
+  }
+
+  const filters::RecyclableBloom& filter() const { return filter_; }
+
+  double admit(std::uint64_t count) {
+    return mega_per_second(count, [&](std::uint64_t) {
+      const KeyHash key = KeyHash::of_integer(next_++);
+      if (!filter_.contains(key)) keep(filter_.insert_recycling(key));
+    });
+  }
+
+ private:
+  filters::RecyclableBloom filter_;
+  std::uint64_t next_ = 0;
+};
+
+// The paper's filter with the mended resizing, in the shape and at the load of SteadyForgetful with
+// N = 1, to twice the rate: it has nothing to resize, and still looks, with every key.
+class SteadyAdaptive {
+ public:
+  explicit SteadyAdaptive(std::uint64_t keys)
+      : filter_(of_shape(
+            filters::ForgetfulBloom::for_rate(keys * 3 / 2, 1, SteadySliced::kRate)->shape())),
+        keys_per_tick_(keys / (2 * kTicksPerPeriod)) {
+    admit(keys * 3 / 2);
+  }
+
+  const filters::AdaptiveForgetful& filter() const { return filter_; }
+
+  double admit(std::uint64_t count) {
+    return mega_per_second(count, [&](std::uint64_t) {
+      if (next_ % keys_per_tick_ == 0 && next_ > 0) ASSERT(filter_.tick().has_value());
+      const auto admission = filter_.insert_if_absent(KeyHash::of_integer(next_++));
+      ASSERT(admission != filters::Admission::shed);
+    });
+  }
+
+ private:
+  static constexpr filters::Ticks kTicksPerPeriod = 8;
+
+  static filters::AdaptiveForgetful of_shape(const filters::ForgetfulBloom::Shape& shape) {
+    return *filters::AdaptiveForgetful::with_options({.bits = shape.bits,
+                                                      .probes = shape.probes,
+                                                      .filters = 3,
+                                                      .period = kTicksPerPeriod,
+                                                      .rate_max = 2 * SteadySliced::kRate});
+  }
+
+  filters::AdaptiveForgetful filter_;
+  std::uint64_t keys_per_tick_;
+  std::uint64_t next_ = 0;
+};
+
 template <class Ours, class Peer>
 void steady_rows(Report& report, const Scale& scale, const char* ours_name, Ours& ours,
                  const char* peer_name, Peer& peer) {
@@ -518,6 +613,10 @@ void forgetful_rows(Report& report, const Scale& scale) {
   steady_rows(report, scale, "N-FBF, N = 14", paper_many, "N-FBF, N = 1", paper_few);
   steady_rows(report, scale, "sliced, N = 1", few, "N-FBF, N = 1", paper_few);
   steady_rows(report, scale, "sliced, N = 14", many, "N-FBF, N = 14", paper_many);
+  SteadyRecyclable recyclable(scale.keys);
+  steady_rows(report, scale, "recyclable", recyclable, "N-FBF, N = 1", paper_few);
+  SteadyAdaptive adaptive(scale.keys);
+  steady_rows(report, scale, "adaptive N-FBF", adaptive, "N-FBF, N = 1", paper_few);
 }
 
 // What to measure.
@@ -556,8 +655,8 @@ void compare_filters(const Options& options, Report& report) {
       Part{"cuckoo 8", cuckoo_beside_plain<8>},   Part{"cuckoo 12", cuckoo_beside_plain<12>},
       Part{"cuckoo 16", cuckoo_beside_plain<16>}, Part{"cuckoo 32", cuckoo_beside_plain<32>},
       Part{"adaptive", adaptive_beside_cuckoo},   Part{"consistent", consistent_beside_plain},
-      Part{"dynamic", dynamic_beside_plain},      Part{"forgetful", forgetful_rows},
-      Part{"RocksDB", all_beside_rocksdb}};
+      Part{"hash ring", ring_beside_map},         Part{"dynamic", dynamic_beside_plain},
+      Part{"forgetful", forgetful_rows},          Part{"RocksDB", all_beside_rocksdb}};
   const Choice choice = choice_of(options);
   for (const std::uint64_t keys : choice.sizes) {
     for (const Part& part : kParts) {

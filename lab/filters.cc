@@ -33,8 +33,10 @@ void flow_trace_section(Notebook& notebook) {
                    .y_label = "flows alive",
                    .right_label = {},
                    .lines = {alive}});
-  notebook.finding({"flows in 20 minutes", "58,941", fmt::format("{}", flows)});
-  notebook.finding({"most alive at once", "about 7,290", fmt::format("{}", alive_max(trace))});
+  notebook.finding(
+      {"flows in 20 minutes", "58,941", fmt::format("{}", flows), "Made to have this number."});
+  notebook.finding({"most alive at once", "about 7,290", fmt::format("{}", alive_max(trace)),
+                    "Made to have this number."});
   notebook.note(
       "Generated, since the trace is not public; `lab/flow_trace.h` says what is published and "
       "what is chosen.");

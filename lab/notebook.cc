@@ -1,5 +1,6 @@
 #include "lab/notebook.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -46,14 +47,15 @@ std::string csv_of(const Figure& figure) {
   return text;
 }
 
-std::string csv_of(const Table& table) {
+std::string csv_row(const std::vector<std::string>& cells) {
   std::string text;
-  const auto append = [&text](const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : ",") + csv_cell(cells[i]);
-    text += '\n';
-  };
-  append(table.columns);
-  for (const auto& row : table.rows) append(row);
+  for (std::size_t i = 0; i < cells.size(); ++i) text += (i == 0 ? "" : ",") + csv_cell(cells[i]);
+  return text + '\n';
+}
+
+std::string csv_of(const Table& table) {
+  std::string text = csv_row(table.columns);
+  for (const auto& row : table.rows) text += csv_row(row);
   return text;
 }
 
@@ -127,6 +129,19 @@ std::string markdown_table(const std::vector<std::string>& columns,
 
 }  // namespace
 
+Line distribution(std::string name, std::vector<double> values) {
+  std::ranges::sort(values);
+  Line line{.name = std::move(name), .points = {}};
+  constexpr std::size_t kPoints = 200;
+  const std::size_t step = std::max<std::size_t>(1, (values.size() + kPoints - 1) / kPoints);
+  for (std::size_t count = step; count < values.size() + step; count += step) {
+    const std::size_t upto = std::min(count, values.size());
+    line.points.push_back(
+        {values[upto - 1], static_cast<double>(upto) / static_cast<double>(values.size())});
+  }
+  return line;
+}
+
 Notebook::Notebook(std::string folder, std::string title, Effort effort)
     : folder_(std::move(folder)), title_(std::move(title)), effort_(effort) {}
 
@@ -188,15 +203,26 @@ base::Result<void> Notebook::finish() {
     if (!section.findings.empty()) {
       std::vector<std::vector<std::string>> rows;
       for (const Finding& finding : section.findings) {
-        rows.push_back({finding.what, finding.paper, finding.ours});
+        rows.push_back({finding.what, finding.paper, finding.ours, finding.sentence});
       }
-      text += markdown_table({"what", "paper", "ours"}, rows);
+      text += markdown_table({"what", "paper", "ours", "what to make of it"}, rows);
     }
     for (const std::string& note : section.notes) text += note + "\n\n";
   }
   text.pop_back();
   write("report.md", text);
+  write("findings.csv", findings_csv());
   return written_;
+}
+
+std::string Notebook::findings_csv() const {
+  std::string text = csv_row({"section", "what", "paper", "ours", "what to make of it"});
+  for (const Section& section : sections_) {
+    for (const Finding& each : section.findings) {
+      text += csv_row({section.heading, each.what, each.paper, each.ours, each.sentence});
+    }
+  }
+  return text;
 }
 
 namespace {

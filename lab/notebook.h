@@ -1,7 +1,7 @@
 // Notebook: what an experiment of the lab writes down. Each figure or table of a paper is a section
 // with its data (CSV), its plot (a gnuplot script, which lab/run turns into SVG and PNG), the
 // paper's numbers beside ours, and sentences that say what to make of them. All sections together
-// are one report in Markdown.
+// are one report in Markdown, and all pairs of numbers one table, findings.csv.
 //
 //   int main(int argc, char** argv) {
 //     return lab_main(argc, argv, "Filters", kExperiments);   // see filters.cc
@@ -10,7 +10,8 @@
 //   void figure_8(Notebook& notebook) {
 //     notebook.section("FBF Fig. 8: ...");
 //     notebook.figure({.name = "fbf-08", ...});
-//     notebook.finding({.what = "...", .paper = "0.9", .ours = fmt::format("{:.2f}", ours)});
+//     notebook.finding({.what = "...", .paper = "0.9", .ours = fmt::format("{:.2f}", ours),
+//                       .sentence = "As in the paper."});
 //     notebook.note("The optimised check ...");
 //   }
 //
@@ -59,11 +60,15 @@ struct Table {
   std::vector<std::vector<std::string>> rows;  // as many cells each as there are columns
 };
 
+// The part of the values that is at most x, at up to two hundred of them, the largest included.
+Line distribution(std::string name, std::vector<double> values);
+
 // One number of the paper beside ours.
 struct Finding {
   std::string what;
   std::string paper;  // "-" where the paper has none
   std::string ours;
+  std::string sentence;  // what to make of the two
 };
 
 enum class Effort : std::uint8_t { full, quick };
@@ -86,7 +91,7 @@ class Notebook {
   void finding(Finding finding);
   void note(std::string_view sentences);
 
-  // Writes report.md. Errors: io_error, of this or of an earlier file.
+  // Writes report.md and findings.csv. Errors: io_error, of this or of an earlier file.
   base::Result<void> finish();
 
  private:
@@ -100,6 +105,7 @@ class Notebook {
 
   Notebook(std::string folder, std::string title, Effort effort);
   Section& last();
+  std::string findings_csv() const;
   void write(const std::string& name, std::string_view text);
 
   std::string folder_;

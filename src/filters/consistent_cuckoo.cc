@@ -16,8 +16,9 @@ using base::Error;
 namespace {
 
 // Buckets that one insertion adds before it gives up. A table that is small compared with the
-// search always finds room among so many; in a large one an insertion fails only where a key is in
-// too often.
+// search always finds room among so many. In a large one that grows before it is full an insertion
+// fails only where a key is in too often; in one that does not, so many new buckets may all be far
+// from where room is wanted.
 constexpr unsigned kBucketsTried = 64;
 
 // A member is added only where more than one in so many slots is in use.

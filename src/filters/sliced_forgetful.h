@@ -4,10 +4,10 @@
 // Time is cut into slices; each has a Bloom filter of its own, and a key is inserted into the
 // current one only. A slice is dropped when even its last key is older than the window W. With N +
 // 2 slices of W / (N + 1) this has the window and the memory of the paper's N-FBF (ForgetfulBloom),
-// half its writes, and with the same probes 0.12 to 0.40 of its false positives for N up to 14 and
-// slices filled to 0.38. Beyond that the gain shrinks (0.46 with N = 30, 0.53 with N = 54; 0.58
-// with N = 14 and a fill of 0.51), for both then say yes to most strangers. But nothing asks for
-// many slices here: in the memory of N = 30 eight of them give less than a quarter of its rate.
+// half its writes, and with the same probes 0.11 to 0.40 of its false positives for N up to 14 and
+// slices filled to 0.38. Beyond that the gain shrinks (0.45 with N = 30, 0.52 with N = 54), for of
+// so many small filters some always say yes. But nothing asks for many slices here: in the same
+// memory eight of them give at most a quarter of the paper's rate, for any N (lab/results/filters).
 //
 // The promise: a key inserted at time t is answered "present" at every time until t + W, t + W
 // included, whatever is inserted, resized or shed meanwhile. Why it holds: a slice answers from its
