@@ -351,22 +351,56 @@ Task<Result<MetadataPtr>> ClusterService::change(Transition transition, Until un
 }
 
 Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until) {
+  std::set<NodeId> unreachable;
   for (;;) {
-    std::string missing = not_held_by(version);
+    const auto missing = not_holding(version, unreachable);
     if (missing.empty()) co_return {};
-    // Time alone may tell that somebody is not up.
     const auto now = runtime_.clock.now();
-    const auto look_again = now < all_heard_by_ ? all_heard_by_ : runtime::MonotonicTime::never();
-    auto waited =
-        co_await news_.wait({.deadline = std::min(until.deadline, look_again), .stop = until.stop});
+    if (now >= until.deadline) {
+      co_return Error(Errc::timeout, "version {} of the metadata waits for {}", version,
+                      describe(missing));
+    }
+    auto waited = co_await news_.wait(
+        {.deadline = std::min(until.deadline, now + options_.gossip_interval), .stop = until.stop});
     if (waited) continue;
     if (!waited.failed_with(Errc::timeout)) co_return std::move(waited).error();
-    if (runtime_.clock.now() < until.deadline) continue;
-    co_return Error(Errc::timeout, "version {} of the metadata waits for {}", version, missing);
+    unreachable = co_await unreachable_of(missing, until);
   }
 }
 
+std::vector<NodeId> ClusterService::not_holding(Version version,
+                                                const std::set<NodeId>& unreachable) const {
+  std::vector<NodeId> missing;
+  if (held_ < version) missing.push_back(self_.id);
+  for (const auto& [node, known] : gossip_.view().nodes()) {
+    if (!known.up || unreachable.contains(node)) continue;
+    if (held_by(node) < version) missing.push_back(node);
+  }
+  if (runtime_.clock.now() >= all_heard_by_) return missing;
+  for (const metadata::Node& node : metadata_->nodes) {
+    if (node.id() == self_.id || unreachable.contains(node.id())) continue;
+    if (gossip_.view().find(node.id()) == nullptr) missing.push_back(node.id());
+  }
+  return missing;
+}
+
+// Those to whom no connection can be had: a process that was killed is gone long before its silence
+// says so. Who is slow is waited for.
+Task<std::set<NodeId>> ClusterService::unreachable_of(std::vector<NodeId> nodes, Until until) {
+  std::set<NodeId> unreachable;
+  for (const NodeId node : nodes) {
+    if (node == self_.id) continue;
+    const auto attempt = runtime_.clock.now() + options_.gossip_interval;
+    const auto answer =
+        co_await rpc_.call(node, rpc::verbs::kMetadataVersion, rpc::Payload(base::Bytes()),
+                           {.deadline = std::min(attempt, until.deadline), .stop = until.stop});
+    if (answer.failed_with(Errc::unavailable)) unreachable.insert(node);
+  }
+  co_return unreachable;
+}
+
 Version ClusterService::held_by(NodeId node) const {
+  if (node == self_.id) return held_;
   const auto* states = gossip_.membership().gossip().find(node);
   const base::Bytes* value = states == nullptr ? nullptr : states->find(StateKey::metadata_version);
   if (value == nullptr) return Version(0);
@@ -374,21 +408,12 @@ Version ClusterService::held_by(NodeId node) const {
   return held ? Version(*held) : Version(0);
 }
 
-std::string ClusterService::not_held_by(Version version) const {
-  std::vector<std::string> missing;
-  if (held_ < version) missing.push_back(fmt::format("this node (at version {})", held_));
-  for (const auto& [node, known] : gossip_.view().nodes()) {
-    if (known.up && held_by(node) < version) {
-      missing.push_back(fmt::format("node {} (at version {})", node, held_by(node)));
-    }
+std::string ClusterService::describe(const std::vector<NodeId>& nodes) const {
+  std::vector<std::string> texts;
+  for (const NodeId node : nodes) {
+    texts.push_back(fmt::format("node {} (at version {})", node, held_by(node)));
   }
-  if (runtime_.clock.now() < all_heard_by_) {
-    for (const metadata::Node& node : metadata_->nodes) {
-      if (node.id() == self_.id || gossip_.view().find(node.id()) != nullptr) continue;
-      missing.push_back(fmt::format("node {} (not heard of yet)", node.id()));
-    }
-  }
-  return fmt::format("{}", fmt::join(missing, ", "));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 void ClusterService::start_gossip() {

@@ -39,6 +39,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -138,9 +139,10 @@ class ClusterService {
   // Changes the metadata; returns them with the change in them. Errors: of the transition; those of
   // MetadataStore::change but for already_exists. Requires: started.
   runtime::Task<base::Result<MetadataPtr>> change(Transition transition, runtime::Until until);
-  // Returns when this node holds that version, and every one that is up has said so. In the first
-  // moments of a life, who has not been heard of may be up, and is waited for. Errors: timeout,
-  // naming who is waited for; cancelled, closed.
+  // Returns when this node holds that version, and every one that is up has said so. Who is thought
+  // to be up and cannot be connected to is not. In the first moments of a life, who has not been
+  // heard of may be up, and is waited for. Errors: timeout, naming who is waited for; cancelled,
+  // closed.
   runtime::Task<base::Result<void>> wait_everywhere(consensus::Version version,
                                                     runtime::Until until);
 
@@ -164,9 +166,13 @@ class ClusterService {
   runtime::Task<base::Result<void>> join_cluster(runtime::Until until);
   runtime::Task<base::Result<void>> try_to_join(runtime::Until until);
   void start_gossip();
-  // What keeps a version from being held everywhere; empty if nothing does.
-  std::string not_held_by(consensus::Version version) const;
+  // Who keeps a version from being held everywhere.
+  std::vector<model::NodeId> not_holding(consensus::Version version,
+                                         const std::set<model::NodeId>& unreachable) const;
+  runtime::Task<std::set<model::NodeId>> unreachable_of(std::vector<model::NodeId> nodes,
+                                                        runtime::Until until);
   consensus::Version held_by(model::NodeId node) const;
+  std::string describe(const std::vector<model::NodeId>& nodes) const;
 
   runtime::Task<void> follow();
   runtime::Task<base::Result<void>> catch_up(runtime::Until until);

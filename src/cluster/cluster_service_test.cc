@@ -345,6 +345,18 @@ TEST(ClusterService, WhoHasJustStartedWaitsForNodesItHasNotHeardOf) {
   EXPECT_EQ(cluster.service(0).held(), cluster.service(1).version());
 }
 
+TEST(ClusterService, WhoWasKilledIsNotWaitedForUntilItsSilenceIsNoticed) {
+  Cluster cluster(13, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.machine(2).kill();
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 5s)));
+    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 5s)));
+    EXPECT_TRUE(service.gossip().view().find(node_of(2))->up) << "a test of nothing";
+  });
+}
+
 TEST(ClusterService, AFounderThatCannotWriteSaysSoAtOnce) {
   Cluster cluster(11, 2);
   cluster.machine(0).start();
