@@ -1,6 +1,8 @@
 #include "lab/walking_cuckoo.h"
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "base/assert.h"
 #include "filters/fingerprint.h"
@@ -111,8 +113,8 @@ bool WalkingCuckoo::insert(filters::KeyHash key) {
 bool WalkingCuckoo::contains(filters::KeyHash key) const {
   const Fingerprint fingerprint = filters::fingerprint_of(key, options_.fingerprint_bits);
   return std::ranges::any_of(candidates_of(fingerprint), [&](std::uint32_t bucket) {
-    const auto begin = slots_.begin() + static_cast<std::ptrdiff_t>(bucket * options_.slots);
-    return std::find(begin, begin + options_.slots, fingerprint) != begin + options_.slots;
+    const auto slots = std::span(slots_).subspan(std::size_t{bucket} * options_.slots);
+    return std::ranges::count(slots.first(options_.slots), fingerprint) > 0;
   });
 }
 
