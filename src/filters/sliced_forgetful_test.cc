@@ -242,7 +242,8 @@ TEST(SlicedForgetful, ACounterBehindItIsWithinTheErrorThatItsUserAllows) {
     const double error =
         100 * static_cast<double>(increments - counter) / static_cast<double>(increments);
     EXPECT_LE(error, percent);
-    EXPECT_GT(error, 0) << "nothing that had to be allowed";
+    // A tenth or so: the filter has room to spare, and keeps some of the target for a next table.
+    EXPECT_GT(error, percent / 20) << "more accurate, and larger, than it was asked to be";
   }
 }
 
