@@ -14,6 +14,7 @@
 #include "replication/ring_cut.h"
 #include "runtime/contract/world.h"
 #include "runtime/run_on.h"
+#include "runtime/when_all.h"
 #include "storage/commit_log_test_support.h"
 
 namespace helenus::replication {
@@ -405,6 +406,70 @@ TEST_P(CoordinatorTest, ALongPartitionIsReadBothWaysFromAnyRow) {
       EXPECT_EQ(base::as_text(cursor->row_key()), "0007");
       EXPECT_TRUE((co_await cursor->settle(Until::forever())).has_value());
     }
+  });
+}
+
+// Every write replaces both rows, and has its value in another column than the one before: whoever
+// sees a delete without what came with it, or the other way round, sees two values or none.
+PartitionWrite replace_both(const Bytes& where, int round) {
+  PartitionWrite write;
+  write.table = kTable;
+  write.partition = where;
+  write.mutation.timestamp = causality::Timestamp{10 * round};
+  write.mutation.scopes.push_back({Bytes::copy_of("a"), Bytes::copy_of("c")});
+  for (const char* row : {"a", "b"}) {
+    write.mutation.cells.push_back(cell(row, fmt::format("{:04}", round)));
+    write.mutation.cells.back().column = ColumnId{static_cast<std::uint32_t>(round % 2)};
+  }
+  return write;
+}
+
+Task<void> replace_often(Coordinator& coordinator, bool& over) {
+  for (int round = 1; round <= 400; ++round) {
+    CO_ASSERT_OK(
+        co_await coordinator.write(replace_both(partition(0x10), round), Until::forever()));
+    if (round % 7 == 0) CO_ASSERT_OK(co_await coordinator.flush(kTable, Until::forever()));
+  }
+  over = true;
+}
+
+std::string all_columns(const causality::PartitionStore& store, const Bytes& row) {
+  std::string text;
+  for (const ColumnId column : {ColumnId{0}, ColumnId{1}}) {
+    const causality::CellStore cell = store.cell(row, column);
+    for (const causality::Version* version :
+         causality::visible(cell, causality::Policy::lww, causality::WallTime{1})) {
+      text += version->value.text();
+    }
+  }
+  return text;
+}
+
+Task<void> read_both_often(Coordinator& coordinator, const bool& over) {
+  const std::vector<Bytes> rows = {Bytes::copy_of("a"), Bytes::copy_of("b")};
+  int reads = 0;
+  while (!over) {
+    // Another tablet's, to let the writer run.
+    CO_ASSERT_OK(co_await coordinator.write(put(partition(0x90), "x", "v", 1), Until::forever()));
+    const auto both =
+        co_await coordinator.read_together(kTable, partition(0x10), rows, Until::forever());
+    if (both.failed_with(Errc::overloaded)) continue;
+    CO_ASSERT_OK(both);
+    CO_ASSERT_TRUE(both->size() == 2U);
+    const std::string first = all_columns((*both)[0].partition, rows[0]);
+    EXPECT_EQ(first.size(), 4U) << first;
+    EXPECT_EQ(all_columns((*both)[1].partition, rows[1]), first);
+    ++reads;
+  }
+  EXPECT_GT(reads, 20);
+}
+
+TEST_P(CoordinatorTest, RowsReadTogetherAreOfOneMomentAmidWritesAndFlushes) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    CO_ASSERT_OK(co_await coordinator.write(replace_both(partition(0x10), 0), Until::forever()));
+    bool over = false;
+    co_await runtime::when_all(replace_often(coordinator, over),
+                               read_both_often(coordinator, over));
   });
 }
 

@@ -326,7 +326,8 @@ Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causa
 // They are read one after the other, and read again if the tablet was written meanwhile. Reading a
 // row may wait for a file or until what it shows is durable: so a row that is written all the time
 // would never be read beside another. A cursor waits for files alone, which are in memory soon, and
-// is settled in the end.
+// is settled in the end. Each round has a cursor of its own: one sees nothing of what is written
+// after its memtable was frozen, and so is not of the moment that the clock is compared with.
 
 namespace {
 
@@ -351,9 +352,9 @@ Task<Result<std::vector<storage::RowRead>>> Replica::read_together(storage::Tabl
     }
     if (unchanged_since(tablet, before)) co_return reads;
   }
-  CO_TRY(const auto cursor, engine_.cursor(table, tablet, {.until = until}));
   for (int round = 0; round < kLooksTogetherMax; ++round) {
     CO_TRY(const causality::Clock before, engine_.staged_clock(tablet));
+    CO_TRY(const auto cursor, engine_.cursor(table, tablet, {.until = until}));
     CO_TRY(auto reads, co_await look_together(*cursor, partition, rows));
     if (!unchanged_since(tablet, before)) continue;
     CO_TRY_VOID(co_await engine_.settle(cursor->trace(), std::move(until)));

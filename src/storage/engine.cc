@@ -588,18 +588,25 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
   RowRead read{.partition = {},
                .clock = place.tablet->durable,
                .floor = place.tablet->floors.of_row(table, partition, row)};
+  const std::uint64_t sequence = last_sequence_;
   ReadTrace trace;
   const std::string key = encode_key({partition, EntryKind::row, row});
-  CO_TRY(auto entry, co_await view.find(base::as_bytes(key), until, trace));
-  // The scopes after the row: writes may come while either waits for the disk. So read, the row is
-  // as it was then or with deletes that came after; the other way around it could have a cell that
-  // was written after a delete beside one that the delete took away.
-  RowScopes scopes;
-  if (view.may_have_scopes()) {
-    CO_TRY_VOID(co_await scopes.load(view, partition, row, until, trace));
+  CO_TRY(auto entry, co_await view.find_older(base::as_bytes(key), until, trace));
+  RowScopes older;
+  if (view.older_may_have_scopes()) {
+    CO_TRY_VOID(co_await older.load_older(view, partition, row, until, trace));
+  }
+  // Writes may have come while it waited. What they did to the row and to ranges around it is read
+  // in this one step.
+  view.absorb_active(base::as_bytes(key), entry, trace);
+  RowScopes active;
+  if (view.active().has_scopes()) active.load_active(view, partition, row, trace);
+  if (last_sequence_ != sequence) {
+    CO_TRY(const auto place_now, find(table, tablet));
+    read.floor = std::max(read.floor, place_now.tablet->floors.of_row(table, partition, row));
   }
   if (entry.empty()) ++statistics_.reads_found_nothing;
-  read.partition = assemble_row(row, std::move(entry), scopes);
+  read.partition = assemble_row(row, std::move(entry), older, active);
   ++statistics_.reads;
   if (trace.memtables_with_key > 0) ++statistics_.reads_from_memtables;
   if (trace.sstables_with_key > 0) ++statistics_.reads_from_sstables;

@@ -114,7 +114,7 @@ void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& de
     }
   }
   if (ranges.empty()) return;
-  has_scopes_ = true;
+  ++scope_writes_;
   const bool stay_together = together(partition, ranges.size());
   if (stay_together && ranges.size() == delta.scopes.size()) {
     add({partition, EntryKind::scopes, {}}, Form::delta, encoded, sequence);
@@ -169,6 +169,13 @@ void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
 Entry Memtable::find(base::ByteView key) const {
   const auto at = keys_.find(Key(key));
   return at == keys_.end() ? Entry() : merge(*at->node);
+}
+
+std::optional<std::uint64_t> Memtable::absorb_into(base::ByteView key, Entry& entry) const {
+  const auto at = keys_.find(Key(key));
+  if (at == keys_.end()) return std::nullopt;
+  entry.absorb(merge(*at->node));
+  return at->node->sequence;
 }
 
 std::size_t Memtable::fragment_count(base::ByteView key) const {

@@ -51,6 +51,8 @@ class Memtable {
 
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
+  // Merges them into `entry`; the number of the newest, nothing when there are none. One descent.
+  std::optional<std::uint64_t> absorb_into(base::ByteView key, Entry& entry) const;
 
   // How many fragments a read of the key merges.
   std::size_t fragment_count(base::ByteView key) const;
@@ -65,7 +67,9 @@ class Memtable {
   bool empty() const { return keys_.empty(); }
   std::size_t key_count() const { return keys_.size(); }
   // Whether some partition has deletes of ranges here.
-  bool has_scopes() const { return has_scopes_; }
+  bool has_scopes() const { return scope_writes_ > 0; }
+  // How many writes brought some: as long as it is the same, they are.
+  std::uint64_t scope_writes() const { return scope_writes_; }
   // What it takes of memory, the tree's nodes estimated.
   std::size_t memory_bytes() const {
     return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey;
@@ -129,7 +133,7 @@ class Memtable {
 
   const causality::Policy policy_;
   bool frozen_ = false;
-  bool has_scopes_ = false;
+  std::uint64_t scope_writes_ = 0;
   Arena arena_;
   Keys keys_;
   std::uint64_t generation_ = 0;  // of the tree: a new key may move the others

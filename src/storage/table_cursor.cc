@@ -8,14 +8,16 @@ namespace helenus::storage {
 using base::Result;
 using runtime::Task;
 
-causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& scopes) {
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& older,
+                                       const RowScopes& active) {
   causality::PartitionStore partition;
   const auto key = base::Bytes::copy_of(row);
   if (!entry.row_deletes().empty()) {
     partition.absorb({causality::row_scope(key), entry.row_deletes()});
   }
   partition.absorb(key, std::move(entry).take_row());
-  scopes.add_to(partition, key);
+  older.add_to(partition, key);
+  active.add_to(partition, key);
   return partition;
 }
 
@@ -26,7 +28,7 @@ TableCursor::TableCursor(runtime::Gate::Pass pass, TableView view, KeyRange rang
       range_(std::move(range)),
       clock_(std::move(clock)),
       until_(options.until),
-      may_have_scopes_(view_.may_have_scopes()),
+      older_may_have_scopes_(view_.older_may_have_scopes()),
       entries_(view_.entries(options)) {}
 
 base::ByteView TableCursor::row_key() const {
@@ -38,7 +40,7 @@ Task<Result<void>> TableCursor::seek(base::Bytes partition, base::Bytes row) {
   if (partition < range_.from) co_return co_await seek_first();
   const std::string key = encode_key({partition, EntryKind::row, row});
   valid_ = false;
-  CO_TRY_VOID(co_await entries_->seek(base::as_bytes(key)));
+  CO_TRY_VOID(co_await seek_entries(base::as_bytes(key), Direction::forward));
   co_return co_await settle(Direction::forward);
 }
 
@@ -46,21 +48,21 @@ Task<Result<void>> TableCursor::seek_before(base::Bytes partition, base::Bytes r
   if (range_.to && partition >= *range_.to) co_return co_await seek_last();
   const std::string key = encode_key({partition, EntryKind::row, row});
   valid_ = false;
-  CO_TRY_VOID(co_await entries_->seek_before(base::as_bytes(key)));
+  CO_TRY_VOID(co_await seek_entries(base::as_bytes(key), Direction::backward));
   co_return co_await settle(Direction::backward);
 }
 
 Task<Result<void>> TableCursor::seek_bound(base::Bytes bound) {
   valid_ = false;
   if (bound < range_.from) bound = range_.from;
-  CO_TRY_VOID(co_await entries_->seek(bound));
+  CO_TRY_VOID(co_await seek_entries(bound, Direction::forward));
   co_return co_await settle(Direction::forward);
 }
 
 Task<Result<void>> TableCursor::seek_before_bound(base::Bytes bound) {
   valid_ = false;
   if (range_.to && bound > *range_.to) bound = *range_.to;
-  CO_TRY_VOID(co_await entries_->seek_before(bound));
+  CO_TRY_VOID(co_await seek_entries(bound, Direction::backward));
   co_return co_await settle(Direction::backward);
 }
 
@@ -69,6 +71,11 @@ Task<Result<void>> TableCursor::seek_last() {
   if (!range_.to)
     return seek_before_bound(base::Bytes::copy_of(std::string(kRowKeySizeMax + 1, '\xff')));
   return seek_before_bound(*range_.to);
+}
+
+TableCursor::Motion TableCursor::seek_entries(base::ByteView key, Direction direction) {
+  active_keys_ = view_.active().key_count();
+  return direction == Direction::forward ? entries_->seek(key) : entries_->seek_before(key);
 }
 
 TableCursor::Motion TableCursor::step(Direction direction) {
@@ -104,7 +111,7 @@ Task<Result<void>> TableCursor::settle_waiting(Direction direction) {
   while (!at_row_or_end()) CO_TRY_VOID(co_await leave_scopes(direction));
   if (!entries_->valid() || !in_tablet()) co_return {};
   if (!scopes_loaded()) {
-    CO_TRY_VOID(co_await scopes_.load(view_, partition(), row_key(), until_, trace_));
+    CO_TRY_VOID(co_await older_scopes_.load_older(view_, partition(), row_key(), until_, trace_));
   }
   arrive();
   co_return {};
@@ -115,8 +122,7 @@ Task<Result<void>> TableCursor::leave_scopes(Direction direction) {
   const bool forward = direction == Direction::forward;
   const std::string key =
       encode_key({partition(), forward ? EntryKind::row : EntryKind::scopes, {}});
-  if (forward) co_return co_await entries_->seek(base::as_bytes(key));
-  co_return co_await entries_->seek_before(base::as_bytes(key));
+  co_return co_await seek_entries(base::as_bytes(key), direction);
 }
 
 void TableCursor::arrive() {
@@ -125,30 +131,45 @@ void TableCursor::arrive() {
 }
 
 bool TableCursor::scopes_loaded() const {
-  return !may_have_scopes_ || scopes_.serves(partition(), row_key());
+  return !older_may_have_scopes_ || older_scopes_.serves(partition(), row_key());
 }
 
 bool TableCursor::in_tablet() const {
   return range_.contains(entries_->key().partition());
 }
 
+bool TableCursor::may_have_come_late() const {
+  const bool stands_there = entries_->sources_here().front() == 0;
+  return !stands_there && view_.active().key_count() != active_keys_;
+}
+
+Result<void> TableCursor::absorb_row(Entry& entry) {
+  TRY_VOID(entries_->absorb_into(entry));
+  trace_.sequence = std::max(trace_.sequence, entries_->sequence());
+  if (may_have_come_late()) view_.absorb_active(entries_->key().bytes, entry, trace_);
+  return {};
+}
+
 Result<Entry> TableCursor::row() {
   ASSERT(valid_);
   Entry entry;
-  TRY_VOID(entries_->absorb_into(entry));
+  TRY_VOID(absorb_row(entry));
   return entry;
 }
 
 Result<const Entry*> TableCursor::look() {
   ASSERT(valid_);
   row_.clear();
-  TRY_VOID(entries_->absorb_into(row_));
+  TRY_VOID(absorb_row(row_));
   return &row_;
 }
 
 Result<causality::PartitionStore> TableCursor::read() {
   TRY(auto entry, row());
-  return assemble_row(row_key(), std::move(entry), scopes_);
+  if (view_.active().has_scopes()) {
+    active_scopes_.load_active(view_, partition(), row_key(), trace_);
+  }
+  return assemble_row(row_key(), std::move(entry), older_scopes_, active_scopes_);
 }
 
 }  // namespace helenus::storage

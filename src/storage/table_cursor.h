@@ -10,6 +10,11 @@
 // A row of which nothing is visible, a deleted one, is a row here: what a reader sees is for the
 // table's policy to say. Of a partition only the row it stands on is in memory, and those deletes
 // of ranges that may hold it (scope_place.h).
+//
+// Writes may come between its steps. A row is shown as it is at the moment it is read, with all
+// that was written to it and to ranges around it until then, or until the memtable that the cursor
+// knows was frozen. Rows read one after the other are of different moments. A row that was not
+// there when the cursor was made may be passed by.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +44,8 @@ struct RowRead {
 };
 
 // A row's entry, its own deletes as a scope, and those of the partition's scopes that it lies in.
-causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& scopes);
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& older,
+                                       const RowScopes& active);
 
 class TableCursor {
  public:
@@ -90,6 +96,7 @@ class TableCursor {
     return direction == Direction::forward ? entries_->next() : entries_->previous();
   }
   runtime::Task<base::Result<void>> step_waiting(Motion motion, Direction direction);
+  Motion seek_entries(base::ByteView key, Direction direction);
   // From where the entries stand to the next row of the tablet in that direction.
   Motion settle(Direction direction);
   // Whether they stand on a row of the tablet, or nowhere in it.
@@ -100,18 +107,24 @@ class TableCursor {
   runtime::Task<base::Result<void>> settle_waiting(Direction direction);
   void arrive();
   bool in_tablet() const;
+  // Merges all there is under the row's key.
+  base::Result<void> absorb_row(Entry& entry);
+  // Whether the active memtable may have got the key since its source went past it.
+  bool may_have_come_late() const;
 
   runtime::Gate::Pass pass_;
   const TableView view_;
   const KeyRange range_;
   const causality::Clock clock_;
   const runtime::Until until_;
-  const bool may_have_scopes_;
-  std::unique_ptr<EntrySource> entries_;
+  const bool older_may_have_scopes_;
+  std::unique_ptr<MergedEntries> entries_;
+  std::size_t active_keys_ = 0;  // of the active memtable, when all sources were last sought
   bool valid_ = false;
   ReadTrace trace_;
   Entry row_;
-  RowScopes scopes_;
+  RowScopes older_scopes_;
+  RowScopes active_scopes_;
 };
 
 }  // namespace helenus::storage

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "runtime/when_all.h"
-#include "storage/merged_entries.h"
 
 namespace helenus::storage {
 
@@ -14,12 +13,10 @@ using runtime::Task;
 namespace {
 
 void absorb_memtable(const Memtable& memtable, base::ByteView key, Entry& entry, ReadTrace& trace) {
-  Memtable::Cursor cursor(memtable);
-  cursor.seek(key);
-  if (!cursor.valid() || !base::equal(cursor.key(), key)) return;
+  const auto newest = memtable.absorb_into(key, entry);
+  if (!newest) return;
   ++trace.memtables_with_key;
-  trace.sequence = std::max(trace.sequence, cursor.sequence());
-  entry.absorb(cursor.entry());
+  trace.sequence = std::max(trace.sequence, *newest);
 }
 
 Result<void> absorb_lookup(const Sstable& sstable, base::ByteView key, Result<Lookup> lookup,
@@ -45,10 +42,13 @@ bool Sstable::may_hold_partition(base::ByteView partition, std::uint64_t hash) c
          (damage || reader->may_hold_partition(partition, hash));
 }
 
-Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
-                                    ReadTrace& trace) const {
-  Entry entry;
+void TableView::absorb_active(base::ByteView key, Entry& entry, ReadTrace& trace) const {
   absorb_memtable(*active_, key, entry, trace);
+}
+
+Task<Result<Entry>> TableView::find_older(base::ByteView key, runtime::Until until,
+                                          ReadTrace& trace) const {
+  Entry entry;
   for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, entry, trace);
   const std::uint64_t hash = key_hash(key);
   // What is in memory is merged at once. The files that must be read are read side by side: the
@@ -75,15 +75,15 @@ Task<Result<Entry>> TableView::find(base::ByteView key, runtime::Until until,
   co_return entry;
 }
 
-bool TableView::may_have_scopes() const {
+bool TableView::older_may_have_scopes() const {
   const auto has = [](const auto& memtable) { return memtable->has_scopes(); };
-  return active_->has_scopes() || std::ranges::any_of(frozen_, has) ||
+  return std::ranges::any_of(frozen_, has) ||
          std::ranges::any_of(*sstables_, [](const auto& sstable) {
            return sstable->damage || sstable->metadata.scopes > 0;
          });
 }
 
-std::unique_ptr<EntrySource> TableView::entries(const SstableCursorOptions& options) const {
+std::unique_ptr<MergedEntries> TableView::entries(const SstableCursorOptions& options) const {
   std::vector<std::unique_ptr<EntrySource>> sources;
   sources.push_back(entries_of(active_));
   for (const auto& memtable : frozen_) sources.push_back(entries_of(memtable));

@@ -2,7 +2,12 @@
 //
 // Taking one is a step without a suspension; so is copying the tablet's clock beside it, and that
 // is what S4 asks for: the data is as new as the clock it is shown with, or newer, never older.
-// The active memtable goes on taking writes while a view of it is read.
+//
+// The active memtable goes on taking writes while a view of it is read; the rest, what is *older*,
+// does not change. Whoever reads several keys of it that belong together, a row and the deletes of
+// ranges that hold it, reads what is older first, as that may wait, and then what the active
+// memtable has of all of them in one step: so it sees them as they were at one moment. A delete and
+// a later write of the row are otherwise seen by halves.
 //
 // Everything that may have the key is merged, always: the newest need not have the latest version.
 #pragma once
@@ -17,10 +22,10 @@
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/entry.h"
-#include "storage/entry_source.h"
 #include "storage/knowledge.h"
 #include "storage/manifest.h"
 #include "storage/memtable.h"
+#include "storage/merged_entries.h"
 #include "storage/sstable_reader.h"
 
 namespace helenus::storage {
@@ -67,15 +72,20 @@ class TableView {
             std::shared_ptr<const SstableList> sstables)
       : active_(std::move(active)), frozen_(std::move(frozen)), sstables_(std::move(sstables)) {}
 
-  // The merge of everything under the key; empty when there is nothing.
+  // The merge of what frozen memtables and files have under the key; empty when there is nothing.
   // The key must outlive the wait. Errors: corrupt, unsupported, io_error, timeout, cancelled.
-  runtime::Task<base::Result<Entry>> find(base::ByteView key, runtime::Until until,
-                                          ReadTrace& trace) const;
+  runtime::Task<base::Result<Entry>> find_older(base::ByteView key, runtime::Until until,
+                                                ReadTrace& trace) const;
+  // False if no partition has range-scoped deletes in them.
+  bool older_may_have_scopes() const;
 
-  // False if no partition has range-scoped deletes.
-  bool may_have_scopes() const;
-  // All of it as one sorted run. It keeps what it needs alive.
-  std::unique_ptr<EntrySource> entries(const SstableCursorOptions& options) const;
+  const Memtable& active() const { return *active_; }
+  // Merges what the active memtable has under the key, now, into `entry`.
+  void absorb_active(base::ByteView key, Entry& entry, ReadTrace& trace) const;
+
+  // All of it as one sorted run, the active memtable being its first source. It keeps what it needs
+  // alive.
+  std::unique_ptr<MergedEntries> entries(const SstableCursorOptions& options) const;
 
  private:
   std::shared_ptr<const Memtable> active_;
