@@ -250,6 +250,55 @@ void PartitionStore::settle() {
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
+namespace {
+
+// How many of the scopes around another are asked.
+constexpr std::size_t kScopesAroundMax = 64;
+
+// Around before inside: by where they begin, and of those that begin alike the one that ends last.
+bool begins_or_ends_around(const ScopedStore& a, const ScopedStore& b) {
+  if (a.scope.from != b.scope.from) return a.scope.from < b.scope.from;
+  if (!a.scope.to || !b.scope.to) return !a.scope.to && b.scope.to.has_value();
+  return *b.scope.to < *a.scope.to;
+}
+
+// Takes out of the inner one what the outer one makes needless.
+void settle_inside(CellStore& inner, const CellStore& outer) {
+  std::vector<Dot> needless;
+  for (const Version& version : inner.versions()) {
+    const Version* same = outer.find(version.dot);
+    if (outer.context().contains(version.dot) || (same != nullptr && *same == version)) {
+      needless.push_back(version.dot);
+    }
+  }
+  inner.forget(needless);
+  if (inner.versions().empty() && outer.context().covers(inner.context())) inner = {};
+}
+
+}  // namespace
+
+void PartitionStore::settle_scopes() {
+  if (scoped_.size() < 2) return;
+  std::vector<ScopedStore*> order;
+  order.reserve(scoped_.size());
+  for (ScopedStore& scoped : scoped_) order.push_back(&scoped);
+  std::ranges::sort(order, [](const ScopedStore* a, const ScopedStore* b) {
+    return begins_or_ends_around(*a, *b);
+  });
+  std::vector<const ScopedStore*> around;
+  for (ScopedStore* inner : order) {
+    std::erase_if(around, [&](const ScopedStore* outer) {
+      return outer->scope.to && inner->scope.from && *outer->scope.to <= *inner->scope.from;
+    });
+    for (const ScopedStore* outer : around) {
+      if (outer->scope.contains(inner->scope)) settle_inside(inner->store, outer->store);
+      if (inner->store.empty()) break;
+    }
+    if (!inner->store.empty() && around.size() < kScopesAroundMax) around.push_back(inner);
+  }
+  std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
+}
+
 void PartitionStore::strip(const Clock& known) {
   settle();
   for (auto& [row, store] : rows_) {

@@ -78,7 +78,7 @@ class CellStore {
   // replica's clock at the instant T, never a newer clock.
   void strip(const Clock& known);
   // Takes versions out without a trace: their dots must be covered by the clock the store will be
-  // filled with. For drops at stability alone; see resolve.h.
+  // filled with, as at stability (resolve.h), or be named by another store that holds for the cell.
   void forget(std::span<const Dot> dots);
 
  private:
@@ -186,6 +186,17 @@ class PartitionStore {
   void absorb(const PartitionStore& other);
   // Lets every scope act on the rows stored beside it. Law: no cell() changes.
   void settle();
+  // Lets every scope act on the scopes inside it. A version of the inner one goes if the context of
+  // the outer one names it, or if the outer one has it too; when none is left, the inner context
+  // goes if the outer one covers it, and stays otherwise. Law: no cell() changes, neither its
+  // versions nor its context, nor that of any merge with other fragments. So it is allowed at any
+  // time, and nothing is forgotten that anybody must learn: the version that goes is shown by no
+  // cell, since in each cell that the inner scope holds the outer context names it; and whoever
+  // brings it again meets that context, or, once that has been stripped, a clock that has seen its
+  // dot. What it hid by its timestamp is for the outer one to hide: that is what superseding it
+  // means. (A delete of all rows before a mark that moves on: one is left, and not all of them.)
+  // Not every such version is found: the effort for a scope is bounded.
+  void settle_scopes();
   // Strips every cell and every scope. The caller vouches that this store is the merge of every
   // fragment of the *partition* that existed at T (merge_instant in delta.h). Law: no
   // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be

@@ -141,6 +141,101 @@ TEST(CellStore, PrintsForPeople) {
   EXPECT_EQ(fmt::format("{}", Scope{}), "rows all up to the end");
 }
 
+// One delete after another of the rows before a mark that moves on, each of which has seen all
+// before it.
+PartitionStore nested_deletes(int count) {
+  PartitionStore partition;
+  Clock seen;
+  for (int mark = 1; mark <= count; ++mark) {
+    Version version;
+    version.kind = VersionKind::empty;
+    version.timestamp = Timestamp{mark};
+    const Clock context = seen;
+    version.dot = event(seen, actor_of(1, 1));
+    const auto to = base::Bytes::copy_of(fmt::format("{:06}", mark));
+    partition.absorb(ScopedStore{{std::nullopt, to}, CellStore({version}, context)});
+  }
+  return partition;
+}
+
+TEST(PartitionStore, OfDeletesInsideOneThatHasSeenThemOneIsLeft) {
+  PartitionStore partition = nested_deletes(20'000);
+  ASSERT_EQ(partition.scoped().size(), 20'000U);
+  partition.settle_scopes();
+  ASSERT_EQ(partition.scoped().size(), 1U);
+  EXPECT_EQ(partition.scoped()[0].scope.to, base::Bytes::copy_of("020000"));
+  EXPECT_EQ(partition.scoped()[0].store.versions()[0].dot.counter, 20'000U);
+}
+
+TEST(PartitionStore, ADeleteInsideOneThatHasNotSeenItStays) {
+  PartitionStore partition;
+  const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
+  Clock other;
+  other.add(Dot{actor_of(3, 1), 1});
+  partition.absorb(ScopedStore{{row("a"), row("z")}, CellStore({version_of(kFirst, true)}, other)});
+  partition.absorb(ScopedStore{{row("b"), row("c")}, cell_with(kSecond)});
+  const PartitionStore before = partition;
+  partition.settle_scopes();
+  EXPECT_EQ(partition, before);
+}
+
+// The version goes, and what its context names beyond the outer one does not.
+TEST(PartitionStore, ADeleteInsideAnotherLeavesWhatTheOtherHasNotSeen) {
+  const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
+  const Dot unseen_by_outer{actor_of(3, 1), 1};
+  Clock inner_context;
+  inner_context.add(unseen_by_outer);
+  Clock outer_context;
+  outer_context.add(kFirst);
+  PartitionStore partition;
+  partition.absorb(
+      ScopedStore{{row("b"), row("c")}, CellStore({version_of(kFirst, true)}, inner_context)});
+  partition.absorb(
+      ScopedStore{{row("a"), row("d")}, CellStore({version_of(kSecond, true)}, outer_context)});
+  partition.settle_scopes();
+  ASSERT_EQ(partition.scoped().size(), 2U);
+  EXPECT_TRUE(partition.scoped()[1].store.versions().empty());
+  partition.absorb(row("b"), ColumnId{0}, cell_with(unseen_by_outer));
+  EXPECT_EQ(partition.cell(row("b"), ColumnId{0}).find(unseen_by_outer), nullptr)
+      << "what the inner delete took away came back";
+}
+
+RC_GTEST_PROP(PartitionStoreLaws, SettlingScopesChangesNoCellOfItNorOfAnyMerge, ()) {
+  const auto any_partition = [] {
+    PartitionStore partition;
+    const int scopes = *rc::gen::inRange(0, 6);
+    for (int i = 0; i < scopes; ++i) {
+      partition.absorb(ScopedStore{*testing::any_scope(), *any_cell()});
+    }
+    const int cells = *rc::gen::inRange(0, 3);
+    for (int i = 0; i < cells; ++i) partition.absorb(testing::any_row(), ColumnId{0}, *any_cell());
+    return partition;
+  };
+  const PartitionStore whole = any_partition();
+  const PartitionStore other = any_partition();
+  PartitionStore settled = whole;
+  settled.settle_scopes();
+  RC_CLASSIFY(settled.scoped().size() < whole.scoped().size(), "a scope is gone");
+  PartitionStore merged = whole;
+  merged.absorb(other);
+  PartitionStore merged_after = settled;
+  merged_after.absorb(other);
+  const Clock clock = base(*any_clock());
+  PartitionStore stripped = whole;
+  stripped.strip(clock);
+  PartitionStore stripped_after = settled;
+  stripped_after.strip(clock);
+  for (const char* text : {"", "a", "aa", "b", "c", "cc", "d"}) {
+    const auto row = base::Bytes::copy_of(text);
+    RC_ASSERT(settled.cell(row, ColumnId{0}) == whole.cell(row, ColumnId{0}));
+    RC_ASSERT(merged_after.cell(row, ColumnId{0}) == merged.cell(row, ColumnId{0}));
+    const CellStore want = stripped.cell(row, ColumnId{0});
+    const CellStore got = stripped_after.cell(row, ColumnId{0});
+    RC_ASSERT(std::ranges::equal(got.versions(), want.versions()));
+    RC_ASSERT(fill(got, clock) == fill(want, clock));
+  }
+}
+
 RC_GTEST_PROP(CellStoreLaws, SyncIsCommutativeAssociativeIdempotent, ()) {
   const CellStore a = *any_cell();
   const CellStore b = *any_cell();

@@ -96,6 +96,9 @@ void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.collections);
   add.counter("helenus_storage_keys_gone_total",
               "Keys of which flushes and compactions found nothing left.", statistics.keys_gone);
+  add.counter("helenus_storage_partitions_unsettled_total",
+              "Partitions merged without being freed of deletes, having too many of ranges.",
+              statistics.partitions_unsettled);
   add.gauge("helenus_storage_tablets_in_doubt",
             "Tablets that may have lost writes and have no new actor yet.",
             statistics.tablets_in_doubt);

@@ -86,6 +86,7 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
                       &engine.compaction_failures,
                       &engine.collections,
                       &engine.keys_gone,
+                      &engine.partitions_unsettled,
                       &engine.mutations_moved,
                       &engine.mutation_bytes_written,
                       &engine.mutation_files_shed,

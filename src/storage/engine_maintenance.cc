@@ -169,6 +169,7 @@ Task<Result<void>> Engine::flush_oldest(FlushJob job) {
   }));
   ++statistics_.flushes;
   statistics_.keys_gone += written.counts.keys_gone;
+  statistics_.partitions_unsettled += written.counts.partitions_unsettled;
   if (written.file != nullptr) statistics_.flushed_bytes += written.file->record.bytes;
   if (!entered) {
     // Whoever dropped the table writes its mutations into a file of their own.
@@ -195,7 +196,8 @@ Task<Result<Shard::Written>> Engine::write_frozen(Shard& shard, const TableStore
                  .freeze_last = at.number,
                  .knowledge = at.knowledge,
                  .tablets = shard.tablet_ranges(),
-                 .others = table.sstables()};
+                 .others = table.sstables(),
+                 .scopes_bytes_max = options_.merge_ranges_bytes_max};
   const auto source = entries_of(std::move(memtable));
   co_return co_await shard.write_file(table, *source, std::move(plan), nullptr, stop_.token());
 }
@@ -429,6 +431,7 @@ MergePlan Engine::plan_of(const CompactionJob& job) {
 
 // Requires: the plan was made in this step.
 Task<Result<Shard::Written>> Engine::write_compacted(const CompactionJob& job, MergePlan plan) {
+  plan.scopes_bytes_max = options_.merge_ranges_bytes_max;
   // S1: what the file depends on, the clocks of now, is durable before it is entered.
   if (auto synced = co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}); !synced) {
     if (!synced.failed_with(Errc::cancelled)) fail(synced.error());
@@ -509,6 +512,7 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
   ++statistics_.compactions;
   for (const auto& input : job.inputs) statistics_.compacted_bytes_read += input->record.bytes;
   statistics_.keys_gone += written.counts.keys_gone;
+  statistics_.partitions_unsettled += written.counts.partitions_unsettled;
   if (written.file != nullptr) statistics_.compacted_bytes_written += written.file->record.bytes;
   if (!entered) {
     if (written.file != nullptr) co_await job.shard->remove_files({written.file});

@@ -55,6 +55,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   compaction_failures += other.compaction_failures;
   collections += other.collections;
   keys_gone += other.keys_gone;
+  partitions_unsettled += other.partitions_unsettled;
   mutations_moved += other.mutations_moved;
   mutation_bytes_written += other.mutation_bytes_written;
   mutation_files_shed += other.mutation_files_shed;

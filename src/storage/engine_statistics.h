@@ -35,6 +35,8 @@ struct EngineStatistics {
   std::uint64_t compaction_failures = 0;
   std::uint64_t collections = 0;  // compactions for the sake of deletes and expired values alone
   std::uint64_t keys_gone = 0;    // that flushes and compactions found nothing left of
+  // That were merged and not judged, since their ranges exceeded merge_ranges_bytes_max.
+  std::uint64_t partitions_unsettled = 0;
 
   // Mutation logs.
   std::uint64_t mutations_moved = 0;  // to files, since they were not stable when flushed

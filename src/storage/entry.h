@@ -77,6 +77,8 @@ class Entry {
   // The same for a row entry and a delta that deletes exactly this row.
   void absorb_row_delete(const causality::Delta& delta, causality::Policy policy);
   void absorb(const causality::ScopedStore& scoped) { scopes_.absorb(scoped); }
+  // Of a scopes entry: those inside others that have seen them go. Always allowed, see dot_store.h.
+  void settle_scopes() { scopes_.settle_scopes(); }
   void add_depth(ScopeDepth depth);
   // Gives the row away, without its deletes.
   causality::RowStore take_row() && { return std::move(row_); }

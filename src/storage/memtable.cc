@@ -210,9 +210,11 @@ void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded, std::
   push(node, form, encoded);
   node.sequence = sequence;
   if (!should_merge(node)) return;
+  Entry entry = merge(node);
+  entry.settle_scopes();
   base::Buffer merged;
   base::Encoder out(merged);
-  encode(out, merge(node));
+  encode(out, entry);
   node.newest = nullptr;
   node.length = 0;
   push(node, Form::merged, merged.view());

@@ -13,6 +13,18 @@ using base::ByteView;
 using base::Result;
 using runtime::Task;
 
+namespace {
+
+// What it takes, about; several may share their context.
+std::size_t memory_of(const causality::ScopedStore& scoped) {
+  const std::size_t bounds = (scoped.scope.from ? scoped.scope.from->size() : 0) +
+                             (scoped.scope.to ? scoped.scope.to->size() : 0);
+  return sizeof scoped + bounds + scoped.store.versions().size() * sizeof(causality::Version) +
+         scoped.store.context().entries().size() * sizeof(causality::Clock::Entry);
+}
+
+}  // namespace
+
 MergeWriter::MergeWriter(runtime::Runtime& runtime, MergePlan plan)
     : runtime_(runtime), plan_(std::move(plan)) {
   for (const auto& other : plan_.others) {
@@ -32,6 +44,9 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
     }
     if (key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes) {
       CO_TRY_VOID(take_scopes(source));
+      if (unsettled_ || gathered_bytes_ > plan_.scopes_bytes_max) {
+        CO_TRY_VOID(co_await write_as_gathered(writer, stop));
+      }
     } else {
       if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
       CO_TRY_VOID(take_row(source));
@@ -69,10 +84,14 @@ Result<void> MergeWriter::take_scopes(EntrySource& source) {
     ++counts_.keys_gone;
     return {};
   }
-  entry_.clear();
-  TRY_VOID(source.absorb_into(entry_));
-  gathered_.insert(gathered_.end(), entry_.scopes().begin(), entry_.scopes().end());
-  turn_bytes_ += source.key().bytes.size() + entry_.scopes().size() * sizeof(gathered_.front());
+  Gathered gathered{.key = std::string(base::as_text(source.key().bytes)), .entry = {}};
+  TRY_VOID(source.absorb_into(gathered.entry));
+  gathered.entry.settle_scopes();
+  std::size_t bytes = gathered.key.size();
+  for (const causality::ScopedStore& scoped : gathered.entry.scopes()) bytes += memory_of(scoped);
+  gathered_bytes_ += bytes;
+  turn_bytes_ += bytes;
+  gathered_.push_back(std::move(gathered));
   return {};
 }
 
@@ -86,15 +105,107 @@ Result<void> MergeWriter::take_row(EntrySource& source) {
   return {};
 }
 
+Task<Result<void>> MergeWriter::write_as_gathered(SstableWriter& writer, runtime::StopToken stop) {
+  if (!unsettled_) ++counts_.partitions_unsettled;
+  unsettled_ = true;
+  has_scopes_ = true;
+  const std::vector<Gathered> gathered = std::exchange(gathered_, {});
+  gathered_bytes_ = 0;
+  for (const Gathered& each : gathered) {
+    entry_ = each.entry;
+    const RowKey key{.bytes = base::as_bytes(each.key),
+                     .partition_size = static_cast<std::uint16_t>(partition_.size())};
+    CO_TRY_VOID(co_await write(key, writer));
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  co_return {};
+}
+
 Task<Result<void>> MergeWriter::end_scopes(SstableWriter& writer, runtime::StopToken stop) {
-  std::ranges::sort(gathered_, {}, &causality::ScopedStore::scope);
-  for (const causality::ScopedStore& scoped : gathered_) scopes_.absorb(scoped);
-  gathered_ = {};
-  scope_index_ = causality::ScopeIndex(scopes_.scoped());
-  settled_scopes_ = scopes_;
-  if (tablet_) settle_scopes();
-  auto by_path = scopes_by_path();
-  settled_scopes_ = {};
+  has_scopes_ = true;
+  known_of_partition_ = tablet_ ? knowledge_for_partition() : nullptr;
+  if (known_of_partition_ != nullptr) ++counts_.keys_whole;
+  CO_TRY(scope_groups_, co_await group_scopes(stop));
+  CO_TRY(auto settled, co_await settle_scopes(stop));
+  CO_TRY(auto by_path, co_await lay_out(std::move(settled), stop));
+  co_return co_await write_scopes(std::move(by_path), writer, stop);
+}
+
+Task<Result<std::vector<MergeWriter::ScopeGroup>>> MergeWriter::group_scopes(
+    runtime::StopToken stop) {
+  absl::btree_map<causality::Scope, causality::CellStore> in_order;
+  std::vector<Gathered> gathered = std::exchange(gathered_, {});
+  gathered_bytes_ = 0;
+  for (Gathered& each : gathered) {
+    const Entry entry = std::exchange(each.entry, {});
+    for (const causality::ScopedStore& scoped : entry.scopes()) {
+      in_order[scoped.scope].absorb(scoped.store);
+      turn_bytes_ += memory_of(scoped);
+      if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+    }
+  }
+  std::vector<ScopeGroup> groups;
+  for (auto& [scope, store] : in_order) {
+    const bool apart =
+        groups.empty() || (groups.back().end && scope.from && *scope.from >= *groups.back().end);
+    if (apart) {
+      groups.push_back({.scopes = {}, .end = scope.to});
+    } else if (!scope.to || (groups.back().end && *scope.to > *groups.back().end)) {
+      groups.back().end = scope.to;
+    }
+    const causality::ScopedStore scoped{scope, std::move(store)};
+    turn_bytes_ += memory_of(scoped);
+    groups.back().scopes.absorb(scoped);
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  co_return groups;
+}
+
+Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_scopes(
+    runtime::StopToken stop) {
+  std::vector<causality::ScopedStore> left;
+  for (ScopeGroup& group : scope_groups_) {
+    group.scopes.settle_scopes();
+    causality::PartitionStore settled = group.scopes;
+    if (known_of_partition_ != nullptr) {
+      causality::drop_stable(settled, plan_.policy, known_of_partition_->stable);
+      settled.strip(known_of_partition_->base);
+    }
+    for (const causality::ScopedStore& scoped : group.scopes.scoped()) {
+      turn_bytes_ += memory_of(scoped);
+    }
+    left.insert(left.end(), settled.scoped().begin(), settled.scoped().end());
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  co_return left;
+}
+
+// The first of them, under the partition's own key, names the depths of the others.
+Task<Result<MergeWriter::EntriesByPath>> MergeWriter::lay_out(
+    std::vector<causality::ScopedStore> scopes, runtime::StopToken stop) {
+  std::size_t bytes = 0;
+  for (const causality::ScopedStore& scoped : scopes) {
+    if (bytes > kScopesTogetherBytesMax) break;
+    bytes += causality::encoded(scoped).size();
+  }
+  const bool together = bytes <= kScopesTogetherBytesMax;
+  EntriesByPath by_path;
+  for (const causality::ScopedStore& scoped : scopes) {
+    const ScopeDepth depth = together ? 0 : depth_of(scoped.scope, partition_.size());
+    if (depth == 0) {
+      by_path[{}].absorb(scoped);
+    } else {
+      by_path[{}].add_depth(depth);
+      by_path[scope_path(*scoped.scope.from, depth)].absorb(scoped);
+    }
+    turn_bytes_ += memory_of(scoped);
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  co_return by_path;
+}
+
+Task<Result<void>> MergeWriter::write_scopes(EntriesByPath by_path, SstableWriter& writer,
+                                             runtime::StopToken stop) {
   if (by_path.empty()) ++counts_.keys_gone;
   for (auto& [path, entry] : by_path) {
     const std::string key =
@@ -108,30 +219,14 @@ Task<Result<void>> MergeWriter::end_scopes(SstableWriter& writer, runtime::StopT
   co_return {};
 }
 
-// The first of them, under the partition's own key, names the depths of the others.
-absl::btree_map<std::string, Entry> MergeWriter::scopes_by_path() const {
-  absl::btree_map<std::string, Entry> by_path;
-  std::size_t bytes = 0;
-  for (const causality::ScopedStore& scoped : settled_scopes_.scoped()) {
-    if (bytes <= kScopesTogetherBytesMax) bytes += causality::encoded(scoped).size();
-  }
-  for (const causality::ScopedStore& scoped : settled_scopes_.scoped()) {
-    const ScopeDepth depth =
-        bytes <= kScopesTogetherBytesMax ? 0 : depth_of(scoped.scope, partition_.size());
-    if (depth == 0) {
-      by_path[{}].absorb(scoped);
-    } else {
-      by_path[{}].add_depth(depth);
-      by_path[scope_path(*scoped.scope.from, depth)].absorb(scoped);
-    }
-  }
-  return by_path;
-}
-
 void MergeWriter::begin_partition(ByteView partition) {
   partition_.assign(base::as_text(partition));
   scopes_key_ = encode_key({partition, EntryKind::scopes, {}});
-  scopes_ = {};
+  has_scopes_ = false;
+  unsettled_ = false;
+  scope_groups_.clear();
+  group_ = 0;
+  indexed_group_.reset();
   scope_index_ = {};
   known_of_partition_ = nullptr;
   partition_gone_ = std::ranges::any_of(
@@ -169,24 +264,30 @@ void MergeWriter::find_knowledge(TabletId tablet) {
   if (!known_now_->covers(*known_at_freeze_)) known_now_ = nullptr;
 }
 
-void MergeWriter::settle_scopes() {
-  known_of_partition_ = knowledge_for_partition();
-  if (known_of_partition_ == nullptr) return;
-  ++counts_.keys_whole;
-  causality::drop_stable(settled_scopes_, plan_.policy, known_of_partition_->stable);
-  settled_scopes_.strip(known_of_partition_->base);
-}
-
 void MergeWriter::settle_row(ByteView key, ByteView clustering) {
-  const TabletKnowledge* known = scopes_.empty() ? knowledge_for_row(key) : known_of_partition_;
+  const TabletKnowledge* known = has_scopes_ ? known_of_partition_ : knowledge_for_row(key);
   if (known == nullptr) return;
   ++counts_.keys_whole;
-  causality::PartitionStore holding;
-  if (!scopes_.empty()) {
-    scope_index_.each_overlapping(causality::row_scope(base::Bytes::copy_of(clustering)),
-                                  [&](const auto& scoped) { holding.absorb(scoped); });
+  entry_.settle_row(plan_.policy, known->base, known->stable, scopes_around(clustering),
+                    clustering);
+}
+
+causality::PartitionStore MergeWriter::scopes_around(ByteView clustering) {
+  causality::PartitionStore around;
+  const auto is_past = [&](const ScopeGroup& group) {
+    return group.end && base::compare(*group.end, clustering) <= 0;
+  };
+  while (group_ < scope_groups_.size() && is_past(scope_groups_[group_])) {
+    scope_groups_[group_++].scopes = {};
   }
-  entry_.settle_row(plan_.policy, known->base, known->stable, holding, clustering);
+  if (group_ == scope_groups_.size()) return around;
+  if (indexed_group_ != group_) {
+    scope_index_ = causality::ScopeIndex(scope_groups_[group_].scopes.scoped());
+    indexed_group_ = group_;
+  }
+  scope_index_.each_overlapping(causality::row_scope(base::Bytes::copy_of(clustering)),
+                                [&](const auto& scoped) { around.absorb(scoped); });
+  return around;
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {

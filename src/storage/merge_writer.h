@@ -14,6 +14,17 @@
 // the scopes are laid out anew (scope_place.h). A fragment outside the merge that has any of the
 // partition has one under the partition's own key: to look for that one is enough.
 //
+// Before anything else, scopes inside others that have seen them go (PartitionStore::settle_scopes,
+// where the argument is), by whatever is known: no cell changes by that. So the deletes of all rows
+// before a mark that moves on do not gather while a peer is away.
+//
+// Scopes that do not overlap say nothing about one another. They are judged in groups that do not,
+// and others run in between; a group of very many takes its time at once.
+//
+// Memory: if there are more scopes than scopes_bytes_max, those of the partition are written as
+// they come, merged by their keys and no further, and its rows are merged and not judged: nothing
+// of the partition is stripped or dropped, and nothing is lost. A later merge may find fewer.
+//
 // Two instants come into question. The freeze of the newest input: only files outside the merge
 // with fragments as old as that count. And the moment the compaction began, *now*, by whose
 // knowledge more may go: that is what frees a table without new writes of its deletes. Then all
@@ -74,14 +85,17 @@ struct MergePlan {
   // Of a compaction: what was known when it began; the files of the table that are merged, and the
   // table, by which to find what is outside.
   Knowledge knowledge_now = {};
+  // What the scopes of one partition may take of memory, about, to be judged.
+  std::size_t scopes_bytes_max = std::size_t{64} << 20;
   FileSet inputs = {};
   std::shared_ptr<const TableStore> store = nullptr;
 };
 
 struct MergeCounts {
   std::uint64_t keys_read = 0;
-  std::uint64_t keys_whole = 0;  // of which everything was at hand: stripped
-  std::uint64_t keys_gone = 0;   // of which nothing was left
+  std::uint64_t keys_whole = 0;            // of which everything was at hand: stripped
+  std::uint64_t keys_gone = 0;             // of which nothing was left
+  std::uint64_t partitions_unsettled = 0;  // that had more scopes than scopes_bytes_max
 };
 
 class MergeWriter {
@@ -103,15 +117,39 @@ class MergeWriter {
   // runs.
   static constexpr std::size_t kBytesPerTurn = std::size_t{16} << 10;
 
+  // An entry of scopes as it was read.
+  struct Gathered {
+    std::string key;
+    Entry entry;
+  };
+  // Scopes that overlap, one with the other, and no others.
+  struct ScopeGroup {
+    causality::PartitionStore scopes;
+    std::optional<causality::RowKey> end;  // of the last to end; none: there is no end
+  };
+  using EntriesByPath = absl::btree_map<std::string, Entry>;
+
   base::Result<void> take_scopes(EntrySource& source);
   base::Result<void> take_row(EntrySource& source);
   void begin_partition(base::ByteView partition);
   void find_knowledge(TabletId tablet);
   // Settles and writes what was gathered of the partition's scopes. Requires: there is something.
   runtime::Task<base::Result<void>> end_scopes(SstableWriter& writer, runtime::StopToken stop);
-  void settle_scopes();
-  absl::btree_map<std::string, Entry> scopes_by_path() const;
+  // From what was gathered.
+  runtime::Task<base::Result<std::vector<ScopeGroup>>> group_scopes(runtime::StopToken stop);
+  // What is left of all of them.
+  runtime::Task<base::Result<std::vector<causality::ScopedStore>>> settle_scopes(
+      runtime::StopToken stop);
+  runtime::Task<base::Result<EntriesByPath>> lay_out(std::vector<causality::ScopedStore> scopes,
+                                                     runtime::StopToken stop);
+  runtime::Task<base::Result<void>> write_scopes(EntriesByPath by_path, SstableWriter& writer,
+                                                 runtime::StopToken stop);
+  // Writes what was gathered as it is: there is too much of it.
+  runtime::Task<base::Result<void>> write_as_gathered(SstableWriter& writer,
+                                                      runtime::StopToken stop);
   void settle_row(base::ByteView key, base::ByteView clustering);
+  // The scopes that hold a row of the partition under way. Rows are asked for in their order.
+  causality::PartitionStore scopes_around(base::ByteView clustering);
   // Adds the entry to the file unless it is empty.
   MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
   // Whether it is time to let others run.
@@ -140,10 +178,15 @@ class MergeWriter {
   const TabletKnowledge* known_at_freeze_ = nullptr;  // null: nothing, or not to be gone by
   const TabletKnowledge* known_now_ = nullptr;
   const TabletKnowledge* known_of_partition_ = nullptr;
-  std::vector<causality::ScopedStore> gathered_;
-  causality::PartitionStore scopes_;  // as merged, before anything was stripped or dropped
+  std::vector<Gathered> gathered_;
+  std::size_t gathered_bytes_ = 0;
+  bool has_scopes_ = false;
+  bool unsettled_ = false;  // it has too many
+  // As merged, before anything was stripped or dropped; ascending.
+  std::vector<ScopeGroup> scope_groups_;
+  std::size_t group_ = 0;                     // where the rows have come
+  std::optional<std::size_t> indexed_group_;  // what the index is of
   causality::ScopeIndex scope_index_;
-  causality::PartitionStore settled_scopes_;
   bool scopes_in_files_ = false;
   bool scopes_outside_ = false;
   bool partition_gone_ = false;

@@ -1,6 +1,7 @@
 // What a merge may strip beside files that it cannot look into.
 #include "storage/merge_writer.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,7 +9,11 @@
 #include <gtest/gtest.h>
 
 #include "causality/codec.h"
+#include "runtime/sleep.h"
+#include "runtime/when_all.h"
+#include "storage/sstable_cursor.h"
 #include "storage/sstable_test_support.h"
+#include "storage/sstable_verify.h"
 
 namespace helenus::storage {
 namespace {
@@ -87,6 +92,112 @@ TEST(MergeWriter, AFileThatCannotBeReadMayHoldScopesOfThePartition) {
 TEST(MergeWriter, AFileThatCannotBeReadHoldsNothingOutsideItsKeys) {
   EXPECT_EQ(counts_beside({}).keys_whole, 1);
   EXPECT_EQ(counts_beside({unreadable_file("q")}).keys_whole, 1);
+}
+
+// ---- Many ranges
+
+// Disjoint ranges, a row in each second one.
+std::shared_ptr<const Memtable> many_ranges(int ranges) {
+  auto memtable = std::make_shared<Memtable>(causality::Policy::lww);
+  causality::Counter counter = 0;
+  for (int i = 0; i < ranges; ++i) {
+    causality::Delta delta;
+    delta.dot = {actor_of(1, 1), ++counter};
+    delta.scopes.push_back({base::Bytes::copy_of(fmt::format("{:06}", i)),
+                            base::Bytes::copy_of(fmt::format("{:06}", i + 1))});
+    memtable->apply(base::as_bytes(kPartition), delta, causality::encoded(delta), counter);
+    if (i % 2 != 0) continue;
+    causality::Delta put;
+    put.dot = {actor_of(1, 1), ++counter};
+    put.context.dots.add(causality::DotRange{actor_of(1, 1), 1, counter - 1});
+    causality::CellChange cell;
+    cell.row = base::Bytes::copy_of(fmt::format("{:06}r", i));
+    cell.value = base::Bytes::copy_of("v");
+    put.cells.push_back(std::move(cell));
+    memtable->apply(base::as_bytes(kPartition), put, causality::encoded(put), counter);
+  }
+  memtable->freeze();
+  return memtable;
+}
+
+struct Merged {
+  MergeCounts counts;
+  std::map<std::string, Entry> entries;
+  std::uint64_t turns_of_others = 0;
+};
+
+Task<void> run_beside(Runtime& runtime, const bool& over, std::uint64_t& turns) {
+  while (!over) {
+    ++turns;
+    CO_ASSERT_OK(co_await runtime::yield_now(runtime, {}));
+  }
+}
+
+Task<void> merge_into(MergeWriter& merge, EntrySource& source, SstableWriter& writer, bool& over) {
+  CO_ASSERT_OK(co_await merge.run(source, writer, {}));
+  over = true;
+}
+
+Task<void> flush_ranges(Runtime& runtime, std::shared_ptr<const Memtable> memtable,
+                        std::size_t scopes_bytes_max, Merged& merged) {
+  TabletKnowledge knowledge;
+  knowledge.base.add(causality::DotRange{actor_of(1, 1), 1, 100'000});
+  MergePlan plan{.table = TableId{7},
+                 .freeze_first = FreezeNumber{2},
+                 .freeze_last = FreezeNumber{2},
+                 .knowledge = {{kTablet, knowledge}},
+                 .tablets = {{.id = kTablet, .range = {}}},
+                 .others = {},
+                 .scopes_bytes_max = scopes_bytes_max};
+  const auto writer = co_await SstableWriter::create(runtime, "/out.sst", {});
+  CO_ASSERT_OK(writer);
+  MergeWriter merge(runtime, std::move(plan));
+  const auto source = entries_of(std::move(memtable));
+  bool over = false;
+  co_await runtime::when_all(merge_into(merge, *source, **writer, over),
+                             run_beside(runtime, over, merged.turns_of_others));
+  CO_ASSERT_OK(co_await (*writer)->finish(encode(merge.metadata())));
+  merged.counts = merge.counts();
+  SstableShared shared(1 << 20);
+  CO_ASSERT_OK(co_await verify_sstable(runtime, shared, "/out.sst", {}, {}));
+  const auto reader = co_await SstableReader::open(runtime, shared, "/out.sst", {}, {});
+  CO_ASSERT_OK(reader);
+  SstableCursor cursor(*reader, {});
+  CO_ASSERT_OK(co_await cursor.seek_first());
+  while (cursor.valid()) {
+    auto entry = decode_entry(cursor.share_value());
+    CO_ASSERT_OK(entry);
+    merged.entries[std::string(base::as_text(cursor.key().bytes))] = *std::move(entry);
+    CO_ASSERT_OK(co_await cursor.next());
+  }
+}
+
+Merged flushed(const std::shared_ptr<const Memtable>& memtable, std::size_t scopes_bytes_max) {
+  Merged merged;
+  SimMachine().run(
+      [&](Runtime& runtime) { return flush_ranges(runtime, memtable, scopes_bytes_max, merged); });
+  return merged;
+}
+
+TEST(MergeWriter, OthersRunWhileManyRangesAreJudged) {
+  const Merged merged = flushed(many_ranges(3000), std::size_t{64} << 20);
+  EXPECT_EQ(merged.counts.partitions_unsettled, 0);
+  EXPECT_EQ(merged.counts.keys_whole, 1501) << "the ranges, and each row";
+  EXPECT_GT(merged.turns_of_others, 100);
+}
+
+// Nothing is judged, nothing is lost, and nothing lies where it is not found.
+TEST(MergeWriter, APartitionWithMoreRangesThanMemoryIsWrittenAsItIs) {
+  const auto memtable = many_ranges(300);
+  const Merged merged = flushed(memtable, 4096);
+  EXPECT_EQ(merged.counts.partitions_unsettled, 1);
+  EXPECT_EQ(merged.counts.keys_whole, 0);
+  EXPECT_EQ(merged.entries.size(), memtable->key_count());
+  for (const auto& [key, entry] : merged.entries) {
+    EXPECT_EQ(entry, memtable->find(base::as_bytes(key)));
+  }
+  const Merged judged = flushed(memtable, std::size_t{64} << 20);
+  EXPECT_EQ(judged.counts.keys_whole, 151);
 }
 
 }  // namespace
