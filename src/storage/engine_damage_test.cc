@@ -47,24 +47,58 @@ Task<base::Result<std::vector<causality::Dot>>> mutations_of(EngineStory& story)
   co_return dots;
 }
 
+std::string in_queue(int place) {
+  return fmt::format("entry-of-the-queue-{:03}", place);
+}
+
+// Deletes of a row, of a range, and of so many that they lie in parts; of what they hold something
+// is left, which is shown only to whoever finds them.
+Task<void> remove_some(EngineStory& story) {
+  const auto range = [](const std::string& from, const std::string& to) {
+    return causality::Scope{base::Bytes::copy_of(from), base::Bytes::copy_of(to)};
+  };
+  causality::Mutation few;
+  few.timestamp = causality::Timestamp{5000};
+  few.scopes.push_back(causality::row_scope(base::Bytes::copy_of("b")));
+  few.scopes.push_back(range("c", "f"));
+  CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("p"),
+                                             std::move(few), causality::Epoch{1},
+                                             Until::forever()));
+  causality::Mutation many;
+  many.timestamp = causality::Timestamp{5000};
+  for (int i = 0; i < 16; ++i) many.scopes.push_back(range(in_queue(2 * i), in_queue(2 * i + 1)));
+  CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("r"),
+                                             std::move(many), causality::Epoch{1},
+                                             Until::forever()));
+}
+
+Task<void> expect_ranges_in_parts(EngineStory& story) {
+  auto cursor = story.engine().cursor(kTable, kTablet, {});
+  CO_ASSERT_OK(cursor);
+  CO_ASSERT_OK(
+      co_await (*cursor)->seek(base::Bytes::copy_of("r"), base::Bytes::copy_of(in_queue(4))));
+  CO_ASSERT_TRUE((*cursor)->valid());
+  EXPECT_EQ((*cursor)->read()->scoped().size(), 1U);
+  EXPECT_GT((*cursor)->trace().scope_paths_read, 0U);
+}
+
 // Two files that were flushed, one of them merged before, and something in the log alone.
 Task<void> make_history(Runtime& runtime, Ending ending, Truth& truth, bool& ready) {
   EngineStory story(runtime);
   CO_ASSERT_OK(co_await story.open());
   Engine& engine = story.engine();
-  for (const char* row : {"a", "b", "c"}) CO_ASSERT_OK(co_await story.put("p", row, "one"));
+  for (const char* row : {"a", "b", "c", "f"}) CO_ASSERT_OK(co_await story.put("p", row, "one"));
+  for (const int place : {4, 5}) CO_ASSERT_OK(co_await story.put("r", in_queue(place), "one"));
   CO_ASSERT_OK(co_await engine.compact(kTable, Until::forever()));
-  causality::Mutation scoped;
-  scoped.timestamp = causality::Timestamp{5000};
-  scoped.scopes.push_back(causality::row_scope(base::Bytes::copy_of("b")));
-  CO_ASSERT_OK(co_await engine.write(kTable, kTablet, base::Bytes::copy_of("p"), std::move(scoped),
-                                     causality::Epoch{1}, Until::forever()));
+  co_await remove_some(story);
   CO_ASSERT_OK(co_await story.put("q", "d", "two"));
   CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  co_await expect_ranges_in_parts(story);
   CO_ASSERT_OK(co_await story.put("q", "e", "three"));
   const auto rows = co_await story.scan();
   CO_ASSERT_OK(rows);
   truth.rows = *rows;
+  EXPECT_EQ(truth.rows.size(), 5U) << "a and f, d and e, and one of the queue";
   const auto mutations = co_await mutations_of(story);
   CO_ASSERT_OK(mutations);
   truth.mutations = *mutations;

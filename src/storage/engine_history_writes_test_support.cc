@@ -15,6 +15,7 @@ using runtime::Task;
 namespace {
 
 constexpr causality::Epoch kEpoch{1};
+constexpr std::uint64_t kFewRows = 6;
 
 }  // namespace
 
@@ -40,13 +41,15 @@ std::string EngineHistory::any_partition(const TabletState& tablet) {
   return tablet.partitions + static_cast<char>('0' + prng_.below(options_.partitions));
 }
 
-// One letter of six, then more of them: many rows begin alike.
+// One letter of six, then more of them: many rows begin alike. Where there are many, each letter is
+// there several times, and the deletes of ranges of a partition sooner exceed what lies together.
 base::Bytes EngineHistory::any_row() {
   constexpr std::uint64_t kLetters = 6;
   std::string row;
   std::uint64_t number = prng_.below(options_.rows);
   do {
-    row += static_cast<char>('a' + 3 * (number % kLetters));
+    row += std::string(options_.rows > kFewRows ? 4 : 1,
+                       static_cast<char>('a' + 3 * (number % kLetters)));
     number /= kLetters;
   } while (number > 0);
   return base::Bytes::copy_of(row);
@@ -72,10 +75,16 @@ causality::CellChange EngineHistory::any_cell(Policy policy) {
   return change;
 }
 
-// Often of one row, whose delete lies with it, and often of ranges that overlap others.
+// Often of one row, whose delete lies with it, and often of ranges that overlap others. Where there
+// are many rows, mostly of those that begin alike: a delete of nearly everything makes those before
+// it needless, and they would never be many.
 causality::Scope EngineHistory::any_scope() {
   const std::uint64_t kind = prng_.below(8);
   if (kind < 4) return causality::row_scope(any_row());
+  if (options_.rows > kFewRows && prng_.below(24) != 0) {
+    const base::Bytes row = any_row();
+    return {row, base::Bytes::copy_of(std::string(row.text()) + "~")};
+  }
   causality::Scope scope;
   if (kind == 4) return scope;
   scope.from = any_row();
@@ -264,6 +273,7 @@ void EngineHistory::give_to_peer() {
 // As after a complete pull: everything the peer had is here.
 void EngineHistory::update_watermarks(Engine& engine) {
   TabletState& tablet = *any_tablet();
+  if (options_.peer_is_away) return;
   TabletOracle& oracle = tablet.oracle;
   if (!tablet.has_peer) {
     engine.set_watermarks(tablet.id, {});
