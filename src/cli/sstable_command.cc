@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/histogram.h"
+#include "cli/sstable_words.h"
 #include "storage/sstable_cursor.h"
 #include "storage/sstable_reader.h"
 #include "storage/sstable_verify.h"
@@ -47,13 +48,23 @@ void add_files(CLI::App& command, std::vector<std::string>& files) {
   command.add_option("FILE", files, "The files to look at")->required();
 }
 
-void add_dump(CLI::App& app, SstableCommand& parsed, std::string& from, bool& text) {
+struct DumpFlags {
+  std::string from;
+  bool text = false;
+  bool values = false;
+  bool raw = false;
+};
+
+void add_dump(CLI::App& app, SstableCommand& parsed, DumpFlags& flags) {
   CLI::App* command = app.add_subcommand("dump", "Show the rows: ordinal, key, size of the value");
   add_files(*command, parsed.files);
   command->add_option("--limit", parsed.limit, "Show at most so many rows of each file");
-  command->add_option("--from", from, "Begin at this key: text, or 0x and hexadecimal digits");
-  command->add_flag("--text", text, "Keys and values as text with escapes, not hexadecimal");
-  command->add_flag("--values", parsed.values, "Show the values, too");
+  command->add_option("--from", flags.from,
+                      "Begin at this key: text, or 0x and hexadecimal digits");
+  command->add_flag("--text", flags.text, "Keys and values as text with escapes, not hexadecimal");
+  auto* values = command->add_flag("--values", flags.values,
+                                   "Show in words what is in each entry: dots, values, deletes");
+  command->add_flag("--raw", flags.raw, "Show the bytes of each value")->excludes(values);
 }
 
 void add_verify(CLI::App& app, SstableCommand& parsed) {
@@ -76,9 +87,8 @@ ParsedCommand parse_sstable_command(std::vector<std::string> words) {
   CLI::App app("Shows, checks and sums up the files of a table", kProgram);
   app.require_subcommand(1);
   SstableCommand parsed;
-  std::string from;
-  bool text = false;
-  add_dump(app, parsed, from, text);
+  DumpFlags flags;
+  add_dump(app, parsed, flags);
   add_verify(app, parsed);
   add_statistics(app, parsed);
   try {
@@ -96,16 +106,18 @@ ParsedCommand parse_sstable_command(std::vector<std::string> words) {
             .text = fmt::format("{}: {}; see {} --help\n", kProgram, error.what(), kProgram),
             .exit_code = kExitBadArguments};
   }
-  parsed.form = text ? SstableCommand::Form::text : SstableCommand::Form::hex;
+  parsed.form = flags.text ? SstableCommand::Form::text : SstableCommand::Form::hex;
+  if (flags.values) parsed.values = SstableCommand::Values::words;
+  if (flags.raw) parsed.values = SstableCommand::Values::raw;
   if (app.got_subcommand("verify")) parsed.kind = SstableCommand::Kind::verify;
   if (app.got_subcommand("statistics")) parsed.kind = SstableCommand::Kind::statistics;
-  parsed.from = from;
-  if (from.starts_with("0x")) {
-    const auto bytes = unhex(std::string_view(from).substr(2));
+  parsed.from = flags.from;
+  if (flags.from.starts_with("0x")) {
+    const auto bytes = unhex(std::string_view(flags.from).substr(2));
     if (!bytes.has_value()) {
       return {.command = {},
               .text = fmt::format("{}: --from {} is not hexadecimal; see {} --help\n", kProgram,
-                                  from, kProgram),
+                                  flags.from, kProgram),
               .exit_code = kExitBadArguments};
     }
     parsed.from = *bytes;
@@ -143,18 +155,28 @@ std::string shown(const storage::RowKey& key, SstableCommand::Form form) {
 
 Task<Result<void>> dump(std::shared_ptr<SstableReader> reader, const SstableCommand& command,
                         const Printer& printer, Until until) {
+  const FileKind kind = file_kind_of(reader->metadata());
+  const auto words = metadata_in_words(reader->metadata());
   storage::SstableCursorOptions options{.cache_use = storage::CacheUse::bypass};
   options.until = until;
   storage::SstableCursor cursor(std::move(reader), std::move(options));
+  if (command.values == SstableCommand::Values::words) {
+    for (const std::string& line : words) printer.out(line + "\n");
+  }
   CO_TRY_VOID(co_await cursor.seek(base::as_bytes(command.from)));
   for (std::uint64_t rows = 0; cursor.valid() && rows < command.limit; ++rows) {
     std::string line = fmt::format("{:>10}  {}  {} bytes", cursor.ordinal(),
                                    shown(cursor.key(), command.form), cursor.value().size());
-    if (command.values) {
+    if (command.values == SstableCommand::Values::raw) {
       line += "  " + (command.form == SstableCommand::Form::text ? escaped(cursor.value())
                                                                  : base::to_hex(cursor.value()));
     }
     printer.out(line + "\n");
+    if (command.values == SstableCommand::Values::words) {
+      for (const std::string& word : entry_in_words(kind, cursor.share_value())) {
+        printer.out(fmt::format("{:12}{}\n", "", word));
+      }
+    }
     CO_TRY_VOID(co_await cursor.next());
   }
   co_return {};
@@ -219,6 +241,7 @@ std::string statistics_as_json(const SstableReader& reader) {
                                        {"rows", wide.row_count},
                                        {"bytes", wide.bytes}});
   }
+  json["metadata"] = metadata_in_words(reader.metadata());
   json["partition_bytes"] = summary_of(s.partition_bytes_histogram);
   json["partition_rows"] = summary_of(s.partition_rows_histogram);
   return json.dump() + "\n";
@@ -244,6 +267,7 @@ std::string statistics_as_table(const SstableReader& reader) {
          fmt::format("{} rows={} bytes={} first_ordinal={}", base::to_hex(wide.key, kKeyBytesShown),
                      wide.row_count, wide.bytes, wide.first_ordinal));
   }
+  for (const std::string& words : metadata_in_words(reader.metadata())) line("metadata", words);
   return text;
 }
 
@@ -263,8 +287,9 @@ Task<Result<void>> verify(runtime::Runtime& runtime, SstableShared& shared, std:
       co_await storage::verify_sstable(runtime, shared, path, on_progress, std::move(until));
   if (command.progress) printer.error("\n");
   if (!verified) co_return verified.error();
-  printer.out(fmt::format("{}: sound, {} keys in {} blocks, {} bytes\n", path, verified->keys,
-                          verified->blocks, verified->bytes_total));
+  printer.out(fmt::format("{}: sound, {} keys in {} blocks, {} bytes{}\n", path, verified->keys,
+                          verified->blocks, verified->bytes_total,
+                          verified->entries_checked ? "" : "; its entries are not of a table"));
   co_return {};
 }
 

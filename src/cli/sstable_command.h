@@ -33,7 +33,9 @@ struct SstableCommand {
   std::uint64_t limit = UINT64_MAX;  // rows a file
   std::string from;                  // the first key to show, decoded; empty: the first there is
   Form form = Form::hex;
-  bool values = false;
+  // What is in an entry: nothing, its meaning in words, or its bytes.
+  enum class Values : unsigned char { none, words, raw };
+  Values values = Values::none;
   // verify
   bool progress = false;
   // statistics

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "storage/entry_verify.h"
+#include "storage/knowledge.h"
 #include "storage/sstable_reader.h"
 
 namespace helenus::storage {
@@ -64,13 +66,18 @@ struct Unclaimed {
 
 class Verifier {
  public:
-  explicit Verifier(SstableReader& reader) : reader_(reader) {}
+  explicit Verifier(SstableReader& reader) : reader_(reader) {
+    if (auto metadata = decode_sstable_metadata(reader.metadata())) {
+      metadata_ = *std::move(metadata);
+    }
+  }
 
   // One block, in the order of the file.
   Result<void> take(const BlockHead& head, BlockHandle handle, const Block& block);
   Result<void> finish() const;
 
   std::uint64_t keys() const { return counted_.key_count; }
+  bool checks_entries() const { return metadata_.has_value(); }
 
  private:
   Result<void> take_data(BlockHandle handle, const Block& block);
@@ -79,6 +86,8 @@ class Verifier {
   Result<void> check_counts() const;
 
   SstableReader& reader_;
+  std::optional<SstableMetadata> metadata_;  // if it is the engine's
+  EntryVerifier entries_;
   SstableStatistics counted_;
   base::Buffer last_key_;
   base::Buffer partition_;
@@ -129,6 +138,7 @@ Result<void> Verifier::take_data(BlockHandle handle, const Block& block) {
         !reader_.may_hold_partition(key.partition(), key_hash(key.partition()))) {
       return Error(Errc::corrupt, "key {} of the block is denied by the filter", i);
     }
+    if (metadata_) TRY_VOID(entries_.take(key, Bytes::copy_of(cursor.value_view())));
     count_row(key, cursor.value_view());
     if (i + 1 == block.entry_count()) {
       last_key_.clear();
@@ -218,6 +228,7 @@ Result<void> Verifier::finish() const {
   if (depth > 0 && unclaimed_[depth].front().handle != reader_.footer().root) {
     return Error(Errc::corrupt, "the footer names another root than the index has");
   }
+  if (metadata_) TRY_VOID(entries_.check_counts(*metadata_));
   return check_counts();
 }
 
@@ -263,8 +274,9 @@ Task<Result<VerifyProgress>> verify_sstable(runtime::Runtime& runtime, SstableSh
   blocks->set_identity(reader->id(), reader->file_size() - SstableFooter::kSize);
   Sequence sequence(blocks);
   Verifier verifier(*reader);
-  VerifyProgress progress{
-      .bytes_done = 0, .bytes_total = reader->file_size(), .blocks = 0, .keys = 0};
+  VerifyProgress progress;
+  progress.bytes_total = reader->file_size();
+  progress.entries_checked = verifier.checks_entries();
   std::uint64_t told_at = 0;
 
   CO_TRY(const Bytes header_bytes, co_await sequence.peek(SstableHeader::kSize, until));

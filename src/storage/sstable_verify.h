@@ -4,7 +4,8 @@
 // belongs to a header, a block or the footer, every checksum fits, every key is above the one
 // before it, and no filter denies one. On the way the index is checked against what was seen: its
 // nodes follow their children in the file, so a queue of unclaimed blocks a level is all the memory
-// it takes. At the end the counts must be those of the statistics.
+// it takes. At the end the counts must be those of the statistics. If the metadata is that of a
+// file of the engine, its entries are checked, too (entry_verify.h).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ struct VerifyProgress {
   std::uint64_t bytes_total = 0;
   std::uint64_t blocks = 0;
   std::uint64_t keys = 0;
+  // Whether they were looked into: those of a file that an engine wrote for a table.
+  bool entries_checked = false;
 };
 
 // Told after about every megabyte, and at the end.

@@ -1,6 +1,7 @@
 #include "storage/sstable_verify.h"
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include <rapidcheck/gtest.h>
 
 #include "base/prng.h"
+#include "storage/entry.h"
+#include "storage/knowledge.h"
+#include "storage/scope_place.h"
 #include "storage/sstable_test_support.h"
 
 namespace helenus::storage {
@@ -187,6 +191,102 @@ TEST_F(SstableVerify, FindsAHeaderOfAnotherFile) {
   const auto result = verified();
   ASSERT_TRUE(result.failed_with(Errc::corrupt));
   EXPECT_THAT(result.error().context(), HasSubstr("header at offset 0"));
+}
+
+// ---- Entries of an engine
+
+struct Range {
+  std::string from;
+  std::string to;
+};
+
+std::string encoded_entry(const std::vector<Range>& ranges, std::vector<ScopeDepth> depths = {}) {
+  Entry entry;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    causality::Version version;
+    version.kind = causality::VersionKind::empty;
+    version.dot = {causality::actor_of(1, 1), i + 1};
+    entry.absorb(
+        causality::ScopedStore{{Bytes::copy_of(ranges[i].from), Bytes::copy_of(ranges[i].to)},
+                               causality::CellStore({version}, {})});
+  }
+  for (const ScopeDepth depth : depths) entry.add_depth(depth);
+  base::Buffer bytes;
+  base::Encoder out(bytes);
+  encode(out, entry);
+  return std::string(base::as_text(bytes.view()));
+}
+
+std::string key_of_ranges(const std::string& begin, ScopeDepth depth) {
+  const std::string path = scope_path(base::as_bytes(begin), depth);
+  return encode_key({base::as_bytes("part"), EntryKind::scopes, base::as_bytes(path)});
+}
+
+Task<void> write_entries(Runtime& runtime, const std::map<std::string, std::string>& entries,
+                         SstableMetadata metadata) {
+  Rows rows;
+  for (const auto& [key, value] : entries) rows[key] = {.value = value, .partition_size = 4};
+  CO_ASSERT_OK(co_await write_sstable(runtime, kPath, rows, small_options(), encode(metadata)));
+}
+
+class EntriesOfAFile : public testing::Test {
+ protected:
+  static Task<void> verify(Runtime& runtime, Result<VerifyProgress>& result) {
+    SstableShared shared(1 << 20);
+    result = co_await verify_sstable(runtime, shared, kPath, {}, runtime::Until::forever());
+  }
+  // What verifying says of a file with these entries of ranges.
+  std::string said(const std::map<std::string, std::string>& entries, std::uint64_t scopes) {
+    SimMachine machine;
+    SstableMetadata metadata;
+    metadata.scopes = scopes;
+    machine.run([&](Runtime& runtime) { return write_entries(runtime, entries, metadata); });
+    Result<VerifyProgress> result = base::Error(Errc::corrupt, "not asked");
+    machine.run([&](Runtime& runtime) { return verify(runtime, result); });
+    if (result) return result->entries_checked ? "sound" : "not looked into";
+    EXPECT_THAT(result.error().context(), HasSubstr("/table.sst: "));
+    EXPECT_THAT(result.error().context(), HasSubstr("at offset "));
+    return result.error().to_string();
+  }
+
+  const std::string own_ = key_of_ranges("", 0);
+};
+
+TEST_F(EntriesOfAFile, AreSoundWithRangesWhereReadersLook) {
+  EXPECT_EQ(said({{own_, encoded_entry({{"a", "z"}}, {3, 4, 9})},
+                  {key_of_ranges("abc", 3), encoded_entry({{"aba", "abz"}})},
+                  {key_of_ranges("abc", 4), encoded_entry({{"abc", "abcd"}})}},
+                 3),
+            "sound");
+}
+
+TEST_F(EntriesOfAFile, ARangeUnderADepthThatNobodyNamesIsFound) {
+  const std::string there = key_of_ranges("abc", 4);
+  EXPECT_THAT(said({{own_, encoded_entry({}, {3})}, {there, encoded_entry({{"aba", "abz"}})}}, 2),
+              HasSubstr("its depth 4 is not named"));
+  EXPECT_THAT(said({{there, encoded_entry({{"aba", "abz"}})}}, 1),
+              HasSubstr("its depth 4 is not named"));
+}
+
+TEST_F(EntriesOfAFile, ARangeUnderAPathThatItsRowsDoNotBeginWithIsFound) {
+  const std::string there = key_of_ranges("abc", 4);
+  for (const Range& range : {Range{"aba", "acz"}, Range{"aaa", "abz"}, Range{"a", "abz"}}) {
+    EXPECT_THAT(said({{own_, encoded_entry({}, {4})}, {there, encoded_entry({range})}}, 2),
+                HasSubstr("does not begin and end as its path"));
+  }
+}
+
+TEST_F(EntriesOfAFile, WhatCannotBeAKeyOrDoesNotFitItIsFound) {
+  const std::string ranges = encoded_entry({{"a", "z"}});
+  EXPECT_THAT(said({{std::string("part\2row", 8), ranges}}, 1), HasSubstr("is of no kind"));
+  EXPECT_THAT(said({{std::string("part\1row", 8), ranges}}, 1), HasSubstr("of the other kind"));
+  EXPECT_THAT(said({{own_, "nonsense"}}, 1), HasSubstr("entry 7061727400"));
+  EXPECT_THAT(said({{own_ + "a", ranges}}, 1), HasSubstr("ends in no mark"));
+  EXPECT_THAT(said({{own_, encoded_entry({}, {4})},
+                    {key_of_ranges("abc", 4), encoded_entry({{"aba", "abz"}}, {5})}},
+                   2),
+              HasSubstr("depths are named under a path"));
+  EXPECT_THAT(said({{own_, ranges}}, 2), HasSubstr("states 2 entries of ranges, the file has 1"));
 }
 
 TEST_F(SstableVerify, TellsHowFarItIs) {
