@@ -135,8 +135,8 @@ Task<void> life(Runtime& runtime, CoordinatorOptions options, Seat seat, Story t
 class CoordinatorTest : public ::testing::TestWithParam<Seat> {
  protected:
   void live(const Story& tell) { live(GetParam(), tell); }
-  void live(Seat seat, const Story& tell) {
-    world_.run([&](Runtime& runtime) { return life(runtime, small(), seat, tell); });
+  void live(Seat seat, const Story& tell, const CoordinatorOptions& options = small()) {
+    world_.run([&](Runtime& runtime) { return life(runtime, options, seat, tell); });
   }
 
   LogWorld world_{1, 3};
@@ -411,6 +411,8 @@ TEST_P(CoordinatorTest, ALongPartitionIsReadBothWaysFromAnyRow) {
 
 // Every write replaces both rows, and has its value in another column than the one before: whoever
 // sees a delete without what came with it, or the other way round, sees two values or none.
+constexpr int kWriters = 6;
+
 PartitionWrite replace_both(const Bytes& where, int round) {
   PartitionWrite write;
   write.table = kTable;
@@ -424,13 +426,14 @@ PartitionWrite replace_both(const Bytes& where, int round) {
   return write;
 }
 
-Task<void> replace_often(Coordinator& coordinator, bool& over) {
-  for (int round = 1; round <= 400; ++round) {
+// One of several writers.
+Task<void> replace_often(Coordinator& coordinator, int first, int& writing) {
+  for (int round = first; round <= 300; round += kWriters) {
     CO_ASSERT_OK(
         co_await coordinator.write(replace_both(partition(0x10), round), Until::forever()));
-    if (round % 7 == 0) CO_ASSERT_OK(co_await coordinator.flush(kTable, Until::forever()));
+    if (round % 50 == 0) CO_ASSERT_OK(co_await coordinator.flush(kTable, Until::forever()));
   }
-  over = true;
+  --writing;
 }
 
 std::string all_columns(const causality::PartitionStore& store, const Bytes& row) {
@@ -445,10 +448,10 @@ std::string all_columns(const causality::PartitionStore& store, const Bytes& row
   return text;
 }
 
-Task<void> read_both_often(Coordinator& coordinator, const bool& over) {
+Task<void> read_both_often(Coordinator& coordinator, const int& writing) {
   const std::vector<Bytes> rows = {Bytes::copy_of("a"), Bytes::copy_of("b")};
   int reads = 0;
-  while (!over) {
+  while (writing > 0) {
     // Another tablet's, to let the writer run.
     CO_ASSERT_OK(co_await coordinator.write(put(partition(0x90), "x", "v", 1), Until::forever()));
     const auto both =
@@ -461,16 +464,25 @@ Task<void> read_both_often(Coordinator& coordinator, const bool& over) {
     EXPECT_EQ(all_columns((*both)[1].partition, rows[1]), first);
     ++reads;
   }
-  EXPECT_GT(reads, 20);
+  EXPECT_GT(reads, 5);
 }
 
+// Nothing is in memory but what was not flushed: a reader waits for the disk between two rows.
 TEST_P(CoordinatorTest, RowsReadTogetherAreOfOneMomentAmidWritesAndFlushes) {
-  live([](Coordinator& coordinator) -> Task<void> {
+  CoordinatorOptions options = small();
+  options.engine.block_cache_bytes = 0;
+  const auto tell = [](Coordinator& coordinator) -> Task<void> {
     CO_ASSERT_OK(co_await coordinator.write(replace_both(partition(0x10), 0), Until::forever()));
-    bool over = false;
-    co_await runtime::when_all(replace_often(coordinator, over),
-                               read_both_often(coordinator, over));
-  });
+    CO_ASSERT_OK(co_await coordinator.flush(kTable, Until::forever()));
+    int writing = kWriters;
+    std::vector<Task<void>> tasks;
+    for (int writer = 1; writer <= kWriters; ++writer) {
+      tasks.push_back(replace_often(coordinator, writer, writing));
+    }
+    tasks.push_back(read_both_often(coordinator, writing));
+    co_await runtime::when_all(std::move(tasks));
+  };
+  live(GetParam(), tell, options);
 }
 
 TEST_P(CoordinatorTest, AnotherNumberOfCoresFindsEverything) {

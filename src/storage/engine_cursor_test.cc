@@ -89,10 +89,12 @@ class Writer {
 
 Task<void> life(Runtime& runtime, std::function<Task<void>(Engine&, Writer&)> tell) {
   // Nothing is frozen but by a flush that is asked for: a cursor sees what is written meanwhile.
+  // And every block is read from the disk, so that something can be.
   EngineOptions options = small_engine();
   options.memtable_keys_flush = 100'000;
   options.memtable_bytes_flush = 1 << 20;
   options.memtable_bytes_max = 4 << 20;
+  options.block_cache_bytes = 0;
   EngineStory story(runtime, options);
   CO_ASSERT_OK(co_await story.open());
   Writer writer(story.engine(), runtime);
@@ -198,8 +200,9 @@ TEST(EngineCursor, WhatCameBetweenArrivingAndReadingIsWaitedForToo) {
 // The same of a read of one row that has to wait for the disk: whatever it meets, the row has the
 // value of one moment, and so has whoever reads all the time.
 Task<void> replace_often(Engine& engine, Writer& writer, bool& over) {
-  for (int round = 1; round <= 60; ++round) {
+  for (int round = 1; round <= 100; ++round) {
     writer.replace("a", "c", "b", round % kColumns, fmt::format("{:03}", round));
+    CO_ASSERT_OK(co_await runtime::sleep_for(writer.runtime(), std::chrono::microseconds(50), {}));
     if (round % 5 == 0) CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
     if (round % 20 == 0) CO_ASSERT_OK(co_await engine.compact(kTable, Until::forever()));
   }
