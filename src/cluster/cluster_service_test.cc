@@ -2,9 +2,11 @@
 // the order and the faults; restarted; changed from two sides at once.
 #include "cluster/cluster_service.h"
 
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,6 +53,51 @@ ClusterService::Transition add_keyspace(std::string name) {
   };
 }
 
+// What any node ever took for the metadata, in memory that no crash touches. It complains if one
+// version has two documents, if one does not follow from the one before, or if a tablet has other
+// replicas in the same epoch (keyspaces are never dropped here).
+class Ledger {
+ public:
+  void saw(std::uint64_t version, const MetadataPtr& metadata) {
+    const auto [at, is_new] = documents_.try_emplace(version, metadata);
+    if (!is_new) {
+      EXPECT_EQ(*at->second, *metadata) << "two documents of version " << version;
+      return;
+    }
+    if (const auto next = std::next(at); next != documents_.end()) expect_follows(next, at);
+    if (at != documents_.begin()) expect_follows(at, std::prev(at));
+    for (const auto& [name, replication] : metadata->keyspaces) {
+      const auto replicas = metadata::replicas_of(*metadata, replication);
+      for (std::size_t i = 0; i < replicas.size(); ++i) {
+        const auto [known, is_first] = replicas_.try_emplace(
+            std::tuple(name, i, metadata->tablets[i].epoch.value()), replicas[i]);
+        EXPECT_TRUE(is_first || metadata::same_replicas(known->second, replicas[i]))
+            << "tablet " << i << " of " << name << " in version " << version;
+      }
+    }
+  }
+  std::size_t versions() const { return documents_.size(); }
+  std::size_t epochs() const {
+    std::set<std::uint64_t> epochs;
+    for (const auto& [version, metadata] : documents_) epochs.insert(metadata->epoch.value());
+    return epochs.size();
+  }
+
+  bool is_work_time = false;       // clients alter the schema
+  std::uint64_t keyspaces = 0;     // made so far
+  std::uint64_t acknowledged = 0;  // changes
+
+ private:
+  using Documents = std::map<std::uint64_t, MetadataPtr>;
+  static void expect_follows(Documents::const_iterator next, Documents::const_iterator before) {
+    if (next->first != before->first + 1) return;
+    EXPECT_TRUE(metadata::may_follow(*next->second, *before->second)) << "version " << next->first;
+  }
+
+  Documents documents_;
+  std::map<std::tuple<std::string, std::size_t, std::uint64_t>, metadata::TabletReplicas> replicas_;
+};
+
 struct Plan {
   ClusterService::Options options;
   bool prepared = false;  // stands for the node's identity, which is written behind
@@ -59,6 +106,7 @@ struct Plan {
   bool owner_waits = false;
   int owner_fails = 0;
   std::optional<base::Error> start_error;
+  Ledger* ledger = nullptr;  // of a node with a client that works
 };
 
 Task<Result<void>> take_up(Runtime& runtime, Plan& plan, Until until) {
@@ -101,9 +149,15 @@ class ClusterNode final : public sim::Process {
       CO_ASSERT_OK(co_await ClusterService::prepare(runtime_, kFolder, plan_.options.self.id));
       plan_.prepared = true;
     }
+    if (plan_.ledger != nullptr) {
+      service_.on_metadata([this](const MetadataPtr& metadata) {
+        plan_.ledger->saw(service_.version().value(), metadata);
+      });
+    }
     const auto started = co_await service_.start({.stop = stop});
     if (!started) plan_.start_error = started.error();
     is_started_ = started.has_value();
+    if (is_started_ && plan_.ledger != nullptr) stories_.spawn(work(*plan_.ledger, stop));
     runtime::Event never(runtime_);
     EXPECT_TRUE((co_await never.wait({.stop = stop})).failed_with(Errc::cancelled));
     is_started_ = false;
@@ -117,6 +171,38 @@ class ClusterNode final : public sim::Process {
   ClusterService& service() { return service_; }
 
  private:
+  // Makes keyspaces, alters their replication, and finishes what others began.
+  Task<void> work(Ledger& ledger, StopToken stop) {
+    for (;;) {
+      const auto pause = 1ms * runtime_.random.between(50, 400);
+      if (!co_await runtime::sleep_for(runtime_, pause, stop)) co_return;
+      if (!ledger.is_work_time && !metadata::change_is_under_way(*service_.metadata())) continue;
+      const auto changed =
+          co_await service_.change(next_change(ledger), Until::after(runtime_, 3s, stop));
+      if (changed) ++ledger.acknowledged;
+    }
+  }
+  ClusterService::Transition next_change(Ledger& ledger) {
+    const ClusterMetadata& known = *service_.metadata();
+    if (metadata::change_is_under_way(known)) {
+      return [epoch = known.epoch](const ClusterMetadata& now) {
+        return metadata::finish_change(now, epoch);
+      };
+    }
+    if (ledger.keyspaces < 6 || runtime_.random.chance(0.2)) {
+      return add_keyspace(fmt::format("k{}", ++ledger.keyspaces));
+    }
+    const auto factor = runtime_.random.between(1, 5);
+    const auto name = fmt::format("k{}", runtime_.random.between(1, 6));
+    return [name, factor](const ClusterMetadata& now) -> Result<ClusterMetadata> {
+      const model::KeyspacePtr found = now.schema.find_keyspace(name);
+      if (found == nullptr) return base::Error(Errc::not_found);
+      model::Keyspace keyspace = *found;
+      keyspace.replication["replication_factor"] = fmt::format("{}", factor);
+      return metadata::change_schema(now, now.schema.with(std::move(keyspace)));
+    };
+  }
+
   Runtime& runtime_;
   Plan& plan_;
   ClusterNode*& self_;
@@ -463,6 +549,38 @@ TEST(ClusterService, OneClusterIsFoundedThroughFaults) {
     nemesis.stop();
     cluster.expect_whole(5, 5min);
   }
+}
+
+// What one node holds as version v, all others hold that ever hold v, through loss, partitions,
+// pauses, jumping clocks, kills and power losses, while all of them change it.
+TEST(ClusterService, NoTwoNodesHoldDifferentDocumentsOfAVersionOrReplicasOfAnEpoch) {
+  constexpr sim::FaultSet kFaults = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults;
+  std::map<sim::Fault, std::uint64_t> happened = {{sim::Fault::power_loss, 0},
+                                                  {sim::Fault::kill, 0},
+                                                  {sim::Fault::pause, 0},
+                                                  {sim::Fault::clock_jump, 0},
+                                                  {sim::Fault::symmetric_partition, 0}};
+  const std::uint64_t seeds = base::number_from_environment("HELENUS_CLUSTER_SEEDS", 2);
+  for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Ledger ledger;
+    Cluster cluster(seed, 5);
+    for (std::size_t i = 0; i < 5; ++i) cluster.plan(i).ledger = &ledger;
+    cluster.start_all();
+    cluster.expect_whole(5);
+    ledger.is_work_time = true;
+    sim::Nemesis nemesis(cluster.world(), sim::FaultPlan::everything(kFaults), cluster.targets());
+    nemesis.start();
+    cluster.world().run_for(20s);
+    nemesis.stop();
+    cluster.world().run_for(5s);
+    ledger.is_work_time = false;
+    cluster.expect_whole(5, 5min);
+    for (auto& [fault, times] : happened) times += nemesis.happened(fault);
+    EXPECT_GT(ledger.acknowledged, 20U);
+    EXPECT_GT(ledger.epochs(), 10U);
+  }
+  for (const auto& [fault, times] : happened) EXPECT_GT(times, 0U) << sim::name_of(fault);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 // larger ones; a failure prints its seed.
 #include "consensus/paxos_store.h"
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -200,14 +201,21 @@ class StoreCluster {
     for (const auto id : targets_) world_.machine(id).start();
   }
 
+  // Faults of the kinds and rates that the seed draws.
   void suffer(const sim::FaultBudget& budget, runtime::Duration duration) {
     base::Prng swarm = base::Prng::for_purpose(world_.seed(), "swarm");
-    const auto plan = sim::FaultPlan::draw(budget, targets_, swarm);
+    std::map<sim::Fault, std::uint64_t> happened;
+    suffer(sim::FaultPlan::draw(budget, targets_, swarm), duration, happened);
+  }
+  // Adds up how often those kinds happened that `happened` has.
+  void suffer(const sim::FaultPlan& plan, runtime::Duration duration,
+              std::map<sim::Fault, std::uint64_t>& happened) {
     SCOPED_TRACE(plan.to_string());
     sim::Nemesis nemesis(world_, plan, targets_);
     nemesis.start();
     world_.run_for(duration);
     nemesis.stop();
+    for (auto& [fault, times] : happened) times += nemesis.happened(fault);
   }
 
   // Everybody reads, and all read the same version.
@@ -292,6 +300,29 @@ TEST(PaxosStore, IsLinearizableWhileItsAcceptorsAreReplacedUnderFaults) {
 
 TEST(PaxosStore, IsLinearizableInALargerCluster) {
   check_clusters(1, base::number_from_environment("HELENUS_CONSENSUS_NODES", 30 / kShare), 5, true);
+}
+
+// Not left to what seeds draw: acceptors that lose what they did not sync, nodes that stand still
+// and clocks that jump, in halves of a network that loses packets.
+TEST(PaxosStore, IsLinearizableWhenEverythingGoesWrongAtOnce) {
+  const std::uint64_t seeds = base::number_from_environment("HELENUS_CONSENSUS_SEEDS", 2);
+  std::size_t changed = 0;
+  std::map<sim::Fault, std::uint64_t> happened = {
+      {sim::Fault::packet_loss, 0}, {sim::Fault::symmetric_partition, 0},
+      {sim::Fault::kill, 0},        {sim::Fault::power_loss, 0},
+      {sim::Fault::pause, 0},       {sim::Fault::clock_jump, 0}};
+  for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    StoreCluster cluster(seed, 5, 3);
+    cluster.outside().moves_acceptors = true;
+    cluster.start();
+    cluster.suffer(sim::FaultPlan::everything(kBudget.permitted), 20s, happened);
+    cluster.settle();
+    cluster.stop();
+    changed += cluster.history().count(Outcome::Kind::changed);
+  }
+  EXPECT_GT(changed, seeds * 5);
+  for (const auto& [fault, times] : happened) EXPECT_GT(times, 0U) << sim::name_of(fault);
 }
 
 // The quiet stories.

@@ -298,17 +298,17 @@ TEST(GossipService, ViewsAgreeAfterFaultsOfAFewNodes) {
 TEST(GossipService, ViewsAgreeAfterEveryKindOfFaultOfAHundredNodes) {
   const std::size_t nodes = base::number_from_environment("HELENUS_MEMBERSHIP_NODES", 100 / kShare);
   const std::uint64_t seeds = base::number_from_environment("HELENUS_MEMBERSHIP_SEEDS", 1);
+  std::map<sim::Fault, std::uint64_t> happened;
   for (std::uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}, {} nodes", seed, nodes));
     GossipCluster cluster(seed, nodes);
     cluster.start();
     cluster.suffer(sim::FaultPlan::everything(kFaults), 20s);
-    for (const auto& [fault, times] : cluster.happened()) {
-      EXPECT_GT(times, 0U) << sim::name_of(fault);
-    }
+    for (const auto& [fault, times] : cluster.happened()) happened[fault] += times;
     cluster.expect_agreement(5min);
     cluster.stop();
   }
+  for (const auto& [fault, times] : happened) EXPECT_GT(times, 0U) << sim::name_of(fault);
 }
 
 }  // namespace
