@@ -127,8 +127,10 @@ Connection::Pause Connection::take_frames() {
     const FrameReader::Step step = reader_.next();
     if (const auto* header = std::get_if<FrameHeader>(&step)) {
       incoming_stream_ = header->stream;
-      if (admission_ == Admission::refused) {
-        refuse(header->stream, ErrorCode::overloaded, "Too many connections");
+      if (admission_ != Admission::served) {
+        refuse(header->stream, ErrorCode::overloaded,
+               admission_ == Admission::refused ? "Too many connections"
+                                                : "Too many connections from this address");
         return Pause::ends;
       }
     } else if (const auto* frame = std::get_if<Frame>(&step)) {

@@ -94,7 +94,9 @@ class Connection {
 
   enum class Admission : std::uint8_t {
     served,
-    refused,  // too many connections: its first request is answered OVERLOADED, and that is all
+    // Its first request is answered OVERLOADED, and that is all.
+    refused,          // too many connections
+    refused_address,  // too many connections of its address
   };
 
   Connection(const ConnectionContext& context, std::unique_ptr<runtime::Stream> stream,

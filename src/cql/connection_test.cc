@@ -145,6 +145,30 @@ TEST_F(ServerTest, OneConnectionTooManyIsToldSoAndClosed) {
   EXPECT_EQ(statistics().connections_refused, 1U);
 }
 
+TEST_F(ServerTest, AnAddressWithTooManyConnectionsIsToldSoUntilOneLeaves) {
+  options_.connections_per_address_max = 2;
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient first(rt);
+    TestClient second(rt);
+    const bool open_first = co_await first.open(server);
+    const bool open_second = co_await second.open(server);
+    CO_ASSERT_TRUE(open_first && open_second);
+    TestClient third(rt);
+    const bool connected = co_await third.connect(server);
+    CO_ASSERT_TRUE(connected);
+    const auto refused = co_await third.ask(3, protocol::OptionsRequest());
+    CO_ASSERT_OK(refused);
+    const auto& error = std::get<protocol::ErrorMessage>(refused->message);
+    EXPECT_EQ(error.message, "Too many connections from this address");
+    second.leave();
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    TestClient fourth(rt);
+    const bool open_fourth = co_await fourth.open(server);
+    EXPECT_TRUE(open_fourth);
+  });
+  EXPECT_EQ(statistics().connections_refused, 1U);
+}
+
 TEST_F(ServerTest, FarTooManyConnectionsAreClosedWithoutAWord) {
   options_.connections_max = 1;
   options_.connections_refused_max = 1;

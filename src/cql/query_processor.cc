@@ -101,7 +101,7 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
       catalog_(catalog),
       cluster_(std::move(cluster)),
       options_(options),
-      result_bytes_(options_.execution.result_bytes_all_max),
+      result_bytes_(options_.execution.result_bytes_all_max, options_.result_bytes),
       services_{runtime,        coordinator,
                 virtual_tables, options_.execution,
                 result_bytes_,  catalog.context_secret()},

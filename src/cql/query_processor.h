@@ -60,6 +60,9 @@ struct QueryProcessorOptions {
   Traces* traces = nullptr;
   PreparedStatements::Limits prepared = {};
   ExecutionLimits execution = {};
+  // What the processors of all cores may hold together of results; execution.result_bytes_all_max
+  // is the most that this one does.
+  std::shared_ptr<ByteLimit> result_bytes = nullptr;
 };
 
 class QueryProcessor final : public RequestHandler {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/random.h"
 #include "runtime/sleep.h"
 
 namespace helenus::cql {
@@ -42,10 +43,14 @@ Server::Server(runtime::Runtime& runtime, RequestHandler& handler, ServerOptions
       options_(std::move(options)),
       connection_limit_(options_.connections != nullptr
                             ? options_.connections
-                            : std::make_shared<ConnectionLimit>(options_.connections_max)),
+                            : std::make_shared<ConnectionLimit>(
+                                  options_.connections_max,
+                                  ConnectionLimit::PerAddress{
+                                      .connections_max = options_.connections_per_address_max,
+                                      .hash_key = runtime.random.next()})),
       refused_limits_(brief(options_.connection)),
       log_(runtime.logger("cql.server")),
-      request_bytes_(options_.request_bytes_max),
+      request_bytes_(options_.request_bytes_max, options_.request_bytes),
       supported_(supported(options_.cql_version)),
       context_{.runtime = runtime,
                .handler = handler,
@@ -60,8 +65,10 @@ Server::Server(runtime::Runtime& runtime, RequestHandler& handler, ServerOptions
                        .supported = supported_,
                        .limits = refused_limits_},
       tasks_(runtime) {
-  ASSERT(options_.request_bytes_max >=
-         2 * options_.connection.body_size_max + Connection::kRequestOverhead);
+  const std::size_t largest =
+      (2 * options_.connection.body_size_max) + Connection::kRequestOverhead;
+  ASSERT(options_.request_bytes_max >= largest);
+  ASSERT(options_.request_bytes == nullptr || options_.request_bytes->bytes_max() >= largest);
 }
 
 base::Result<void> Server::start(const runtime::Address& address) {
@@ -104,7 +111,8 @@ Task<void> Server::accept_connections() {
 
 void Server::admit(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_accepted;
-  if (connection_limit_->try_enter()) {
+  const auto entry = connection_limit_->try_enter(stream->peer_address());
+  if (entry == ConnectionLimit::Entry::admitted) {
     ++statistics_.connections_current;
     tasks_.spawn(serve(std::move(stream)));
     return;
@@ -112,12 +120,15 @@ void Server::admit(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_refused;
   if (connections_refused_current_ < options_.connections_refused_max) {
     ++connections_refused_current_;
-    tasks_.spawn(turn_away(std::move(stream)));
+    tasks_.spawn(turn_away(std::move(stream), entry == ConnectionLimit::Entry::address_is_full
+                                                  ? Connection::Admission::refused_address
+                                                  : Connection::Admission::refused));
   }
 }
 
 Task<void> Server::serve(std::unique_ptr<runtime::Stream> stream) {
   const std::uint64_t id = next_id_++;
+  const runtime::Address client = stream->peer_address();
   if (!stopping_.stop_requested()) {
     Connection connection(context_, std::move(stream), id, Connection::Admission::served);
     connections_.emplace(id, &connection);
@@ -125,13 +136,14 @@ Task<void> Server::serve(std::unique_ptr<runtime::Stream> stream) {
     connections_.erase(id);
   }
   --statistics_.connections_current;
-  connection_limit_->leave();
+  connection_limit_->leave(client);
 }
 
-Task<void> Server::turn_away(std::unique_ptr<runtime::Stream> stream) {
+Task<void> Server::turn_away(std::unique_ptr<runtime::Stream> stream,
+                             Connection::Admission refusal) {
   const std::uint64_t id = next_id_++;
   if (!stopping_.stop_requested()) {
-    Connection connection(refused_context_, std::move(stream), id, Connection::Admission::refused);
+    Connection connection(refused_context_, std::move(stream), id, refusal);
     refused_.emplace(id, &connection);
     co_await connection.run();
     refused_.erase(id);

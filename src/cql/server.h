@@ -2,7 +2,7 @@
 //
 // Bounded: so many connections, and one more is told OVERLOADED and closed; so many bytes of
 // requests in memory over all connections. A node runs one Server a core on the same address: the
-// bytes are a core's, the number of connections is the node's if its servers share a limit.
+// bytes and the number of connections are the node's if its servers share limits.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -31,12 +31,16 @@ namespace helenus::cql {
 
 struct ServerOptions {
   std::size_t connections_max = 8192;
-  // What the servers of all cores share, instead of a number of their own.
+  // Of one client's address; as many as there may be at all if zero.
+  std::size_t connections_per_address_max = 0;
+  // What the servers of all cores share, instead of numbers of their own.
   std::shared_ptr<ConnectionLimit> connections = nullptr;
   // How many more may be told so at a time; beyond them connections are closed without a word.
   std::size_t connections_refused_max = 64;
   // No less than a request of the largest size needs, compressed and plain.
   std::size_t request_bytes_max = std::size_t{256} << 20;
+  // What the servers of all cores may hold together; not less than that either.
+  std::shared_ptr<ByteLimit> request_bytes = nullptr;
   // How long requests may take to end when the server stops.
   runtime::Duration drain_timeout = std::chrono::seconds(10);
   // What SUPPORTED says.
@@ -86,7 +90,8 @@ class Server {
   runtime::Task<void> accept_connections();
   void admit(std::unique_ptr<runtime::Stream> stream);
   runtime::Task<void> serve(std::unique_ptr<runtime::Stream> stream);
-  runtime::Task<void> turn_away(std::unique_ptr<runtime::Stream> stream);
+  runtime::Task<void> turn_away(std::unique_ptr<runtime::Stream> stream,
+                                Connection::Admission refusal);
 
   runtime::Runtime& runtime_;
   const ServerOptions options_;
