@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "cql/system_schema.h"
 #include "model/describe.h"
 #include "model/identifier.h"
 
@@ -73,7 +74,9 @@ void Describer::element(std::string_view keyspace, const char* type, std::string
 }
 
 void Describer::add_table(const model::Table& table) {
-  element(table.keyspace, "table", table.name, model::describe_table(table));
+  element(table.keyspace, "table", table.name,
+          is_virtual_keyspace(table.keyspace) ? model::describe_virtual_table(table)
+                                              : model::describe_table(table));
 }
 
 void Describer::add_type(const DataType& type) {
@@ -81,7 +84,9 @@ void Describer::add_type(const DataType& type) {
 }
 
 void Describer::elements_of(const Keyspace& keyspace, bool only_keyspace) {
-  element(keyspace.name, "keyspace", keyspace.name, model::describe_keyspace(keyspace));
+  element(keyspace.name, "keyspace", keyspace.name,
+          is_virtual_keyspace(keyspace.name) ? model::describe_virtual_keyspace(keyspace)
+                                             : model::describe_keyspace(keyspace));
   if (only_keyspace) return;
   for (const DataType& type : model::types_in_order_of_use(keyspace)) add_type(type);
   for (const auto& [name, table] : keyspace.tables) add_table(*table);

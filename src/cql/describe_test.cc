@@ -102,6 +102,25 @@ TEST_F(DescribeTest, PrintsOneThing) {
   EXPECT_THAT(told("DESCRIBE TABLE system.local"), ElementsAre(HasSubstr("system.local")));
 }
 
+TEST_F(DescribeTest, VirtualTablesArePrintedInAComment) {
+  EXPECT_THAT(
+      told("DESCRIBE ONLY KEYSPACE system_virtual_schema"),
+      ElementsAre("system_virtual_schema|keyspace|system_virtual_schema|/*\n"
+                  "Warning: Keyspace system_virtual_schema is a virtual keyspace and cannot "
+                  "be recreated with CQL.\nStructure, for reference:\n"
+                  "VIRTUAL KEYSPACE system_virtual_schema;\n*/"));
+  EXPECT_THAT(
+      told("DESCRIBE TABLE helenus.metrics"),
+      ElementsAre("helenus|table|metrics|/*\n"
+                  "Warning: Table helenus.metrics is a virtual table and cannot be recreated "
+                  "with CQL.\nStructure, for reference:\n"
+                  "VIRTUAL TABLE helenus.metrics (\n    name text,\n    labels text,\n"
+                  "    value double,\n    PRIMARY KEY (name, labels)\n"
+                  ") WITH CLUSTERING ORDER BY (labels ASC)\n"
+                  "    AND comment = 'what /metrics tells, of this node';\n*/"));
+  EXPECT_THAT(told("DESCRIBE KEYSPACE helenus").size(), 5U);
+}
+
 TEST_F(DescribeTest, WhatIsNotThereIsAnError) {
   EXPECT_THAT(told("DESCRIBE TABLE ks.nosuch"),
               ElementsAre("0x2200: Table 'nosuch' not found in keyspace 'ks'"));

@@ -211,8 +211,13 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
     before = &key;
     Key plain = key;
     plain.stamp.is_explicit = false;
+    plain.increments = false;
     const auto beside = changes_.find(plain);
     if (beside != changes_.end()) plainly_deleted.add(beside->second.scopes);
+    // Beside increments there are only deletes of counters, which beat them like all deletes.
+    const auto cell_is_deleted = [&](const auto& place) {
+      return key.increments && beside != changes_.end() && beside->second.cells.contains(place);
+    };
     ScopeUnion deleted;
     if (key.stamp.is_explicit) deleted.add(changes.scopes);
     replication::PartitionWrite write;
@@ -222,6 +227,7 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
     write.mutation.timestamp = causality::Timestamp{key.stamp.timestamp_us};
     for (auto& [place, cell] : changes.cells) {
       if (deleted.contains(place.first) || plainly_deleted.contains(place.first)) continue;
+      if (cell_is_deleted(place)) continue;
       write.mutation.cells.push_back(std::move(cell));
     }
     write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());

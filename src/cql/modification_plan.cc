@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "cql/parser/to_text.h"
 #include "cql/row_reader.h"
 #include "cql/select_plan.h"
 
@@ -157,6 +158,9 @@ QueryResult<Assignment> ModificationPlanner::assignment_of(const parser::Assignm
                    column.type.to_cql(), column.name);
   }
   Assignment made{index, Change::set, {}};
+  PlanScope here = scope();
+  TRY(made.value, compile_term(assignment.value, receiver(column), here));
+  const auto value = [&] { return parser::to_text(assignment.value, {}); };
   switch (assignment.kind) {
     case parser::AssignmentKind::set:
       if (column.type.is_counter()) {
@@ -173,14 +177,14 @@ QueryResult<Assignment> ModificationPlanner::assignment_of(const parser::Assignm
       made.change = Change::subtract;
       break;
     case parser::AssignmentKind::prepend:
-      return invalid("Invalid operation ({0} = value + {0}) for non list column {0}", column.name);
+      // With a minus, as Cassandra shows it.
+      return invalid("Invalid operation ({0} = {1} - {0}) for non list column {0}", column.name,
+                     value());
   }
   if (made.change != Change::set && !column.type.is_counter()) {
-    return invalid("Invalid operation ({0} = {0} {1} value) for non counter column {0}",
-                   column.name, made.change == Change::add ? '+' : '-');
+    return invalid("Invalid operation ({0} = {0} {1} {2}) for non counter column {0}", column.name,
+                   made.change == Change::add ? '+' : '-', value());
   }
-  PlanScope here = scope();
-  TRY(made.value, compile_term(assignment.value, receiver(column), here));
   return made;
 }
 

@@ -64,6 +64,7 @@ class RestrictionsPlanner {
     return predicate.columns.front() - partition_size();
   }
   std::string columns_text(const std::vector<std::size_t>& columns) const;
+  static std::string text_of(const Relation& relation);
 
   const Table& table_;
   const Restrictions::Rules rules_;
@@ -86,17 +87,28 @@ std::string RestrictionsPlanner::columns_text(const std::vector<std::size_t>& co
 
 // ---- Compiling relations ----
 
+// A relation with one value, as Cassandra shows it.
+std::string RestrictionsPlanner::text_of(const Relation& relation) {
+  std::string columns;
+  for (const parser::Name& name : relation.columns) {
+    columns += (columns.empty() ? "" : ", ") + name.text;
+  }
+  if (relation.kind == RelationKind::columns) columns = "(" + columns + ")";
+  if (relation.element) columns += fmt::format("[{}]", parser::to_text(*relation.element, {}));
+  return fmt::format("{} {} {}", columns, name_of(relation.comparison),
+                     parser::to_text(relation.operand.values.front(), {}));
+}
+
 QueryResult<void> RestrictionsPlanner::check_column(const Relation& relation,
                                                     const Column& column) const {
   const DataType& type = column.type;
   switch (relation.comparison) {
     case Operator::not_equal:
-      return invalid("Unsupported \"!=\" relation: {} != value", column.name);
+      return invalid("Unsupported \"!=\" relation: {}", text_of(relation));
     case Operator::like:
       return invalid(
-          "LIKE restriction is only supported on properly indexed columns. {} LIKE value is not "
-          "valid.",
-          column.name);
+          "LIKE restriction is only supported on properly indexed columns. {} is not valid.",
+          text_of(relation));
     case Operator::is_not_null:
       return invalid("Unsupported restriction: {} IS NOT NULL", column.name);
     case Operator::contains:

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/assert.h"
+#include "cql/parser/to_text.h"
 #include "cql/type_names.h"
 #include "model/literal.h"
 
@@ -192,9 +193,15 @@ class TermCompiler {
 
   QueryResult<Term> operator()(const parser::TypeHint& hint) {
     TRY(const DataType type, resolve_type(*hint.type, scope_.keyspace));
+    const auto value = [&] { return parser::to_text(*hint.operand, {}); };
+    const auto* const literal = std::get_if<parser::Literal>(&hint.operand->node);
+    if (literal != nullptr && literal->kind != parser::LiteralKind::null &&
+        !model::accepts(type, literal_kind(literal->kind))) {
+      return invalid("Cannot cast value {} to type {}", value(), type.to_cql());
+    }
     if (!is_assignable(receiver_.type, type)) {
-      return invalid("Cannot assign value {} to {} of type {}", type.to_cql(), receiver_.name,
-                     receiver_.type.to_cql());
+      return invalid("Cannot assign value ({}){} to {} of type {}", parser::to_text(*hint.type),
+                     value(), receiver_.name, receiver_.type.to_cql());
     }
     return compile_term(*hint.operand, part_of(receiver_, receiver_.name, type), scope_);
   }

@@ -106,6 +106,23 @@ std::string name_and_order(const Column& column) {
   return to_cql_identifier(column.name) + (column.descending ? " DESC" : " ASC");
 }
 
+std::string table_text(std::string_view verb, const Table& table,
+                       const std::vector<Option>& options) {
+  std::string text = fmt::format("{} TABLE {} (\n{}) WITH ", verb,
+                                 qualified(table.keyspace, table.name), columns_of(table));
+  const std::string next = "\n" + std::string(kIndent) + "AND ";
+  if (!table.clustering().empty()) {
+    text += "CLUSTERING ORDER BY (" + listed(table.clustering(), name_and_order) + ")" + next;
+  }
+  bool first = true;
+  for (const auto& [option, value] : options) {
+    if (!first) text += next;
+    first = false;
+    text += fmt::format("{} = {}", option, value);
+  }
+  return text + ";";
+}
+
 }  // namespace
 
 std::string to_cql_map(const OptionMap& map) {
@@ -136,19 +153,23 @@ std::string describe_keyspace(const Keyspace& keyspace) {
 }
 
 std::string describe_table(const Table& table) {
-  std::string text = fmt::format("CREATE TABLE {} (\n{}) WITH ",
-                                 qualified(table.keyspace, table.name), columns_of(table));
-  const std::string next = "\n" + std::string(kIndent) + "AND ";
-  if (!table.clustering().empty()) {
-    text += "CLUSTERING ORDER BY (" + listed(table.clustering(), name_and_order) + ")" + next;
-  }
-  bool first = true;
-  for (const auto& [option, value] : options_of(table.options)) {
-    if (!first) text += next;
-    first = false;
-    text += fmt::format("{} = {}", option, value);
-  }
-  return text + ";";
+  return table_text("CREATE", table, options_of(table.options));
+}
+
+std::string describe_virtual_keyspace(const Keyspace& keyspace) {
+  const std::string name = to_cql_identifier(keyspace.name);
+  return fmt::format(
+      "/*\nWarning: Keyspace {0} is a virtual keyspace and cannot be recreated with CQL.\n"
+      "Structure, for reference:\nVIRTUAL KEYSPACE {0};\n*/",
+      name);
+}
+
+std::string describe_virtual_table(const Table& table) {
+  return fmt::format(
+      "/*\nWarning: Table {} is a virtual table and cannot be recreated with CQL.\n"
+      "Structure, for reference:\n{}\n*/",
+      qualified(table.keyspace, table.name),
+      table_text("VIRTUAL", table, {{"comment", to_cql_string(table.options.comment)}}));
 }
 
 std::string describe_type(const DataType& type) {
