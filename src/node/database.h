@@ -69,6 +69,9 @@ class Database {
   // Requires: nobody changes the catalog any more.
   runtime::Task<void> stop();
 
+  // Destroys what serves clients, whatever is under way. Requires: stopped, or the core has halted.
+  void abandon_clients() { services_.clear(); }
+
   // Requires: open.
   cql::Catalog& catalog() { return *catalog_; }
   const cql::Catalog& catalog() const { return *catalog_; }

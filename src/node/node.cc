@@ -26,6 +26,13 @@ Node::Node(runtime::Runtime& runtime, Config config)
       log_(runtime.logger("node")),
       admin_(runtime, [this](const HttpRequest& request) { return answer(request); }) {}
 
+// Only a simulated crash destroys what is under way, where it waits. Requests of clients lean on
+// the cluster, and what the cluster does leans on the catalog: so clients go first, the database
+// last.
+Node::~Node() {
+  if (database_) database_->abandon_clients();
+}
+
 Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   const std::string& directory = config_.data_directory;
   CO_TRY_VOID(co_await runtime::make_directories_durably(runtime_, directory));

@@ -42,6 +42,8 @@ class Node {
   using Progress = std::function<void(const std::string& phase)>;
 
   Node(runtime::Runtime& runtime, Config config);
+  // Requires: stopped, or never started.
+  ~Node();
 
   // Takes the data folder, learns who it is, becomes one of its cluster, and opens its ports. That
   // may take until other nodes are there: a stop ends the wait (cancelled). Without a Progress the
