@@ -191,13 +191,16 @@ void Describer::tell_cluster(const ClusterFacts& cluster) {
   told_.columns = {column("cluster"), column("partitioner"), column("snitch")};
   told_.rows.push_back(
       {text_value(cluster.cluster_name), text_value(partitioner), text_value(cluster.snitch)});
-  if (users_.find_keyspace(session_keyspace_) == nullptr) return;
+  const KeyspacePtr keyspace = users_.find_keyspace(session_keyspace_);
+  if (keyspace == nullptr) return;
   const auto addresses = DataType::list_of(DataType::text(), /*frozen=*/true);
   const auto ownership = DataType::map_of(DataType::text(), *addresses, /*frozen=*/true);
-  const std::vector<Bytes> address = {text_value(cluster.address)};
   std::vector<model::MapEntry> entries;
-  for (const model::Token token : cluster.tokens) {
-    entries.emplace_back(text_value(to_string(token)), model::compose_list(address));
+  for (const RangeOwners& range :
+       cluster.ranges ? cluster.ranges(*keyspace) : std::vector<RangeOwners>()) {
+    std::vector<Bytes> owners;
+    for (const std::string& address : range.addresses) owners.push_back(text_value(address));
+    entries.emplace_back(text_value(to_string(range.token)), model::compose_list(owners));
   }
   told_.columns.push_back(column("range_ownership", *ownership));
   told_.rows.back().push_back(model::compose_map(DataType::text(), std::move(entries)));

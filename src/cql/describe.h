@@ -1,6 +1,8 @@
 // DESCRIBE, as Cassandra 4.1 answers it: rows of names and CREATE statements. cqlsh prints them.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,14 +16,19 @@
 
 namespace helenus::cql {
 
+// A range of the ring, by the token that it ends with, and who holds its rows.
+struct RangeOwners {
+  model::Token token;
+  std::vector<std::string> addresses;  // "127.0.0.1:7000"
+};
+
 // What DESCRIBE CLUSTER tells.
 struct ClusterFacts {
   std::string_view cluster_name;
   std::string_view partitioner;  // the full name of the class
   std::string_view snitch;
-  // Where the ring is cut, and who holds every part of it: this node, so far.
-  std::vector<model::Token> tokens;
-  std::string_view address;  // "127.0.0.1:7000"
+  // All ranges of a keyspace, as they are now; none if that is not known.
+  std::function<std::vector<RangeOwners>(const model::Keyspace&)> ranges = nullptr;
 };
 
 struct Description {

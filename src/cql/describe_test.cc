@@ -14,6 +14,7 @@
 namespace helenus::cql {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -36,13 +37,17 @@ class DescribeTest : public ::testing::Test {
   std::vector<std::string> told(std::string_view text, std::string_view keyspace = "") {
     const auto statement = parser::parse(text);
     if (!statement) return {"syntax: " + std::string(statement.error().context())};
-    const auto description =
-        describe(std::get<parser::Describe>(statement->node), all_, story_.schema, keyspace,
-                 {.cluster_name = "Test",
-                  .partitioner = "org.apache.cassandra.dht.Murmur3Partitioner",
-                  .snitch = "SimpleSnitch",
-                  .tokens = {model::Token{-1}, model::Token{5}},
-                  .address = "127.0.0.1:7000"});
+    const auto description = describe(
+        std::get<parser::Describe>(statement->node), all_, story_.schema, keyspace,
+        {.cluster_name = "Test",
+         .partitioner = "org.apache.cassandra.dht.Murmur3Partitioner",
+         .snitch = "SimpleSnitch",
+         .ranges = [](const model::Keyspace& of) {
+           EXPECT_EQ(of.name, "ks");
+           return std::vector<RangeOwners>{
+               {.token = model::Token{-1}, .addresses = {"127.0.0.1:7000"}},
+               {.token = model::Token{5}, .addresses = {"127.0.0.2:7000", "127.0.0.1:7000"}}};
+         }});
     if (!description) return {description.error().to_string()};
     std::vector<std::string> rows;
     for (const auto& row : description->rows) {
@@ -143,7 +148,8 @@ TEST_F(DescribeTest, WhatIsNotThereIsAnError) {
 TEST_F(DescribeTest, TellsOfTheCluster) {
   EXPECT_THAT(told("DESCRIBE CLUSTER"), ElementsAre("Test|Murmur3Partitioner|SimpleSnitch"));
   EXPECT_THAT(columns_, ElementsAre("cluster", "partitioner", "snitch"));
-  EXPECT_THAT(told("DESCRIBE CLUSTER", "ks"), ElementsAre(HasSubstr("127.0.0.1:7000")));
+  EXPECT_THAT(told("DESCRIBE CLUSTER", "ks"),
+              ElementsAre(AllOf(HasSubstr("127.0.0.1:7000"), HasSubstr("127.0.0.2:7000"))));
   EXPECT_THAT(columns_, ElementsAre("cluster", "partitioner", "snitch", "range_ownership"));
 }
 

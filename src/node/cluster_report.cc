@@ -10,7 +10,8 @@
 #include "base/assert.h"
 #include "cql/protocol/primitives.h"
 #include "membership/application_state.h"
-#include "model/schema.h"
+#include "ring/placement.h"
+#include "ring/topology.h"
 
 namespace helenus::node {
 
@@ -103,6 +104,35 @@ cql::ClusterPeers peers_of(const ClusterMoment& moment) {
                             .is_up = is_up(node, heard)});
   }
   return peers;
+}
+
+std::vector<cql::RangeOwners> ranges_of(const cql::ClusterPeers& peers, const PeerFacts& self,
+                                        const model::Keyspace& keyspace) {
+  std::vector<ring::Node> nodes;
+  std::map<NodeId, std::string> addresses;
+  const auto add = [&](const PeerFacts& node, const std::vector<model::Token>& tokens) {
+    const NodeId id(node.host_id);
+    addresses[id] = node.node_address.to_string();
+    nodes.push_back({.id = id, .datacentre = node.data_center, .rack = node.rack, .tokens = {}});
+    for (const model::Token token : tokens) {
+      nodes.back().tokens.push_back(ring::Position::of_token(token));
+    }
+  };
+  add(self, peers.own_tokens);
+  for (const PeerFacts& peer : peers.others) add(peer, peer.tokens);
+  const auto topology = ring::Topology::make(ring::Partitioner::murmur3, std::move(nodes));
+  const auto strategy = ring::parse_strategy(keyspace.replication);
+  std::vector<cql::RangeOwners> ranges;
+  if (!topology || !strategy) return ranges;
+  const ring::Placement placement(*topology, *strategy);
+  for (ring::TabletIndex i = 0; i < (*topology)->tablet_count(); ++i) {
+    cql::RangeOwners range{.token = (*topology)->token_of(i).token(), .addresses = {}};
+    for (const ring::NodeIndex replica : placement.replicas_of(i)) {
+      range.addresses.push_back(addresses.at((*topology)->node(replica).id));
+    }
+    ranges.push_back(std::move(range));
+  }
+  return ranges;
 }
 
 // ---- News for drivers ----

@@ -19,11 +19,13 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "consensus/document.h"
+#include "cql/describe.h"
 #include "cql/peers.h"
 #include "cql/protocol/response.h"
 #include "membership/membership.h"
 #include "metadata/cluster_metadata.h"
 #include "model/node_id.h"
+#include "model/schema.h"
 #include "runtime/address.h"
 
 namespace helenus::node {
@@ -58,6 +60,11 @@ struct ClusterMoment {
 // so one that is up is taken to hold what this node holds, unless it has more. Of a cluster with an
 // ordered partitioner no tokens are told.
 cql::ClusterPeers peers_of(const ClusterMoment& moment);
+
+// What DESCRIBE CLUSTER tells of a keyspace, from what drivers are told: `self` is the node that
+// tells, its tokens are own_tokens. None for a strategy that is not of the ring. Cost: a placement.
+std::vector<cql::RangeOwners> ranges_of(const cql::ClusterPeers& peers, const cql::PeerFacts& self,
+                                        const model::Keyspace& keyspace);
 
 // Turns what happens in the cluster into what drivers are told.
 //

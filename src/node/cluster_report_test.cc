@@ -166,6 +166,32 @@ TEST(PeersOf, AnOrderedRingTellsNoTokens) {
   EXPECT_THAT(peers.others[0].tokens, IsEmpty());
 }
 
+TEST(RangesOf, AreThoseOfTheMetadata) {
+  Story story(3);
+  story.metadata = metadata::testing::with_keyspace(story.metadata, "ks", 2);
+  const cql::ClusterPeers peers = peers_of(story.now());
+  cql::PeerFacts self;
+  self.host_id = node_id(1).value();
+  self.node_address = a_node(1).node_address;
+  self.data_center = "dc1";
+  self.rack = "r1";
+  const auto& keyspace = *story.metadata.schema.find_keyspace("ks");
+  const auto ranges = ranges_of(peers, self, keyspace);
+  const auto replicas = metadata::replicas_of(story.metadata, story.metadata.keyspaces.at("ks"));
+  ASSERT_THAT(ranges, SizeIs(8));
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    EXPECT_EQ(ranges[i].token, story.metadata.tablets[i].token.token());
+    std::vector<std::string> addresses;
+    for (const model::NodeId id : replicas[i].members) {
+      addresses.push_back(story.metadata.find(id)->description.node_address.to_string());
+    }
+    EXPECT_EQ(ranges[i].addresses, addresses);
+  }
+  model::Keyspace local = keyspace;
+  local.replication = {{"class", "org.apache.cassandra.locator.LocalStrategy"}};
+  EXPECT_THAT(ranges_of(peers, self, local), IsEmpty());
+}
+
 TEST(PeerNews, WhoWasThereAtTheStartIsNoNews) {
   Story story(3);
   story.heard[node_id(3)].is_alive = false;

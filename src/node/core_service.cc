@@ -1,8 +1,10 @@
 #include "node/core_service.h"
 
+#include <functional>
 #include <utility>
 
 #include "base/assert.h"
+#include "node/cluster_report.h"
 
 namespace helenus::node {
 
@@ -15,6 +17,13 @@ cql::QueryProcessorOptions traced(cql::QueryProcessorOptions options, cql::Trace
   return options;
 }
 
+cql::ClusterFacts with_ranges(
+    cql::ClusterFacts cluster,
+    std::function<std::vector<cql::RangeOwners>(const model::Keyspace&)> ranges) {
+  cluster.ranges = std::move(ranges);
+  return cluster;
+}
+
 }  // namespace
 
 CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator& first,
@@ -22,7 +31,11 @@ CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator&
     : here_(here),
       coordinator_(first.beside(here)),
       view_(here, catalog, std::move(snapshot)),
-      processor_(here, *coordinator_, view_, tables_, std::move(options.cluster),
+      processor_(here, *coordinator_, view_, tables_,
+                 with_ranges(std::move(options.cluster),
+                             [this](const model::Keyspace& keyspace) {
+                               return ranges_of(*peers_, self_, keyspace);
+                             }),
                  traced(options.processor, traces_)),
       server_(here, processor_, std::move(options.server)) {
   view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
@@ -42,6 +55,10 @@ Result<void> CoreService::start(const runtime::Address& address, cql::NodeFacts 
   TRY_VOID(server_.start(address));
   // The port in force is known only now; nobody has been answered yet.
   facts.cql_address = facts.cql_address.with_port(server_.address().port());
+  self_.host_id = facts.host_id;
+  self_.node_address = facts.node_address.value_or(facts.cql_address);
+  self_.data_center = facts.data_center;
+  self_.rack = facts.rack;
   tables_ = cql::make_system_tables(view_, *coordinator_, std::move(facts), std::move(sources));
   return {};
 }

@@ -30,7 +30,7 @@ namespace helenus::node {
 class CoreService {
  public:
   struct Options {
-    cql::ClusterFacts cluster;
+    cql::ClusterFacts cluster;  // without ranges
     cql::QueryProcessorOptions processor;
     cql::ServerOptions server;
   };
@@ -67,6 +67,7 @@ class CoreService {
   const std::unique_ptr<replication::Coordinator> coordinator_;
   cql::CatalogView view_;
   cql::PeersPtr peers_;
+  cql::PeerFacts self_;
   cql::VirtualTables tables_;
   cql::Traces traces_;
   cql::QueryProcessor processor_;

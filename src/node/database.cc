@@ -75,9 +75,7 @@ CoreService::Options Database::service_options() const {
   server.connections = connections_;
   return {.cluster = {.cluster_name = config_.cluster_name,
                       .partitioner = cql::kPartitioner,
-                      .snitch = cql::kSnitch,
-                      .tokens = cql::tokens_of(*coordinator_),
-                      .address = broadcast_text_},
+                      .snitch = cql::kSnitch},
           .processor = processor_options(config_, cores_),
           .server = std::move(server)};
 }
@@ -113,7 +111,6 @@ Task<Result<void>> Database::serve(runtime::Address node_address, cql::PeersPtr 
   phase_ = "the port for clients";
   node_address_ = node_address;
   peers_ = std::move(peers);
-  broadcast_text_ = node_address.to_string();
   auto serving = co_await start_services();
   if (!serving) co_return std::move(serving).error().within("CQL server");
   phase_ = "serving";

@@ -131,7 +131,6 @@ class Database {
   const cql::SchemaAuthority authority_;
   base::Logger log_;
   std::string phase_;
-  std::string broadcast_text_;
   runtime::Address node_address_;
   cql::PeersPtr peers_;  // of the beginning
   runtime::Address cql_address_;
