@@ -72,7 +72,7 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(hosts[0].datacenter, "datacenter1")
         self.assertEqual(hosts[0].release_version, "4.1.7")
         self.assertEqual(str(hosts[0].host_id), self.node.health()["node"])
-        self.assertEqual(len(self.cluster.metadata.token_map.ring), 16)
+        self.assertEqual(len(self.cluster.metadata.token_map.ring), 256)
 
     def test_traces_can_be_read(self):
         self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
