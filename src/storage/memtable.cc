@@ -132,10 +132,10 @@ void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& de
 bool Memtable::together(base::ByteView partition, std::size_t ranges) const {
   if (ranges > kScopesTogetherMax) return false;
   const std::string key = encode_key({partition, EntryKind::scopes, {}});
-  const auto at = keys_.find(Key(base::as_bytes(key)));
-  if (at == keys_.end()) return true;
+  const Node* node = node_at(base::as_bytes(key), key_hash(base::as_bytes(key)));
+  if (node == nullptr) return true;
   std::size_t bytes = 0;
-  for (const Fragment* each = at->node->newest; each != nullptr; each = each->next) {
+  for (const Fragment* each = node->newest; each != nullptr; each = each->next) {
     bytes += each->size;
   }
   return bytes <= kScopesTogetherBytesMax;
@@ -166,21 +166,31 @@ void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
   }
 }
 
-Entry Memtable::find(base::ByteView key) const {
-  const auto at = keys_.find(Key(key));
-  return at == keys_.end() ? Entry() : merge(*at->node);
+Memtable::Node* Memtable::node_at(base::ByteView key, std::uint64_t hash) const {
+  const auto short_hash = static_cast<std::uint32_t>(hash);
+  for (HashLink* link = nodes_.first(short_hash); link != nullptr; link = link->next) {
+    auto* node = static_cast<Node*>(link);
+    if (node->hash == short_hash && base::equal(node->key(), key)) return node;
+  }
+  return nullptr;
 }
 
-std::optional<std::uint64_t> Memtable::absorb_into(base::ByteView key, Entry& entry) const {
-  const auto at = keys_.find(Key(key));
-  if (at == keys_.end()) return std::nullopt;
-  entry.absorb(merge(*at->node));
-  return at->node->sequence;
+Entry Memtable::find(base::ByteView key) const {
+  const Node* node = node_at(key, key_hash(key));
+  return node == nullptr ? Entry() : merge(*node);
+}
+
+std::optional<std::uint64_t> Memtable::absorb_into(base::ByteView key, std::uint64_t hash,
+                                                   Entry& entry) const {
+  const Node* node = node_at(key, hash);
+  if (node == nullptr) return std::nullopt;
+  entry.absorb(merge(*node));
+  return node->sequence;
 }
 
 std::size_t Memtable::fragment_count(base::ByteView key) const {
-  const auto at = keys_.find(Key(key));
-  return at == keys_.end() ? 0 : at->node->length;
+  const Node* node = node_at(key, key_hash(key));
+  return node == nullptr ? 0 : node->length;
 }
 
 bool Memtable::contains_partition(base::ByteView partition) const {
@@ -190,18 +200,18 @@ bool Memtable::contains_partition(base::ByteView partition) const {
 
 Memtable::Node& Memtable::node_of(const EntryKey& key) {
   const std::string text = encode_key(key);
-  const Key wanted(base::as_bytes(text));
-  const auto at = keys_.lower_bound(wanted);
-  if (at != keys_.end() && at->head == wanted.head && base::equal(at->node->key(), wanted.bytes)) {
-    return *at->node;
-  }
+  const base::ByteView bytes = base::as_bytes(text);
+  const std::uint64_t hash = key_hash(bytes);
+  if (Node* node = node_at(bytes, hash)) return *node;
   std::byte* memory = arena_.allocate(sizeof(Node) + text.size(), alignof(Node));
-  auto* node =
-      ::new (memory) Node{.key_size = static_cast<std::uint32_t>(text.size()),
-                          .partition_size = static_cast<std::uint32_t>(key.partition.size())};
+  auto* node = ::new (memory) Node();
+  node->hash = static_cast<std::uint32_t>(hash);
+  node->key_size = static_cast<std::uint32_t>(text.size());
+  node->partition_size = static_cast<std::uint32_t>(key.partition.size());
   std::memcpy(memory + sizeof(Node), text.data(), text.size());
   ++generation_;
-  keys_.insert(at, Place{wanted.head, node});
+  keys_.insert(Place{Key(bytes).head, node});
+  nodes_.insert(*node);
   return *node;
 }
 
@@ -209,22 +219,25 @@ void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded, std::
   Node& node = node_of(key);
   push(node, form, encoded);
   node.sequence = sequence;
-  if (!should_merge(node)) return;
-  Entry entry = merge(node);
-  entry.settle_scopes();
-  base::Buffer merged;
-  base::Encoder out(merged);
-  encode(out, entry);
-  node.newest = nullptr;
-  node.length = 0;
-  push(node, Form::merged, merged.view());
-  node.read_since = false;
+  if (should_merge(node)) {
+    Entry entry = merge(node);
+    entry.settle_scopes();
+    base::Buffer merged;
+    base::Encoder out(merged);
+    encode(out, entry);
+    node.newest = nullptr;
+    node.length = 0;
+    push(node, Form::merged, merged.view());
+    node.read_since_merge = false;
+  }
+  node.reads_since_write = 0;
 }
 
 bool Memtable::should_merge(const Node& node) {
   if (node.length > kFragmentsPerKeyMax) return true;
-  return node.read_since && node.length > kFragmentsPerReadKeyMax &&
-         node.merged_bytes <= node.written_bytes;
+  const bool is_read_mostly = node.reads_since_write == kReadsOfReadMostly && node.length > 1;
+  const bool is_read = node.read_since_merge && node.length > kFragmentsPerReadKeyMax;
+  return (is_read_mostly || is_read) && node.merged_bytes / 2 <= node.written_bytes;
 }
 
 void Memtable::push(Node& node, Form form, base::ByteView encoded) {
@@ -246,7 +259,8 @@ void Memtable::push(Node& node, Form form, base::ByteView encoded) {
 }
 
 Entry Memtable::merge(const Node& node) const {
-  node.read_since = true;
+  node.read_since_merge = true;
+  if (node.reads_since_write < kReadsOfReadMostly) ++node.reads_since_write;
   Entry merged;
   for (const Fragment* at = node.newest; at != nullptr; at = at->next) {
     const base::Bytes bytes = base::Bytes::copy_of(at->bytes());

@@ -9,7 +9,7 @@
 //
 // The tree holds sixteen bytes a key: the key's first bytes as a number, by which nearly every
 // comparison is decided (they are the token), and where the rest lies. A descent touches few lines
-// of memory.
+// of memory; a key that is there is found by its hash, without one.
 //
 // Ownership: keys and fragments live in an arena that goes with the memtable; what is read is
 // copied out. Shared by cursors and flushes through shared_ptr: a frozen memtable lives until its
@@ -28,6 +28,8 @@
 #include "causality/delta.h"
 #include "storage/arena.h"
 #include "storage/entry.h"
+#include "storage/hash_chains.h"
+#include "storage/row_key.h"
 
 namespace helenus::storage {
 
@@ -37,6 +39,8 @@ class Memtable {
   static constexpr std::uint32_t kFragmentsPerKeyMax = 16;
   // The same for a key that was read since, unless merging would mostly copy what is merged.
   static constexpr std::uint32_t kFragmentsPerReadKeyMax = 3;
+  // A key with so many reads between two writes is merged by every write, with the same exception.
+  static constexpr std::uint8_t kReadsOfReadMostly = 2;
 
   explicit Memtable(causality::Policy policy) : policy_(policy) {}
   Memtable(const Memtable&) = delete;
@@ -51,12 +55,14 @@ class Memtable {
 
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
-  // Merges them into `entry`; the number of the newest, nothing when there are none. One descent.
-  std::optional<std::uint64_t> absorb_into(base::ByteView key, Entry& entry) const;
+  // Merges them into `entry`; the number of the newest, nothing when there are none.
+  // Requires: hash == key_hash(key).
+  std::optional<std::uint64_t> absorb_into(base::ByteView key, std::uint64_t hash,
+                                           Entry& entry) const;
 
   // How many fragments a read of the key merges.
   std::size_t fragment_count(base::ByteView key) const;
-  bool contains(base::ByteView key) const { return keys_.contains(Key(key)); }
+  bool contains(base::ByteView key) const { return node_at(key, key_hash(key)) != nullptr; }
   // Whether it has anything of the partition.
   bool contains_partition(base::ByteView partition) const;
 
@@ -78,7 +84,7 @@ class Memtable {
   class Cursor;
 
  private:
-  static constexpr std::size_t kTreeBytesPerKey = 24;
+  static constexpr std::size_t kTreeBytesPerKey = 24 + HashChains::kBytesPerThing;
 
   enum class Form : std::uint8_t { delta, row_delete, depths, merged };
   // One encoded fragment; the bytes lie behind it.
@@ -89,15 +95,17 @@ class Memtable {
     base::ByteView bytes() const { return {reinterpret_cast<const std::byte*>(this + 1), size}; }
   };
   // A key and its fragments. It lies in the arena and never moves; the key's bytes lie behind it.
-  struct Node {
+  struct Node : HashLink {
+    std::uint32_t key_size = 0;
     const Fragment* newest = nullptr;
     std::uint64_t sequence = 0;  // of the newest
     std::uint32_t length = 0;
-    std::uint32_t merged_bytes = 0;   // of the fragment that is a merge of others
-    std::uint32_t written_bytes = 0;  // of those since
-    std::uint32_t key_size = 0;
+    std::uint32_t merged_bytes = 0;    // of the fragment that is a merge of others
+    std::uint32_t written_bytes = 0;   // of those since
     std::uint32_t partition_size = 0;  // of the key's partition part
-    mutable bool read_since = false;   // the last merge; a hint that readers leave for writers
+    // Hints that readers leave for writers.
+    mutable bool read_since_merge = false;
+    mutable std::uint8_t reads_since_write = 0;  // up to kReadsOfReadMostly
     base::ByteView key() const { return {reinterpret_cast<const std::byte*>(this + 1), key_size}; }
   };
   // A key that is looked for: its first bytes as a number that sorts as they do, and all of it.
@@ -118,6 +126,8 @@ class Memtable {
   };
   using Keys = absl::btree_set<Place, Order>;
 
+  // Null if there is none. Requires: hash == key_hash(key).
+  Node* node_at(base::ByteView key, std::uint64_t hash) const;
   Node& node_of(const EntryKey& key);
   // Requires: the delta has scopes and no cells.
   void apply_scopes(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
@@ -136,6 +146,7 @@ class Memtable {
   std::uint64_t scope_writes_ = 0;
   Arena arena_;
   Keys keys_;
+  HashChains nodes_;
   std::uint64_t generation_ = 0;  // of the tree: a new key may move the others
 };
 

@@ -166,6 +166,22 @@ TEST(Memtable, ARowThatIsReadIsMergedSooner) {
   }
 }
 
+TEST(Memtable, ARowThatIsMostlyReadHasOneFragment) {
+  Memtable memtable(Policy::lww);
+  causality::Clock clock;
+  const std::string key = row_key("p", text("hot"));
+  for (int write = 0; write < 100; ++write) {
+    apply(memtable, "p", put_minted(clock, "hot", std::to_string(write)));
+    EXPECT_EQ(memtable.fragment_count(base::as_bytes(key)), 1U);
+    for (int read = 0; read < Memtable::kReadsOfReadMostly; ++read) {
+      EXPECT_FALSE(memtable.find(base::as_bytes(key)).empty());
+    }
+  }
+  const auto cell = cell_of(memtable, "p", text("hot"), causality::ColumnId{0});
+  ASSERT_EQ(cell.versions().size(), 1U);
+  EXPECT_EQ(cell.versions().front().value.text(), "99");
+}
+
 TEST(Memtable, ALargeRowThatIsReadIsNotCopiedForEverySmallWrite) {
   Memtable memtable(Policy::lww);
   causality::Clock clock;
