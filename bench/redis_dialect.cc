@@ -6,9 +6,9 @@ namespace helenus::bench {
 
 namespace {
 
-template <std::size_t size>
-std::string_view view_of(const std::array<char, size>& text) {
-  return {text.data(), size};
+template <std::size_t kSize>
+std::string_view view_of(const std::array<char, kSize>& text) {
+  return {text.data(), kSize};
 }
 
 }  // namespace
