@@ -6,8 +6,8 @@
 // Here the ring is cut into equal sectors, a power of two of them, so that a sector holds 6 to 12
 // nodes on average; positions come from a hash, so no sector holds many more. A search loads the
 // sector's head, counts the positions before the one it wants, which takes no branch that depends
-// on them, and has its node: two loads, for any number of nodes. Only when all nodes of the sector
-// are before the position does it go on to the next one.
+// on them, and has its node: two cache lines or three, for any number of nodes. Only when all nodes
+// of the sector are before the position does it go on to the next one.
 //
 // To add or to remove a node moves the later nodes of its sector: a cache line or two. When sectors
 // become too full or too empty on average all are cut anew, which costs as much as the additions or

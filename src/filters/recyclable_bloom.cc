@@ -4,14 +4,24 @@
 
 #include "base/assert.h"
 #include "filters/forgetful_analysis.h"
+#include "filters/probes.h"
 
 namespace helenus::filters {
+
+namespace {
+
+// What Bloom says of itself with so many keys.
+double rate_with(std::uint64_t bits, unsigned probes, std::uint64_t keys) {
+  return bloom_rate(bits, probes, keys) + rate_of_aligned_probes(bits, keys);
+}
+
+}  // namespace
 
 base::Result<RecyclableBloom> RecyclableBloom::with_table(std::uint64_t bits, unsigned probes,
                                                           double rate_max) {
   const bool sound = bits > 0 && bits <= Bloom::kBitsMax && probes > 0 && probes <= kProbesMax &&
                      rate_max > 0 && rate_max < 1;
-  if (!sound || bloom_rate(bits, probes, 1) > rate_max) {
+  if (!sound || rate_with(bits, probes, 1) > rate_max) {
     return base::Error(base::Errc::invalid_argument,
                        "a recyclable Bloom filter of {} bits, {} probes, to a rate of {}", bits,
                        probes, rate_max);
@@ -22,7 +32,7 @@ base::Result<RecyclableBloom> RecyclableBloom::with_table(std::uint64_t bits, un
   std::uint64_t too_many = bits * 32;
   while (too_many - fits > 1) {
     const std::uint64_t middle = fits + (too_many - fits) / 2;
-    (bloom_rate(bits, probes, middle) <= rate_max ? fits : too_many) = middle;
+    (rate_with(bits, probes, middle) <= rate_max ? fits : too_many) = middle;
   }
   const std::uint64_t capacity = fits < Bloom::kBitsMax ? fits : Bloom::kBitsMax;
   TRY(Bloom bloom, Bloom::with_shape({.bits = bits, .probes = probes, .capacity = capacity}));

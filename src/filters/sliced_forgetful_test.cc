@@ -180,7 +180,7 @@ class Load {
 };
 
 TEST(SlicedForgetful, ATenFoldBurstKeepsTargetAndWindow) {
-  Load load({.window = 100, .rate_max = 0.01, .capacity = 15'00});
+  Load load({.window = 100, .rate_max = 0.01, .capacity = 1'500});
   load.run(200, 10);
   EXPECT_EQ(load.tables_most, 1U);
   const std::uint64_t memory_before = load.filter.memory_bytes();
