@@ -225,7 +225,7 @@ TEST(Network, ALargerThresholdIsSlowerAndWrongLessOften) {
 
 TEST(Network, BytesOfANodeInARoundStayWithinTheirLimit) {
   std::vector<std::size_t> sizes = {3, 10, 30, 100};
-  if (is_long_run()) sizes.push_back(300);
+  if (is_long_run()) sizes.insert(sizes.end(), {300, 1'000});
   GossipLimits limits;
   limits.digest_bytes_max = 512;
   limits.delta_bytes_max = GossipLimits::kDeltaBytesMin;
