@@ -15,7 +15,7 @@
 //   a node missed in between is in the next one. The catalog keeps the version it was made from.
 //   Acknowledged is everywhere. A node tells a version by gossip when its catalog has it, on disk
 //   and on all its cores; change() returns when all nodes that are up have told theirs, also where
-//   there was nothing to do. Who is down learns of it when it starts, before it has a client.
+//   there was nothing to do. Who is down starts with what it has, and hears of it soon after.
 //   What is unknown is said to be: a change whose outcome is not known, or that not everybody has
 //   in time, is an error that says so. It may be in force then, as after any timeout.
 //

@@ -273,7 +273,7 @@ TEST_F(NodesTest, StatementsFromSeveralNodesAtOnceHaveOneOrder) {
   }
 }
 
-TEST_F(NodesTest, WhoIsDownDuringAChangeLearnsOfItBeforeItHasAClient) {
+TEST_F(NodesTest, WhoIsDownDuringAChangeLearnsOfItWhenItIsBack) {
   start_and_expect_up({0, 1, 2});
   EXPECT_EQ(ask(0, kCreateKeyspace), "done");
   machine(2).power_loss();
