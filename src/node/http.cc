@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "node/http_text.h"
+
 namespace helenus::node {
 
 using base::Errc;
@@ -11,19 +13,6 @@ using base::Error;
 using base::Result;
 
 namespace {
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) {
-    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return lower(x) == lower(y);
-  });
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 // Takes the text up to the next separator off the front, and the separator with it.
 std::string_view take_until(std::string_view separator, std::string_view& text) {

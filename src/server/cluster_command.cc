@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "model/schema.h"
 #include "server/cluster_tables.h"
 #include "server/http_get.h"
 
@@ -33,10 +34,9 @@ constexpr std::array kSubcommands = {
 };
 
 constexpr int kHttpOk = 200;
-constexpr std::size_t kKeyspaceNameSizeMax = 48;
 
 bool may_be_keyspace(std::string_view name) {
-  return name.size() <= kKeyspaceNameSizeMax && std::ranges::all_of(name, [](char c) {
+  return name.size() <= model::kNameSizeMax && std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   c == '_';
          });

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "node/http_text.h"
 #include "runtime/transport.h"
 
 namespace helenus::server {
@@ -22,20 +23,6 @@ using runtime::Until;
 namespace {
 
 constexpr std::size_t kReadSize = 16384;
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  });
-  return lowered;
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -62,10 +49,11 @@ Result<int> parse_status_line(std::string_view line) {
 Result<void> parse_header(std::string_view line, HttpHead& head) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return Error(Errc::corrupt, "this is no header of HTTP");
-  const std::string name = lower(line.substr(0, colon));
-  const std::string_view value = trim(line.substr(colon + 1));
-  if (name == "transfer-encoding") return Error(Errc::unsupported, "a body in chunks");
-  if (name != "content-length") return {};
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = node::trim(line.substr(colon + 1));
+  if (node::equal_ignoring_case(name, "transfer-encoding"))
+    return Error(Errc::unsupported, "a body in chunks");
+  if (!node::equal_ignoring_case(name, "content-length")) return {};
   const auto size = parse_number<std::size_t>(value);
   if (!size || (head.body_size && head.body_size != size)) {
     return Error(Errc::corrupt, "this is no size of a body");

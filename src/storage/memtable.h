@@ -14,7 +14,7 @@
 // Ownership: keys and fragments live in an arena that goes with the memtable; what is read is
 // copied out. Shared by cursors and flushes through shared_ptr: a frozen memtable lives until its
 // last reader has left.
-// Core affinity: one core. Cost: a write is one descent of a B-tree and one copy of the fragment.
+// Core affinity: one core. Cost: a write copies the fragment; a new key is one descent of a B-tree.
 #pragma once
 
 #include <cstddef>
