@@ -40,6 +40,8 @@ struct OpenOptions {
   // Past the page cache. Offsets, sizes and memory must be multiples of kDirectAlignment.
   // Opening fails with unsupported where the system cannot.
   bool direct = false;
+  // Whoever reads says how much, and wants nothing read ahead. A hint: it changes no result.
+  bool random_access = false;
 
   static OpenOptions read_only() { return {}; }
   static OpenOptions create_new() { return {.write = true, .create = true, .exclusive = true}; }

@@ -40,7 +40,8 @@ Task<Result<std::shared_ptr<SstableBlocks>>> SstableBlocks::open(runtime::Runtim
                                                                  SstableShared& shared,
                                                                  std::string path,
                                                                  Options options) {
-  CO_TRY(auto file, co_await runtime.files.open(path, {.direct = options.direct}));
+  CO_TRY(auto file,
+         co_await runtime.files.open(path, {.direct = options.direct, .random_access = true}));
   CO_TRY(const std::uint64_t size, co_await file->size());
   co_return std::make_shared<SstableBlocks>(runtime, shared, options, std::move(file), size);
 }

@@ -114,6 +114,18 @@ TEST_P(FileSystemContract, WritingToAFileOpenedForReadingIsRefused) {
   });
 }
 
+TEST_P(FileSystemContract, AFileReadAtRandomHasTheSameBytes) {
+  tell([](Runtime& rt, std::string dir) -> Task<void> {
+    const std::string path = dir + "/file";
+    const std::string text(std::size_t{100} << 10, 'x');
+    CO_ASSERT_OK(co_await put(rt, path, text + "middle" + text));
+    const auto file = co_await rt.files.open(path, {.random_access = true});
+    CO_ASSERT_OK(file);
+    EXPECT_THAT(co_await read_text(**file, text.size(), 6), Holds("middle"));
+    EXPECT_THAT(co_await read_text(**file, 0, text.size()), Holds(text));
+  });
+}
+
 TEST_P(FileSystemContract, TransfersBeyondTheLimitAreRefused) {
   tell([](Runtime& rt, std::string dir) -> Task<void> {
     const std::string path = dir + "/file";

@@ -114,6 +114,10 @@ Result<OpenedFile> open_file(const std::string& path, const OpenOptions& options
   if (::fcntl(descriptor.number(), F_SETFL, options.direct ? O_DIRECT : 0) != 0) {
     return failure("open", path);
   }
+  // Only a hint: a file system that does not know it reads all the same.
+  if (options.random_access) {
+    (void)::posix_fadvise(descriptor.number(), 0, 0, POSIX_FADV_RANDOM);
+  }
   return OpenedFile{std::move(descriptor), static_cast<std::uint64_t>(status.st_size)};
 }
 
