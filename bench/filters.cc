@@ -1,11 +1,11 @@
 // bench-filters: every filter at a million keys, which fit the caches, and at a hundred million,
 // which do not; single thread.
 //
-//   bench-filters [--quick] [--json FILE] [--keys N]... [--only PART]
+//   bench-filters [--quick] [--json FILE] [--large] [--keys N]... [--only PART]
 //
-// --keys: sizes instead of 1,000,000 and 100,000,000. --only: the parts whose name has PART in it,
-// of "cuckoo 8", "cuckoo 12", "cuckoo 16", "cuckoo 32", "adaptive", "forgetful", "consistent",
-// "hash ring", "dynamic" and "RocksDB".
+// A plain run takes minutes: all parts at 1,000,000 keys, and at 100,000,000 those that are quick
+// there. --large: all at both, which takes the better part of an hour. --keys: these sizes instead,
+// for all parts. --only: the parts whose name has PART in it.
 //
 // Beside a cuckoo filter as its paper has it ("plain cuckoo"), keys are integers hashed in the loop
 // by the same function for both. Beside RocksDB's filters, keys are strings of 8 bytes hashed by
@@ -420,11 +420,15 @@ void consistent_beside_plain(Report& report, const Scale& scale) {
   duel("consistent, even ring", {.capacity = scale.keys});
   // Ten places a bucket, as the paper has it, are too many for larger ones.
   if (scale.keys > 10'000'000) return;
-  duel("consistent, hashed ring",
-       {.capacity = scale.keys,
-        .shape = {.slots = 4, .ring = filters::IndexIndependentCuckoo::Ring::hashed, .places = 10},
-        .grow_above_percent = 90,
-        .shrink_below_percent = 80});
+  for (const unsigned slots : {8U, 4U}) {
+    duel(slots == 8 ? "consistent, hashed ring" : "consistent, hashed ring of small buckets",
+         {.capacity = scale.keys,
+          .shape = {.slots = slots,
+                    .ring = filters::IndexIndependentCuckoo::Ring::hashed,
+                    .places = 10},
+          .grow_above_percent = 90,
+          .shrink_below_percent = 80});
+  }
 }
 
 // The search for the owner of a position on a ring of as many nodes, beside a balanced tree's.
@@ -619,49 +623,100 @@ void forgetful_rows(Report& report, const Scale& scale) {
   steady_rows(report, scale, "adaptive N-FBF", adaptive, "N-FBF, N = 1", paper_few);
 }
 
+// The sizes at which a part is measured unless sizes are given.
+enum class Sizes : std::uint8_t { million, million_and_hundred_million };
+
+struct Part {
+  std::string_view name;
+  void (*compare)(Report&, const Scale&);
+  Sizes sizes = Sizes::million;
+};
+
+constexpr std::array kParts = {
+    Part{"cuckoo 8", cuckoo_beside_plain<8>},
+    Part{"cuckoo 12", cuckoo_beside_plain<12>},
+    Part{"cuckoo 16", cuckoo_beside_plain<16>},
+    Part{"cuckoo 32", cuckoo_beside_plain<32>},
+    Part{"adaptive", adaptive_beside_cuckoo},
+    Part{"consistent", consistent_beside_plain},
+    Part{"hash ring", ring_beside_map},
+    Part{"dynamic", dynamic_beside_plain},
+    Part{"forgetful", forgetful_rows, Sizes::million_and_hundred_million},
+    Part{"RocksDB", all_beside_rocksdb},
+};
+
+std::string own_options() {
+  std::string names;
+  for (const Part& part : kParts)
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", part.name);
+  return fmt::format(
+      "  --large      all parts at 1,000,000 and at 100,000,000 keys, for the better part of an "
+      "hour\n"
+      "  --keys N     all parts at N keys; may be repeated\n"
+      "  --only PART  the parts whose name has PART in it, of {}\n",
+      names);
+}
+
 // What to measure.
 struct Choice {
-  std::vector<std::uint64_t> sizes;
-  std::string only;  // the parts whose name has this in it
+  std::vector<std::uint64_t> sizes;  // empty: each part's own
+  bool is_large = false;
+  std::string only;
 };
 
 Choice choice_of(const Options& options) {
   Choice choice;
-  ASSERT(options.others.size() % 2 == 0, "--keys and --only take a value");
-  for (std::size_t i = 0; i < options.others.size(); i += 2) {
-    const std::string& value = options.others[i + 1];
-    if (options.others[i] == "--only") {
+  for (std::size_t i = 0; i < options.others.size(); ++i) {
+    const std::string& option = options.others[i];
+    if (option == "--large") {
+      choice.is_large = true;
+      continue;
+    }
+    ASSERT(option == "--keys" || option == "--only", "no option {}; see --help", option);
+    ASSERT(++i < options.others.size(), "{} takes a value", option);
+    const std::string& value = options.others[i];
+    if (option == "--only") {
       choice.only = value;
       continue;
     }
     std::uint64_t keys = 0;
     const auto parsed = std::from_chars(value.data(), value.data() + value.size(), keys);
-    const bool sound = options.others[i] == "--keys" && parsed.ec == std::errc() && keys >= 1000;
-    ASSERT(sound, "--keys takes a number of at least 1000");
+    ASSERT(parsed.ec == std::errc() && keys >= 1000, "--keys takes a number of at least 1000");
     choice.sizes.push_back(keys);
   }
-  if (!choice.sizes.empty()) return choice;
-  choice.sizes.push_back(1'000'000);
-  if (!options.quick) choice.sizes.push_back(100'000'000);
   return choice;
 }
 
-void compare_filters(const Options& options, Report& report) {
-  struct Part {
-    std::string_view name;
-    void (*compare)(Report&, const Scale&);
-  };
-  constexpr std::array kParts = {
-      Part{"cuckoo 8", cuckoo_beside_plain<8>},   Part{"cuckoo 12", cuckoo_beside_plain<12>},
-      Part{"cuckoo 16", cuckoo_beside_plain<16>}, Part{"cuckoo 32", cuckoo_beside_plain<32>},
-      Part{"adaptive", adaptive_beside_cuckoo},   Part{"consistent", consistent_beside_plain},
-      Part{"hash ring", ring_beside_map},         Part{"dynamic", dynamic_beside_plain},
-      Part{"forgetful", forgetful_rows},          Part{"RocksDB", all_beside_rocksdb}};
-  const Choice choice = choice_of(options);
-  for (const std::uint64_t keys : choice.sizes) {
+// One part at one size.
+struct Run {
+  const Part* part;
+  std::uint64_t keys;
+};
+
+std::vector<Run> runs_of(const Choice& choice, bool quick) {
+  constexpr std::uint64_t kMillion = 1'000'000;
+  std::vector<std::uint64_t> sizes = choice.sizes;
+  if (sizes.empty())
+    sizes =
+        quick && !choice.is_large ? std::vector{kMillion} : std::vector{kMillion, 100 * kMillion};
+  std::vector<Run> runs;
+  for (const std::uint64_t keys : sizes) {
     for (const Part& part : kParts) {
-      if (part.name.contains(choice.only)) part.compare(report, scale_for(keys, options.quick));
+      const bool is_wanted = !choice.sizes.empty() || choice.is_large || keys == kMillion ||
+                             part.sizes == Sizes::million_and_hundred_million;
+      if (is_wanted && part.name.contains(choice.only)) runs.push_back({&part, keys});
     }
+  }
+  return runs;
+}
+
+void compare_filters(const Options& options, Report& report) {
+  const std::vector<Run> runs = runs_of(choice_of(options), options.quick);
+  const Stopwatch stopwatch;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    fmt::print(stderr, "part {} of {}, \"{}\" at {} keys; {:.0f} s so far\n", i + 1, runs.size(),
+               runs[i].part->name, size_name(runs[i].keys), stopwatch.seconds());
+    runs[i].part->compare(report, scale_for(runs[i].keys, options.quick));
   }
 }
 
@@ -669,5 +724,6 @@ void compare_filters(const Options& options, Report& report) {
 }  // namespace helenus::bench
 
 int main(int argc, char** argv) {
-  return helenus::bench::benchmark_main(argc, argv, helenus::bench::compare_filters);
+  return helenus::bench::benchmark_main(argc, argv, helenus::bench::compare_filters,
+                                        helenus::bench::own_options());
 }

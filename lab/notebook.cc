@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <system_error>
@@ -256,11 +257,14 @@ base::Result<void> run(std::span<const char* const> arguments, std::string_view 
                        std::span<const Experiment> experiments) {
   TRY(const Options options, parse(arguments));
   TRY(Notebook notebook, Notebook::open(*options.folder, std::string(title), options.effort));
-  for (const Experiment& experiment : experiments) {
-    if (!experiment.name.contains(options.only)) continue;
-    fmt::print("{}\n", experiment.name);
+  std::vector<Experiment> chosen;
+  std::ranges::copy_if(experiments, std::back_inserter(chosen), [&](const Experiment& experiment) {
+    return experiment.name.contains(options.only);
+  });
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    fmt::print("{} of {}: {}\n", i + 1, chosen.size(), chosen[i].name);
     std::fflush(stdout);
-    experiment.run(notebook);
+    chosen[i].run(notebook);
   }
   return notebook.finish();
 }

@@ -231,16 +231,24 @@ bool ConsistentCuckoo::empty_into_others(std::size_t index) {
 
 // --- Asking ---
 
-void ConsistentCuckoo::prefetch(KeyHash key) const {
-  const auto positions = IndexIndependentCuckoo::positions_of(fingerprint_of(key), candidates_max_);
-  for (const IndexIndependentCuckoo& member : members_) member.prefetch_heads(positions);
+bool ConsistentCuckoo::contains_in_any(Fingerprint fingerprint) const {
+  const auto positions = IndexIndependentCuckoo::positions_of(fingerprint, candidates_max_);
+  return std::ranges::any_of(members_, [&](const IndexIndependentCuckoo& member) {
+    return member.contains(fingerprint, positions);
+  });
 }
 
-// Four passes over a group: the heads of its sectors, the sectors, the buckets, the answers.
+void ConsistentCuckoo::prefetch(KeyHash key) const {
+  const auto positions = IndexIndependentCuckoo::positions_of(fingerprint_of(key), candidates_max_);
+  for (const IndexIndependentCuckoo& member : members_) member.prefetch_places(positions);
+}
+
+// Three passes over a group: the ring, the buckets, the answers.
 void ConsistentCuckoo::contains_batch(std::span<const KeyHash> keys,
                                       std::span<bool> answers) const {
   ASSERT(keys.size() == answers.size());
   std::array<IndexIndependentCuckoo::Positions, kLookupsInFlight> positions;
+  std::array<IndexIndependentCuckoo::Buckets, kLookupsInFlight> buckets;
   while (!keys.empty()) {
     const std::size_t group = std::min(kLookupsInFlight, keys.size());
     for (std::size_t i = 0; i < group; ++i) {
@@ -248,11 +256,10 @@ void ConsistentCuckoo::contains_batch(std::span<const KeyHash> keys,
     }
     for (std::size_t i = 0; i < group; ++i) answers[i] = false;
     for (const IndexIndependentCuckoo& member : members_) {
-      for (std::size_t i = 0; i < group; ++i) member.prefetch_heads(positions[i]);
-      for (std::size_t i = 0; i < group; ++i) member.prefetch_sectors(positions[i]);
-      for (std::size_t i = 0; i < group; ++i) member.prefetch_buckets(positions[i]);
+      for (std::size_t i = 0; i < group; ++i) member.prefetch_places(positions[i]);
+      for (std::size_t i = 0; i < group; ++i) member.find_buckets(positions[i], buckets[i]);
       for (std::size_t i = 0; i < group; ++i) {
-        answers[i] |= member.contains(fingerprint_of(keys[i]), positions[i]);
+        answers[i] |= member.contains_in(buckets[i], fingerprint_of(keys[i]));
       }
     }
     keys = keys.subspan(group);

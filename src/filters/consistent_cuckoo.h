@@ -27,13 +27,14 @@
 //
 // It meets the contract of filter.h, with one difference: what is decoded is copied, and its ring
 // is built, which costs about as much as to insert its buckets' number of keys. What bytes can make
-// a filter take: 64 times their number for a hashed ring, twice for an even one; and when it grows,
-// one member of kMemberBucketsMax buckets more than its keys ask for.
+// a filter take: 170 times their number for a hashed ring, twice for an even one; and when it
+// grows, one member of kMemberBucketsMax buckets more than its keys ask for.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -86,12 +87,10 @@ class ConsistentCuckoo {
 
   bool contains(KeyHash key) const {
     const Fingerprint fingerprint = fingerprint_of(key);
-    const auto positions = IndexIndependentCuckoo::positions_of(fingerprint, candidates_max_);
-    bool found = false;
-    for (const IndexIndependentCuckoo& member : members_) {
-      found |= member.contains(fingerprint, positions);
-    }
-    return found;
+    const IndexIndependentCuckoo& first = members_.front();
+    const bool is_alone = std::next(members_.begin()) == members_.end();
+    if (!is_alone || first.shape().candidates != 2) return contains_in_any(fingerprint);
+    return first.contains(fingerprint, IndexIndependentCuckoo::pair_of(fingerprint, 0));
   }
   void contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const;
   void prefetch(KeyHash key) const;
@@ -142,6 +141,8 @@ class ConsistentCuckoo {
     return filters::fingerprint_of(key, options_.fingerprint_bits);
   }
   void add_member(const Shape& shape, std::uint32_t bucket_count);
+  // For members of any number and shape.
+  bool contains_in_any(Fingerprint fingerprint) const;
   bool insert_anywhere(Fingerprint fingerprint);
   bool insert_by_growing(Fingerprint fingerprint);
   void shrink_after(std::size_t member, std::uint32_t bucket);

@@ -65,7 +65,7 @@ TEST(HashRing, AgreesWithATreeWhileItGrowsAndShrinks) {
       const auto position = static_cast<HashRing::Position>(prng.next());
       if (prng.chance(adding)) {
         if (ring.is_taken(position)) continue;
-        const auto node = static_cast<HashRing::Node>(prng.next());
+        const auto node = static_cast<HashRing::Node>(prng.below(HashRing::kNodeMax + 1));
         ring.add(position, node);
         truth.emplace(position, node);
       } else if (!truth.empty()) {
@@ -99,6 +99,76 @@ TEST(HashRing, CrowdedPositionsAreFoundAllTheSame) {
   }
 }
 
+// Many nodes: lines that tell them apart by 16 bits, and back to those that take 32.
+TEST(HashRing, AgreesWithATreeAsItGrowsLargeAndSmallAgain) {
+  HashRing ring;
+  Truth truth;
+  std::vector<HashRing::Position> positions;  // in the order they came, which is any order
+  base::Prng prng(12);
+  const auto grow_to = [&](std::size_t size) {
+    while (truth.size() < size) {
+      const auto position = static_cast<HashRing::Position>(prng.next());
+      const auto node = static_cast<HashRing::Node>(truth.size());
+      if (!truth.emplace(position, node).second) continue;
+      ring.add(position, node);
+      positions.push_back(position);
+    }
+    expect_same_owners(ring, truth, prng, 5'000);
+  };
+  const auto shrink_to = [&](std::size_t size) {
+    while (truth.size() > size) {
+      ring.remove(positions.back());
+      truth.erase(positions.back());
+      positions.pop_back();
+    }
+    expect_same_owners(ring, truth, prng, 5'000);
+  };
+  const auto bytes_per_node = [&] {
+    return static_cast<double>(ring.memory_bytes()) / static_cast<double>(ring.size());
+  };
+  grow_to(150'000);
+  EXPECT_LT(bytes_per_node(), 18);
+  grow_to(200'000);
+  EXPECT_LT(bytes_per_node(), 23);
+  for (const auto& [position, node] : truth) ASSERT_EQ(ring.find_owner(position), node);
+  for (auto& [position, node] : truth) ring.renumber(position, node += 7);
+  expect_same_owners(ring, truth, prng, 5'000);
+  shrink_to(120'000);
+  EXPECT_LT(bytes_per_node(), 22);
+  shrink_to(7'700);
+  EXPECT_LT(bytes_per_node(), 36);
+  for (const auto& [position, node] : truth) ASSERT_EQ(ring.find_owner(position), node);
+}
+
+// Sectors are cut anew where their number must change, and not again for every node more or less.
+TEST(HashRing, IsNotCutAnewAllTheTimeWhereItsSizeStays) {
+  HashRing ring;
+  base::Prng prng(13);
+  std::vector<HashRing::Position> positions;
+  const auto add = [&] {
+    const auto position = static_cast<HashRing::Position>(prng.next());
+    if (ring.is_taken(position)) return;
+    ring.add(position, 1);
+    positions.push_back(position);
+  };
+  const auto remove = [&] {
+    ring.remove(positions.back());
+    positions.pop_back();
+  };
+  for (const std::size_t sectors : {64U, 1024U}) {
+    const std::size_t full = sectors * 5;
+    while (ring.size() <= full) add();
+    const std::uint64_t memory = ring.memory_bytes();
+    EXPECT_GE(memory, 2 * sectors * 64) << "it was cut at this very node";
+    for (std::size_t i = 0; i < full / 5; ++i) {
+      remove();
+      EXPECT_GE(ring.memory_bytes(), 2 * sectors * 64) << i;
+    }
+    for (std::size_t i = 0; i < full / 5; ++i) remove();
+    EXPECT_LT(ring.memory_bytes(), 2 * sectors * 64);
+  }
+}
+
 RC_GTEST_PROP(HashRing, KeepsStepWithATree, ()) {
   HashRing ring;
   Truth truth;
@@ -106,16 +176,17 @@ RC_GTEST_PROP(HashRing, KeepsStepWithATree, ()) {
       rc::gen::pair(rc::gen::inRange(0U, 4U), rc::gen::oneOf(rc::gen::inRange<std::uint32_t>(0, 40),
                                                              rc::gen::arbitrary<std::uint32_t>())));
   for (const auto& [operation, position] : operations) {
+    const HashRing::Node number = position & (HashRing::kNodeMax >> 1);
     RC_ASSERT(ring.is_taken(position) == truth.contains(position));
     if (operation < 2 && !truth.contains(position)) {
-      ring.add(position, position + 1);
-      truth.emplace(position, position + 1);
+      ring.add(position, number + 1);
+      truth.emplace(position, number + 1);
     } else if (operation == 2 && truth.contains(position)) {
       ring.remove(position);
       truth.erase(position);
     } else if (operation == 3 && truth.contains(position)) {
-      ring.renumber(position, position + 2);
-      truth[position] = position + 2;
+      ring.renumber(position, number + 2);
+      truth[position] = number + 2;
     }
     if (!truth.empty()) RC_ASSERT(ring.find_owner(position) == owner_in(truth, position));
   }

@@ -418,20 +418,41 @@ std::uint64_t IndexIndependentCuckoo::memory_bytes() const {
          ring_.memory_bytes();
 }
 
-void IndexIndependentCuckoo::prefetch_heads(const Positions& positions) const {
+void IndexIndependentCuckoo::prefetch_places(const Positions& positions) const {
   if (shape_.ring == Ring::even) return;
-  for (unsigned i = 0; i < shape_.candidates; ++i) ring_.prefetch_head(positions[i]);
+  for (unsigned i = 0; i < shape_.candidates; ++i) ring_.prefetch(positions[i]);
 }
 
-void IndexIndependentCuckoo::prefetch_sectors(const Positions& positions) const {
-  if (shape_.ring == Ring::even) return;
-  for (unsigned i = 0; i < shape_.candidates; ++i) ring_.prefetch_sector(positions[i]);
-}
-
-void IndexIndependentCuckoo::prefetch_buckets(const Positions& positions) const {
+void IndexIndependentCuckoo::find_buckets(const Positions& positions, Buckets& buckets) const {
   for (unsigned i = 0; i < shape_.candidates; ++i) {
-    __builtin_prefetch(bucket_at(candidate(positions, i)));
+    buckets.at[i] = candidate(positions, i);
+    __builtin_prefetch(bucket_at(buckets.at[i]));
   }
+}
+
+bool IndexIndependentCuckoo::contains_in(const Buckets& buckets, Fingerprint fingerprint) const {
+  if (shape_.candidates == 2) return either_has(buckets[0], buckets[1], fingerprint);
+  for (unsigned i = 0; i < shape_.candidates; ++i) {
+    if (has(buckets[i], fingerprint)) return true;
+  }
+  return false;
+}
+
+bool IndexIndependentCuckoo::has(std::uint32_t bucket, Fingerprint fingerprint) const {
+  const Fingerprint* at = bucket_at(bucket);
+  return std::find(at, at + shape_.slots, fingerprint) != at + shape_.slots;
+}
+
+bool IndexIndependentCuckoo::either_has_of_any_size(std::uint32_t one, std::uint32_t other,
+                                                    Fingerprint fingerprint) const {
+  return has(one, fingerprint) || has(other, fingerprint);
+}
+
+bool IndexIndependentCuckoo::contains(Fingerprint fingerprint, const Positions& positions) const {
+  for (unsigned i = 0; i < shape_.candidates; ++i) {
+    if (has(candidate(positions, i), fingerprint)) return true;
+  }
+  return false;
 }
 
 base::Result<IndexIndependentCuckoo> IndexIndependentCuckoo::from_parts(

@@ -11,7 +11,7 @@
 //   can
 //           go. Shares of the ring are as uneven as chance makes them, and a bucket that owns
 //           little of it is never filled: with two candidates of eight slots and v = 1 keys fill
-//           0.63 of the slots. More places make shares more even and cost 12 bytes each.
+//           0.63 of the slots. More places make shares more even and cost 10 to 20 bytes each.
 //   even    Bucket i sits at the place that has the bits of i in reverse. It takes half of the
 //   share
 //           of the one it is put before, and shares never differ by more than a factor of two. Read
@@ -40,8 +40,9 @@
 //
 // This class knows fingerprints; ConsistentCuckoo is the filter that is made of it.
 //
-// Cost: contains reads k buckets, and before each, on a hashed ring, its place. add_bucket and
-// remove_bucket: about v b insertions. Memory: 4 b bytes a bucket; on a hashed ring 4 + 12 v more.
+// Cost: contains reads k buckets, and before each, on a hashed ring, one cache line of it.
+// add_bucket and remove_bucket: about v b insertions. Memory: 4 b bytes a bucket; on a hashed ring
+// 4 + 10 v to 4 + 20 v more, and half as much again on small ones (hash_ring.h).
 #pragma once
 
 #include <array>
@@ -95,12 +96,21 @@ class IndexIndependentCuckoo {
   static Positions positions_of(Fingerprint fingerprint, unsigned candidates) {
     Positions positions;
     for (unsigned i = 0; i < candidates; i += 2) {
-      const std::uint64_t word =
-          base::mix64(fingerprint + std::uint64_t{i / 2 + 1} * 0xd1b54a32d192ed03);
-      positions.at[i] = static_cast<HashRing::Position>(word);
-      positions.at[i + 1] = static_cast<HashRing::Position>(word >> 32);
+      const auto [first, second] = pair_of(fingerprint, i / 2);
+      positions.at[i] = first;
+      positions.at[i + 1] = second;
     }
     return positions;
+  }
+  // Positions 2 `index` and 2 `index` + 1.
+  struct Pair {
+    HashRing::Position first;
+    HashRing::Position second;
+  };
+  static Pair pair_of(Fingerprint fingerprint, unsigned index) {
+    const std::uint64_t word =
+        base::mix64(fingerprint + std::uint64_t{index + 1} * 0xd1b54a32d192ed03);
+    return {static_cast<HashRing::Position>(word), static_cast<HashRing::Position>(word >> 32)};
   }
 
   // An empty table. Tables of different salts have their buckets at different places.
@@ -111,10 +121,14 @@ class IndexIndependentCuckoo {
 
   // False: no place was found, and nothing has changed.
   [[nodiscard]] bool insert(Fingerprint fingerprint);
-  bool contains(Fingerprint fingerprint, const Positions& positions) const {
-    if (shape_.slots == 8) return contains_in<8>(fingerprint, positions);
-    if (shape_.slots == 4) return contains_in<4>(fingerprint, positions);
-    return contains_in<0>(fingerprint, positions);
+  bool contains(Fingerprint fingerprint, const Positions& positions) const;
+  // The same where two candidates are all there are. Requires: shape().candidates == 2.
+  [[gnu::always_inline]] bool contains(Fingerprint fingerprint, Pair positions) const {
+    const HashRing::Owners owners = shape_.ring == Ring::even
+                                        ? HashRing::Owners{.first = even_owner(positions.first),
+                                                           .second = even_owner(positions.second)}
+                                        : ring_.find_owners(positions.first, positions.second);
+    return either_has(owners.first, owners.second, fingerprint);
   }
   // In how many of its slots it is.
   unsigned count(Fingerprint fingerprint, const Positions& positions) const;
@@ -153,13 +167,19 @@ class IndexIndependentCuckoo {
   std::uint32_t next_label() const { return next_label_; }
   std::uint64_t memory_bytes() const;
 
-  void prefetch_heads(const Positions& positions) const;
-  void prefetch_sectors(const Positions& positions) const;
-  void prefetch_buckets(const Positions& positions) const;
+  // Many lookups at once go in three steps, of which each finds in the cache what the one before
+  // has asked for: the ring's part of the positions, the buckets, the answer.
+  struct Buckets {
+    std::array<std::uint32_t, kCandidatesMax> at;
+    std::uint32_t operator[](std::size_t index) const { return at[index]; }
+  };
+  void prefetch_places(const Positions& positions) const;
+  void find_buckets(const Positions& positions, Buckets& buckets) const;
+  bool contains_in(const Buckets& buckets, Fingerprint fingerprint) const;
 
   // A table from its parts, as slots(), labels() and next_label() gave them. Errors: corrupt when
   // they do not fit together or break the invariant, or when labels were chosen so that their
-  // places crowd or leave most of the ring empty. Cost: linear. Memory: 64 times that of the parts
+  // places crowd or leave most of the ring empty. Cost: linear. Memory: 170 times that of the parts
   // at most, where a bucket of one slot has 32 places. Requires: a sound shape.
   static base::Result<IndexIndependentCuckoo> from_parts(Shape shape, std::uint32_t salt,
                                                          std::uint32_t next_label,
@@ -216,17 +236,26 @@ class IndexIndependentCuckoo {
     return owner < bucket_count_ ? owner : owner & (even_mask_ >> 1);
   }
   bool is_candidate(Fingerprint fingerprint, std::uint32_t bucket) const;
-  // kSlots is the number of slots, where the compiler may know it, or zero.
+  [[gnu::always_inline]] bool either_has(std::uint32_t one, std::uint32_t other,
+                                         Fingerprint fingerprint) const {
+    if (shape_.slots == 8) return either_has<8>(one, other, fingerprint);
+    if (shape_.slots == 4) return either_has<4>(one, other, fingerprint);
+    return either_has_of_any_size(one, other, fingerprint);
+  }
+  // Where the compiler knows the number of slots.
   template <unsigned kSlots>
-  bool contains_in(Fingerprint fingerprint, const Positions& positions) const {
-    const unsigned slots = kSlots == 0 ? shape_.slots : kSlots;
+  bool either_has(std::uint32_t one, std::uint32_t other, Fingerprint fingerprint) const {
+    const Fingerprint* first = slots_.data() + std::size_t{one} * kSlots;
+    const Fingerprint* second = slots_.data() + std::size_t{other} * kSlots;
     bool found = false;
-    for (unsigned i = 0; i < shape_.candidates; ++i) {
-      const Fingerprint* bucket = slots_.data() + std::size_t{candidate(positions, i)} * slots;
-      for (unsigned slot = 0; slot < slots; ++slot) found |= bucket[slot] == fingerprint;
+    for (unsigned slot = 0; slot < kSlots; ++slot) {
+      found |= (first[slot] == fingerprint) | (second[slot] == fingerprint);
     }
     return found;
   }
+  bool has(std::uint32_t bucket, Fingerprint fingerprint) const;
+  bool either_has_of_any_size(std::uint32_t one, std::uint32_t other,
+                              Fingerprint fingerprint) const;
   Fingerprint* bucket_at(std::uint32_t bucket) {
     return slots_.data() + std::size_t{bucket} * shape_.slots;
   }
