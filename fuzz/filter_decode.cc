@@ -7,6 +7,7 @@
 //
 // Bytes either give an error, or a filter that writes the same bytes again, answers, takes keys
 // without denying any, and gives back what it took.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "base/codec.h"
 #include "filters/adaptive_cuckoo.h"
+#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
@@ -67,6 +69,19 @@ void pass_time(SlicedForgetful& filter) {
          filter.contains(KeyHash::of_integer(kKeys)));
   filter.advance_to(~Ticks{0});
   (void)filter.insert(KeyHash::of_integer(0));
+}
+
+// Mended, a key is remembered for the window, whatever resizing does.
+void pass_time(AdaptiveForgetful& filter) {
+  constexpr Ticks kTicks = 20;
+  const KeyHash key = KeyHash::of_integer(kKeys);
+  const bool is_in = filter.insert_if_absent(key) == Admission::inserted;
+  const bool is_mended = filter.options().resizing == AdaptiveForgetful::Resizing::mended;
+  for (Ticks i = 0; i < std::min(kTicks, filter.window()); ++i) {
+    ASSERT(filter.tick().has_value());
+    if (is_in && is_mended) ASSERT(filter.contains(key));
+  }
+  ASSERT(AdaptiveForgetful::decode(filter.encode()).has_value());
 }
 
 // An adaptive filter whose residents are elsewhere cannot take keys; it can be asked.
@@ -129,6 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &decode_and_use<RecyclableBloom>,
       &decode_and_use<ForgetfulBloom>,
       &decode_and_use<SlicedForgetful>,
+      &decode_and_use<AdaptiveForgetful>,
   };
   const auto decoder = kDecoders[in.u8() % kDecoders.size()];
   const bool seals = in.u8() % 2 == 1;

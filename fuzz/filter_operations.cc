@@ -15,6 +15,7 @@
 
 #include "base/codec.h"
 #include "filters/adaptive_cuckoo.h"
+#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/checked_filter.h"
@@ -123,6 +124,45 @@ void drive_forgetful(std::uint64_t capacity, base::Decoder& in) {
   }
 }
 
+// The paper's filter that resizes. Mended it denies no key inside the window; as printed it
+// promises nothing but to hold together. Neither has more filters than allowed.
+template <AdaptiveForgetful::Resizing kResizing>
+void drive_resizing(std::uint64_t capacity, base::Decoder& in) {
+  constexpr bool kIsMended = kResizing == AdaptiveForgetful::Resizing::mended;
+  const AdaptiveForgetful::Options options{.bits = 32 + 4 * capacity,
+                                           .probes = 3,
+                                           .filters = static_cast<unsigned>(3 + capacity % 4),
+                                           .period = 1 + capacity % 9,
+                                           .rate_max = 0.05,
+                                           .resizing = kResizing,
+                                           .filters_max = 24};
+  auto filter = AdaptiveForgetful::with_options(options);
+  ASSERT(filter.has_value());
+  std::vector<std::pair<Ticks, KeyHash>> inserted;
+  while (in.remaining() >= 2) {
+    const std::uint8_t operation = in.u8() % 8;
+    const std::uint8_t number = in.u8();
+    const KeyHash key = KeyHash::of_integer(number);
+    if (operation < 4) {
+      const bool was_in = filter->contains(key);
+      const Admission admission = filter->insert_if_absent(key);
+      ASSERT(was_in == (admission == Admission::present));
+      ASSERT(filter->contains(key) == (admission != Admission::shed));
+      if (admission == Admission::inserted) inserted.emplace_back(filter->now(), key);
+    } else if (operation < 7) {
+      for (unsigned i = 0; i <= number % 4U; ++i) ASSERT(filter->tick().has_value());
+    } else {
+      const char* problem = problem_of_reload(*filter);
+      ASSERT(problem == nullptr, "{}", problem);
+    }
+    ASSERT(filter->filter_count() <= options.filters_max);
+    if (!kIsMended) continue;
+    std::erase_if(inserted,
+                  [&](const auto& each) { return filter->now() - each.first > filter->window(); });
+    for (const auto& [at, each] : inserted) ASSERT(filter->contains(each));
+  }
+}
+
 // A recyclable filter forgets all at once, and says so.
 void drive_recycling(std::uint64_t capacity, base::Decoder& in) {
   auto filter = RecyclableBloom::for_rate(capacity, 0.02);
@@ -178,6 +218,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       &drive_forgetful<ForgetfulCheck::optimised>,
       &drive_forgetful<ForgetfulCheck::optimised_as_printed>,
       &drive_recycling,
+      &drive_resizing<AdaptiveForgetful::Resizing::mended>,
+      &drive_resizing<AdaptiveForgetful::Resizing::as_printed>,
   };
   const auto driver = kDrivers[in.u8() % kDrivers.size()];
   driver(std::uint64_t{1} + in.u8(), in);

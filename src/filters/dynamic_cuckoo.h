@@ -15,6 +15,9 @@
 // instead of its last victim: the same room is used, and a refusal changes nothing. The slot to
 // move from follows from fingerprint and step instead of chance, so that a filter is a function of
 // what was done to it.
+//
+// Memory: 32 bits a slot whatever f is, in its bytes, too. What the lab compares is slots in use,
+// and packing, which `Cuckoo` does, would change none of it; where bits a key count, take that one.
 #pragma once
 
 #include <cstddef>

@@ -26,6 +26,7 @@ bool is_known(std::uint8_t kind) {
     case Kind::resident_keys:
     case Kind::forgetful_bloom:
     case Kind::sliced_forgetful:
+    case Kind::adaptive_forgetful:
     case Kind::dynamic_cuckoo:
     case Kind::consistent_cuckoo:
       return true;

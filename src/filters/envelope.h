@@ -22,6 +22,7 @@ enum class Kind : std::uint8_t {
   resident_keys = 5,
   forgetful_bloom = 6,
   sliced_forgetful = 7,
+  adaptive_forgetful = 8,
   dynamic_cuckoo = 16,
   consistent_cuckoo = 17,
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "filters/adaptive_cuckoo.h"
+#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
@@ -112,6 +113,49 @@ struct FilterSubject<PacedForgetful> {
     return PacedForgetful(*ForgetfulBloom::for_rate(capacity, 2, 0.01));
   }
 };
+// The paper's resizing filter, mended, whose clock ticks twice with every key: it is refreshed when
+// half of them are in, and after all of them the first key is as old as the window and no older.
+class PacedAdaptive {
+ public:
+  explicit PacedAdaptive(AdaptiveForgetful filter) : filter_(std::move(filter)) {}
+
+  bool insert(KeyHash key) {
+    if (filter_.size() >= capacity() || !filter_.insert(key)) return false;
+    while (filter_.now() < 2 * filter_.size()) EXPECT_TRUE(filter_.tick().has_value());
+    return true;
+  }
+  bool contains(KeyHash key) const { return filter_.contains(key); }
+  void contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
+    filter_.contains_batch(keys, answers);
+  }
+  void prefetch(KeyHash key) const { filter_.prefetch(key); }
+  std::uint64_t size() const { return filter_.size(); }
+  std::uint64_t capacity() const { return filter_.options().period; }
+  double false_positive_rate() const { return filter_.false_positive_rate(); }
+  double false_positive_rate_max() const { return filter_.false_positive_rate_max(); }
+  std::uint64_t memory_bytes() const { return filter_.memory_bytes(); }
+  base::Bytes encode() const { return filter_.encode(); }
+  static base::Result<PacedAdaptive> decode(const base::Bytes& bytes) {
+    TRY(AdaptiveForgetful filter, AdaptiveForgetful::decode(bytes));
+    return PacedAdaptive(std::move(filter));
+  }
+
+ private:
+  AdaptiveForgetful filter_;
+};
+template <>
+struct FilterSubject<PacedAdaptive> {
+  // It looks ahead, and sheds before the target is met.
+  static constexpr double kTightness = 0.2;
+  static PacedAdaptive make(std::uint64_t capacity) {
+    const Bloom::Shape shape = Bloom::for_rate(capacity, 0.003)->shape();
+    return PacedAdaptive(*AdaptiveForgetful::with_options({.bits = shape.bits,
+                                                           .probes = shape.probes,
+                                                           .filters = 3,
+                                                           .period = capacity,
+                                                           .rate_max = 0.01}));
+  }
+};
 template <>
 struct FilterSubject<RecyclableBloom> {
   static RecyclableBloom make(std::uint64_t capacity) {
@@ -167,7 +211,7 @@ struct FilterSubject<GrowingSliced> {
 using Filters = ::testing::Types<Bloom, BlockedBloom, Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32,
                                  KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>, DynamicCuckoo,
                                  ConsistentCuckoo, OnHashedRing, RecyclableBloom, PacedForgetful,
-                                 SlicedForgetful, GrowingSliced>;
+                                 PacedAdaptive, SlicedForgetful, GrowingSliced>;
 using ErasableFilters =
     ::testing::Types<Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32, KeyedAdaptiveCuckoo<16>,
                      KeyedAdaptiveCuckoo<32>, DynamicCuckoo, ConsistentCuckoo, OnHashedRing>;

