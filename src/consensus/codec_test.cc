@@ -1,6 +1,7 @@
 // The bytes of messages, documents and acceptors' states: what they mean, and what is refused.
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,21 +58,28 @@ std::vector<Message> one_of_each() {
 }
 
 TEST(ConsensusCodec, EveryMessageComesBackAsItWas) {
-  for (const auto& message : one_of_each()) {
-    const auto decoded = decode_message(encode(message));
-    ASSERT_TRUE(decoded) << message.body.index();
-    EXPECT_EQ(*decoded, message);
+  for (auto message : one_of_each()) {
+    for (const FormatVersion version : {kFormatOldest, kFormatNewest}) {
+      const auto decoded = decode_message(encode(message, version), version);
+      ASSERT_TRUE(decoded) << message.body.index();
+      EXPECT_EQ(*decoded, message);
+    }
+    // What a later release adds is read over, and kept.
+    message.later = base::Bytes::of_static("new");
+    EXPECT_EQ(decode_message(encode(message)), message);
   }
 }
 
 TEST(ConsensusCodec, EveryMessageThatIsCutOrTooLongIsRefused) {
   for (const auto& message : one_of_each()) {
-    const auto bytes = encode(message);
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      EXPECT_TRUE(decode_message(bytes.view().first(size)).failed_with(Errc::corrupt));
+    for (const FormatVersion version : {kFormatOldest, kFormatNewest}) {
+      const auto bytes = encode(message, version);
+      for (std::size_t size = 0; size < bytes.size(); ++size) {
+        EXPECT_TRUE(decode_message(bytes.view().first(size)).failed_with(Errc::corrupt));
+      }
     }
     base::Buffer longer;
-    longer.append(bytes);
+    longer.append(encode(message, 1));
     longer.push_back(std::byte{0});
     EXPECT_TRUE(decode_message(longer.view()).failed_with(Errc::corrupt));
   }
@@ -80,8 +88,12 @@ TEST(ConsensusCodec, EveryMessageThatIsCutOrTooLongIsRefused) {
 TEST(ConsensusCodec, AnotherVersionOrKindIsRefused) {
   base::Buffer bytes;
   bytes.append(encode(one_of_each().front()));
-  bytes.mutable_view()[0] = std::byte{2};
+  bytes.mutable_view()[0] = std::byte{3};
   EXPECT_TRUE(decode_message(bytes.view()).failed_with(Errc::unsupported));
+  bytes.mutable_view()[0] = std::byte{2};
+  EXPECT_TRUE(decode_message(bytes.view(), 1).failed_with(Errc::unsupported));
+  bytes.mutable_view()[0] = std::byte{0};
+  EXPECT_TRUE(decode_message(bytes.view()).failed_with(Errc::corrupt));
   bytes.mutable_view()[0] = std::byte{1};
   bytes.mutable_view()[1] = std::byte{11};
   EXPECT_TRUE(decode_message(bytes.view()).failed_with(Errc::corrupt));
@@ -159,12 +171,14 @@ TEST(ConsensusCodec, APrepareHasTheseBytes) {
       .register_id = RegisterId(base::Uuid()),
       .body = Prepare{.version = Version(2),
                       .ballot = {.round = 300, .proposer = ProposerId(base::Uuid())}}};
-  EXPECT_EQ(base::to_hex(encode(message)),
-            "0100"
-            "00000000000000000000000000000000"
-            "02"
-            "ac02"
-            "00000000000000000000000000000000");
+  const std::string fields =
+      "00"
+      "00000000000000000000000000000000"
+      "02"
+      "ac02"
+      "00000000000000000000000000000000";
+  EXPECT_EQ(base::to_hex(encode(message, 1)), "01" + fields);
+  EXPECT_EQ(base::to_hex(encode(message, 2)), "02" + fields);
 }
 
 TEST(Document, TellsTheFateOfChanges) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/codec.h"
 
 namespace helenus::consensus {
@@ -14,7 +15,8 @@ using base::Error;
 
 namespace {
 
-constexpr std::uint8_t kFormatVersion = 1;
+// From this version on bytes may follow the fields.
+constexpr FormatVersion kFormatWithLater = 2;
 
 Version get_version(Decoder& in) {
   const Version version(in.varint());
@@ -180,28 +182,34 @@ bool is_question(const Message& message) {
   return message.body.index() <= Body(Learn()).index();
 }
 
-base::Bytes encode(const Message& message) {
+base::Bytes encode(const Message& message, FormatVersion version) {
+  ASSERT(version >= kFormatOldest && version <= kFormatNewest, "version {}", version);
   base::Buffer buffer;
   Encoder out(buffer);
-  out.u8(kFormatVersion);
+  out.u8(version);
   out.u8(static_cast<std::uint8_t>(message.body.index()));
   put(out, message.register_id.value());
   std::visit([&out](const auto& body) { put_body(out, body); }, message.body);
+  if (version >= kFormatWithLater) out.raw(message.later);
   return std::move(buffer).freeze();
 }
 
-base::Result<Message> decode_message(base::ByteView bytes) {
+base::Result<Message> decode_message(base::ByteView bytes, FormatVersion newest) {
   Decoder in(bytes);
-  const std::uint8_t version = in.u8();
-  if (in.ok() && version != kFormatVersion) {
-    return Error(Errc::unsupported, "message version {}, this program reads version {}", version,
-                 kFormatVersion);
+  const FormatVersion version = in.u8();
+  if (in.ok() && version > newest) {
+    return Error(Errc::unsupported, "a message of version {}, where {} is understood", version,
+                 newest);
   }
+  if (version < kFormatOldest) in.fail("version 0");
   const std::uint8_t kind = in.u8();
   if (kind >= kReaders.size()) in.fail("no such kind of message");
   Message message{.register_id = RegisterId(get_uuid(in)), .body = {}};
   TRY_VOID(in.status());
   message.body = kReaders[kind](in);
+  if (version >= kFormatWithLater && in.ok()) {
+    message.later = base::Bytes::copy_of(in.raw(in.remaining()));
+  }
   TRY_VOID(in.finish());
   return message;
 }

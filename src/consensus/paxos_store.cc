@@ -1,11 +1,32 @@
 #include "consensus/paxos_store.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/uuid.h"
 #include "rpc/verb.h"
 #include "runtime/random.h"
+
+namespace helenus {
+
+namespace {
+
+consensus::FormatVersion format_of(rpc::ProtocolVersion spoken) {
+  return static_cast<consensus::FormatVersion>(
+      std::min<std::uint16_t>(spoken.value(), consensus::kFormatNewest));
+}
+
+}  // namespace
+
+template <>
+struct rpc::Codec<consensus::Message> {
+  static base::Bytes encode(const consensus::Message& message, rpc::ProtocolVersion version) {
+    return consensus::encode(message, format_of(version));
+  }
+};
+
+}  // namespace helenus
 
 namespace helenus::consensus {
 
@@ -136,7 +157,7 @@ void PaxosStore::heard_of(NodeId node, Version version) {
 }
 
 Task<Result<base::Bytes>> PaxosStore::handle(rpc::Incoming incoming) {
-  CO_TRY(const Message message, decode_message(incoming.payload));
+  CO_TRY(const Message message, decode_message(incoming.payload, format_of(incoming.version)));
   if (stopped_) co_return Error(Errc::closed);
   if (is_question(message)) {
     acceptor_->receive(incoming.from, message);
@@ -180,7 +201,8 @@ void PaxosStore::pump() {
 }
 
 void PaxosStore::send(const Outgoing& outgoing) {
-  if (!rpc_.tell(outgoing.to, rpc::verbs::kConsensus, encode(outgoing.message))) {
+  auto message = rpc::Payload::of(outgoing.message, rpc_.versions().newest);
+  if (!rpc_.tell(outgoing.to, rpc::verbs::kConsensus, std::move(message))) {
     ++messages_dropped_;
   }
 }

@@ -104,6 +104,15 @@ Opening Gossip::open() {
   return opening;
 }
 
+Opening Gossip::open_self() const {
+  const auto self = nodes_.find(self_);
+  Opening opening;
+  opening.digest.arc.last = self_;
+  if (self != nodes_.begin()) opening.digest.arc.after = std::prev(self)->first;
+  opening.digest.nodes.push_back(knowledge_of(self_, self->second));
+  return opening;
+}
+
 // What the peer lacks: of the nodes it named what is newer here, and of its arc what it did not
 // name at all. What this node lacks: of the nodes it named what is newer there.
 Gossip::Received Gossip::receive(const Opening& opening, base::Prng& random) {

@@ -123,6 +123,8 @@ class Gossip {
   void beat();
   // The digest of the next arc, to open an exchange with.
   Opening open();
+  // The digest of an arc that ends with this node and has no other that is known here.
+  Opening open_self() const;
 
   // Takes one of the three messages and says what to send back. Messages may come in any order, be
   // lost or come twice.

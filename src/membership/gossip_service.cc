@@ -10,6 +10,26 @@
 #include "runtime/random.h"
 #include "runtime/sleep.h"
 
+namespace helenus {
+
+namespace {
+
+membership::FormatVersion format_of(rpc::ProtocolVersion spoken) {
+  return static_cast<membership::FormatVersion>(
+      std::min<std::uint16_t>(spoken.value(), membership::kFormatNewest));
+}
+
+}  // namespace
+
+template <>
+struct rpc::Codec<membership::Message> {
+  static base::Bytes encode(const membership::Message& message, rpc::ProtocolVersion version) {
+    return membership::encode(message, format_of(version));
+  }
+};
+
+}  // namespace helenus
+
 namespace helenus::membership {
 
 using base::Errc;
@@ -55,6 +75,7 @@ GossipService::GossipService(runtime::Runtime& runtime, rpc::Rpc& rpc, Options o
 void GossipService::start() {
   rpc_.serve(rpc::verbs::kGossip,
              [this](rpc::Incoming incoming) { return handle(std::move(incoming)); });
+  started_ = true;
   tasks_.spawn(run());
 }
 
@@ -63,9 +84,19 @@ Task<void> GossipService::stop() {
   co_await tasks_.join();
 }
 
+void GossipService::spread() {
+  if (started_ && !stopping_.stop_requested()) act_on(membership_.spread(prng_));
+}
+
 void GossipService::forget(NodeId node) {
   act_on(membership_.forget(node));
+  beats_.erase(node);
   rpc_.forget(node);
+}
+
+std::optional<runtime::MonotonicTime> GossipService::last_beat(NodeId node) const {
+  const auto found = beats_.find(node);
+  return found == beats_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Task<void> GossipService::run() {
@@ -87,7 +118,7 @@ Task<void> GossipService::run() {
 
 Task<Result<base::Bytes>> GossipService::handle(rpc::Incoming incoming) {
   if (stopping_.stop_requested()) co_return Error(Errc::closed);
-  auto message = decode(incoming.payload);
+  auto message = decode(incoming.payload, format_of(incoming.version));
   if (message && message->sender != incoming.from) {
     message = Error(Errc::refused, "node {} speaks for node {}", incoming.from, message->sender);
   }
@@ -108,11 +139,11 @@ Task<Result<base::Bytes>> GossipService::handle(rpc::Incoming incoming) {
 void GossipService::act_on(const Output& output) {
   for (const Progress& progress : output.progress) take(progress);
   for (const Outgoing& outgoing : output.messages) {
-    base::Bytes bytes = encode(outgoing.message);
+    auto message = rpc::Payload::of(outgoing.message, rpc_.versions().newest);
     if (const auto* node = std::get_if<NodeId>(&outgoing.to)) {
-      send(*node, bytes);
+      send(*node, std::move(message));
     } else {
-      send_to_seed(std::get<Seed>(outgoing.to).value(), std::move(bytes));
+      send_to_seed(std::get<Seed>(outgoing.to).value(), std::move(message));
     }
   }
   for (const Event& event : output.events) {
@@ -125,6 +156,9 @@ void GossipService::act_on(const Output& output) {
 void GossipService::take(const Progress& progress) {
   const NodeStates* node = membership_.gossip().find(progress.node);
   ASSERT(node != nullptr);
+  if (progress.learned || progress.restarted || progress.heartbeat) {
+    beats_[progress.node] = runtime_.clock.now();
+  }
   if (progress.changed(StateKey::node_address)) {
     const auto address = decode_address(*node->find(StateKey::node_address));
     const bool is_reachable = address && rpc_.introduce(progress.node, *address);
@@ -140,17 +174,18 @@ void GossipService::take(const Progress& progress) {
   }
 }
 
-bool GossipService::send(NodeId to, const base::Bytes& message) {
-  if (!rpc_.tell(to, rpc::verbs::kGossip, message)) {
+bool GossipService::send(NodeId to, rpc::Payload message) {
+  const std::size_t size = message.size();
+  if (!rpc_.tell(to, rpc::verbs::kGossip, std::move(message))) {
     ++statistics_.messages_dropped;
     return false;
   }
   ++statistics_.messages_sent;
-  statistics_.bytes_sent += message.size();
+  statistics_.bytes_sent += size;
   return true;
 }
 
-void GossipService::send_to_seed(std::size_t seed, base::Bytes message) {
+void GossipService::send_to_seed(std::size_t seed, rpc::Payload message) {
   SeedContact& contact = seeds_[seed];
   if (contact.node == rpc_.node()) return;
   if (contact.node && send(*contact.node, message)) return;
@@ -161,7 +196,7 @@ void GossipService::send_to_seed(std::size_t seed, base::Bytes message) {
   tasks_.spawn(meet_and_send(seed, std::move(message)));
 }
 
-Task<void> GossipService::meet_and_send(std::size_t seed, base::Bytes message) {
+Task<void> GossipService::meet_and_send(std::size_t seed, rpc::Payload message) {
   const runtime::Address address = seeds_[seed].address;
   auto met = co_await rpc_.meet(
       address, runtime::Until::after(runtime_, options_.meet_timeout, stopping_.token()));
@@ -178,7 +213,7 @@ Task<void> GossipService::meet_and_send(std::size_t seed, base::Bytes message) {
   }
   last_logged.clear();
   seeds_[seed].node = *met;
-  if (*met != rpc_.node()) send(*met, message);
+  if (*met != rpc_.node()) send(*met, std::move(message));
 }
 
 }  // namespace helenus::membership

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,12 +87,18 @@ class GossipService {
   base::Result<void> set(StateKey key, base::Bytes value) {
     return membership_.set(key, std::move(value));
   }
+  // What was said is to be known before the next round; see Membership::spread. Nothing before the
+  // start, which tells everything.
+  void spread();
   // That node is no more; its return under the same id is not believed. Requires: not this one.
   void forget(model::NodeId node);
 
   void on_event(EventListener listener) { event_listeners_.push_back(std::move(listener)); }
   void on_state(StateListener listener) { state_listeners_.push_back(std::move(listener)); }
 
+  // When a beat of its heart was heard of last, from whomever; a life that is news counts as one.
+  // None if nothing is known of it.
+  std::optional<runtime::MonotonicTime> last_beat(model::NodeId node) const;
   const Membership& membership() const { return membership_; }
   const ClusterView& view() const { return membership_.view(); }
   const Statistics& statistics() const { return statistics_; }
@@ -109,9 +116,9 @@ class GossipService {
   void act_on(const Output& output);
   void take(const Progress& progress);
   // Whether it could be sent.
-  bool send(model::NodeId to, const base::Bytes& message);
-  void send_to_seed(std::size_t seed, base::Bytes message);
-  runtime::Task<void> meet_and_send(std::size_t seed, base::Bytes message);
+  bool send(model::NodeId to, rpc::Payload message);
+  void send_to_seed(std::size_t seed, rpc::Payload message);
+  runtime::Task<void> meet_and_send(std::size_t seed, rpc::Payload message);
 
   runtime::Runtime& runtime_;
   rpc::Rpc& rpc_;
@@ -121,9 +128,11 @@ class GossipService {
   base::Prng prng_;
   Membership membership_;
   std::vector<SeedContact> seeds_;
+  std::map<model::NodeId, runtime::MonotonicTime> beats_;
   std::vector<EventListener> event_listeners_;
   std::vector<StateListener> state_listeners_;
   Statistics statistics_;
+  bool started_ = false;
   runtime::StopSource stopping_;
   runtime::TaskGroup tasks_;
 };

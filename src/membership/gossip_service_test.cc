@@ -238,6 +238,44 @@ TEST(GossipService, WhatANodeSaysOfItselfReachesTheSubscribersOfAll) {
   cluster.stop();
 }
 
+TEST(GossipService, WhatIsSpreadWaitsForNoRound) {
+  GossipCluster cluster(7, 4);
+  cluster.start();
+  cluster.expect_agreement(10s);
+  for (std::uint64_t version = 1; version <= 5; ++version) {
+    GossipService& teller = cluster.node(2).gossip();
+    ASSERT_TRUE(teller.set(StateKey::metadata_version, encode_metadata_version(version)));
+    teller.spread();
+    cluster.world().run_for(100ms);
+    for (const auto i : {0U, 1U, 3U}) {
+      EXPECT_THAT(cluster.node(i).told().metadata_versions, ElementsAre(Pair(node_of(2), version)));
+    }
+  }
+  cluster.stop();
+}
+
+TEST(GossipService, TheLastBeatOfANodeIsKnownByWayOfOthersAndStopsWithIt) {
+  GossipCluster cluster(8, 3);
+  cluster.start();
+  cluster.expect_agreement(10s);
+  const auto last_beat = [&] { return *cluster.node(0).gossip().last_beat(node_of(2)); };
+  for (const auto& [from, to] : {std::pair(0U, 2U), std::pair(2U, 0U)}) {
+    cluster.world().network().set_blocked(cluster.targets()[from], cluster.targets()[to], true);
+  }
+  cluster.world().run_for(20s);
+  const auto behind_a_broken_link = last_beat();
+  cluster.world().run_for(5s);
+  EXPECT_GT(last_beat(), behind_a_broken_link);
+  cluster.machine(2).kill();
+  cluster.world().run_for(3s);
+  const auto dead = last_beat();
+  cluster.world().run_for(30s);
+  EXPECT_EQ(last_beat(), dead);
+  cluster.node(0).gossip().forget(node_of(2));
+  EXPECT_FALSE(cluster.node(0).gossip().last_beat(node_of(2)));
+  cluster.stop();
+}
+
 TEST(GossipService, ANodeOfAnotherClusterStaysAlone) {
   GossipCluster cluster(4, 3);
   cluster.plan(2).cluster = "carthage";

@@ -198,6 +198,26 @@ TEST(Gossip, DigestsCoverALargeClusterArcByArc) {
   EXPECT_EQ(empty.nodes(), full.nodes());
 }
 
+TEST(Gossip, AnArcOfItsOwnTellsOfANodeAtOnceWhateverTheSizeOfTheCluster) {
+  base::Prng random(1);
+  const NodeId self = node_of(100);
+  for (const std::uint64_t nodes : {0U, 50U}) {
+    Gossip teller = knowing(nodes, self, small_limits(DeltaOrder::breadth));
+    Gossip other(node_of(200), 1, {});
+    ASSERT_TRUE(teller.set(StateKey::load, encode_load(77)));
+    const Opening opening = teller.open_self();
+    EXPECT_EQ(opening.digest.nodes.size(), 1U);
+    const auto answer = deliver(other, opening, random);
+    ASSERT_TRUE(answer.reply);
+    const auto closing = deliver(teller, *answer.reply, random);
+    ASSERT_TRUE(closing.reply);
+    deliver(other, *closing.reply, random);
+    ASSERT_NE(other.find(self), nullptr);
+    EXPECT_EQ(*other.find(self), teller.own());
+    EXPECT_EQ(other.nodes().size(), 2U) << "of nobody else";
+  }
+}
+
 TEST(Gossip, AForgottenNodeStaysForgottenUntilItLivesAgain) {
   base::Prng random(1);
   GossipLimits limits;

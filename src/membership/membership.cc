@@ -39,6 +39,20 @@ Output Membership::round(MonotonicTime now, base::Prng& random) {
   return out;
 }
 
+Output Membership::spread(base::Prng& random) const {
+  std::vector<NodeId> live;
+  for (const auto& [node, known] : view_.nodes()) {
+    if (known.alive) live.push_back(node);
+  }
+  Output out;
+  while (!live.empty() && out.messages.size() < kSpreadPeersMax) {
+    std::swap(live[random.below(live.size())], live.back());
+    out.messages.push_back({live.back(), message_with(gossip_.open_self())});
+    live.pop_back();
+  }
+  return out;
+}
+
 Output Membership::tick(MonotonicTime now, base::Prng& random) {
   Output out;
   for (const OutgoingProbe& probe : detector_->tick(now, random)) {

@@ -63,6 +63,8 @@ struct Output {
 
 class Membership {
  public:
+  static constexpr std::size_t kSpreadPeersMax = 8;
+
   // Requires: limits as stated; a detector.
   Membership(MembershipConfig config, std::unique_ptr<FailureDetector> detector);
 
@@ -73,6 +75,9 @@ class Membership {
 
   // The heart beats and exchanges begin. Does what `tick` does, too.
   Output round(runtime::MonotonicTime now, base::Prng& random);
+  // Tells some live nodes, out of turn, what this one says of itself: all of them if there are no
+  // more than kSpreadPeersMax. For what others wait for; it costs each of them a small exchange.
+  Output spread(base::Prng& random) const;
   // The detector probes and judges.
   Output tick(runtime::MonotonicTime now, base::Prng& random);
   // Errors: refused for a message of another cluster; nothing has changed then.

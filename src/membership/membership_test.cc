@@ -1,5 +1,7 @@
 #include "membership/membership.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "membership/membership_test_support.h"
@@ -83,6 +85,31 @@ TEST(Membership, ANodeIsUpOnceItsHeartIsSeenBeating) {
   EXPECT_TRUE(node.tick(at_ms(12'000), random).events.empty());
   out = *node.receive(tidings(1, 3, Status::left), at_ms(13'000), random);
   EXPECT_EQ(kinds(out), std::vector{Kind::up}) << "an older version's value is not taken again";
+}
+
+TEST(Membership, WhatIsUrgentIsSpreadToSomeWhoLive) {
+  base::Prng random(1);
+  Membership node = node_with_timeout(kSelf);
+  const auto meet = [&](std::uint64_t number, int beats) {
+    for (int beat = 1; beat <= beats; ++beat) {
+      Message message = tidings(1, static_cast<Version>(beat), Status::normal);
+      std::get<Closing>(message.body).deltas.front().node = node_of(number);
+      ASSERT_TRUE(node.receive(message, at_ms(beat), random));
+    }
+  };
+  EXPECT_TRUE(node.spread(random).messages.empty());
+  meet(1, 2);
+  meet(2, 1);
+  ASSERT_EQ(node.spread(random).messages.size(), 1U) << "whether the other one lives is not known";
+  EXPECT_EQ(node.spread(random).messages.front().to, (std::variant<NodeId, Seed>(node_of(1))));
+  for (std::uint64_t number = 3; number < 30; ++number) meet(number, 2);
+  std::set<NodeId> told;
+  for (const Outgoing& outgoing : node.spread(random).messages) {
+    told.insert(std::get<NodeId>(outgoing.to));
+    EXPECT_EQ(outgoing.message.body, Body(node.gossip().open_self()));
+  }
+  EXPECT_EQ(told.size(), Membership::kSpreadPeersMax) << "nobody twice";
+  EXPECT_TRUE(node.tick(at_ms(20), random).events.empty()) << "no beat was spent on it";
 }
 
 TEST(Membership, ARestartIsDownThenUp) {

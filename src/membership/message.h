@@ -15,7 +15,12 @@
 // receiver takes it only if it knows everything up to `after`. In print the digest alone decides,
 // which leaves a gap for ever when an answer reaches a node that restarted since it asked.
 //
-// Every message names the cluster. Encoding is canonical: what decodes encodes to the same bytes.
+// Every message names the cluster.
+//
+// Releases. A message is written in the version of the format that its reader understands, which
+// the handshake of rpc tells. From version 2 on a reader keeps what follows the fields it knows as
+// `later`, and makes nothing of it: so a release may add a field, and older ones read on. Encoding
+// is canonical: what decodes encodes to the same bytes in the same version.
 #pragma once
 
 #include <cstdint>
@@ -108,14 +113,20 @@ struct Message {
   std::string cluster;  // 1 to kClusterNameBytesMax bytes
   model::NodeId sender;
   Body body;
+  base::Bytes later{};  // what a later release added
 
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// Requires: the orders and limits stated above.
-base::Bytes encode(const Message& message);
-// Errors: corrupt; unsupported for a later version of the format.
-base::Result<Message> decode(base::ByteView bytes);
+// The versions of the format. Version 1 has no room for later fields: they are not written.
+using FormatVersion = std::uint8_t;
+inline constexpr FormatVersion kFormatOldest = 1;
+inline constexpr FormatVersion kFormatNewest = 2;
+
+// Requires: the orders and limits stated above; one of these versions.
+base::Bytes encode(const Message& message, FormatVersion version = kFormatNewest);
+// Errors: corrupt; unsupported for a version of the format later than `newest`.
+base::Result<Message> decode(base::ByteView bytes, FormatVersion newest = kFormatNewest);
 
 // What the parts take on the wire, for those who fill a message up to a limit. The head of a delta
 // is all but its states; `previous` is the version before the state's, or `after`.

@@ -85,7 +85,12 @@ RC_GTEST_PROP(GossipMessage, EveryKindComesBack, ()) {
   bodies.emplace_back(Closing{arbitrary.deltas()});
   bodies.emplace_back(arbitrary.probe());
   for (const Body& body : bodies) {
-    const Message message = with(body);
+    Message message = with(body);
+    RC_ASSERT((decode(encode(message, 1)) == message));
+    RC_ASSERT((decode(encode(message, 1), 1) == message));
+    RC_ASSERT((decode(encode(message)) == message));
+    // What a later release adds is read over, and kept.
+    message.later = value_of(3);
     RC_ASSERT((decode(encode(message)) == message));
   }
 }
@@ -125,14 +130,53 @@ TEST(GossipMessage, ATruncatedOrLengthenedMessageIsCorrupt) {
       with(example_answer()), with(Closing{example_answer().deltas}),
       with(Probe{Probe::Kind::ping, 300, node_of(1), node_of(2)})};
   for (const Message& message : messages) {
-    const base::Bytes bytes = encode(message);
-    ASSERT_EQ(decode(bytes), message);
-    for (std::size_t size = 0; size < bytes.size(); ++size) {
-      EXPECT_TRUE(decode(bytes.slice(0, size)).failed_with(Errc::corrupt)) << size;
+    for (const FormatVersion version : {kFormatOldest, kFormatNewest}) {
+      const base::Bytes bytes = encode(message, version);
+      ASSERT_EQ(decode(bytes), message);
+      for (std::size_t size = 0; size < bytes.size(); ++size) {
+        EXPECT_TRUE(decode(bytes.slice(0, size)).failed_with(Errc::corrupt)) << size;
+      }
     }
-    const std::string longer = std::string(bytes.text()) + '\0';
+    const std::string longer = std::string(encode(message, 1).text()) + '\0';
     EXPECT_TRUE(decode(base::as_bytes(longer)).failed_with(Errc::corrupt));
   }
+}
+
+// The worked example of docs/formats/gossip.md.
+TEST(GossipMessage, AnAnswerHasTheseBytes) {
+  const std::string fields =
+      "01"
+      "0474726f79"
+      "00000000000000000000000000000007"
+      "02"
+      "00000000000000000000000000000001"
+      "05"
+      "ac02"
+      "00000000000000000000000000000002"
+      "00"
+      "00"
+      "01"
+      "00000000000000000000000000000003"
+      "02"
+      "04"
+      "03"
+      "01"
+      "05"
+      "01"
+      "01"
+      "1f"
+      "03"
+      "03"
+      "767676"
+      "00"
+      "bc01"
+      "00";
+  Message message = with(example_answer());
+  EXPECT_EQ(base::to_hex(encode(message, 1)), "01" + fields);
+  EXPECT_EQ(base::to_hex(encode(message, 2)), "02" + fields);
+  message.later = base::Bytes::copy_of("new");
+  EXPECT_EQ(base::to_hex(encode(message, 1)), "01" + fields) << "there is no room for it";
+  EXPECT_EQ(base::to_hex(encode(message, 2)), "02" + fields + "6e6577");
 }
 
 // The message's bytes with one of them changed.
@@ -147,7 +191,8 @@ constexpr std::size_t kBodyOffset = 1 + 1 + 1 + 4 + 16;
 
 TEST(GossipMessage, ALaterVersionIsUnsupportedAndNoneIsCorrupt) {
   const Message message = with(Closing{});
-  EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 2))).failed_with(Errc::unsupported));
+  EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 3))).failed_with(Errc::unsupported));
+  EXPECT_TRUE(decode(encode(message, 2), 1).failed_with(Errc::unsupported));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 0))).failed_with(Errc::corrupt));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 1, 4))).failed_with(Errc::corrupt));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 2, 0))).failed_with(Errc::corrupt));

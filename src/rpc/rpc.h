@@ -90,6 +90,8 @@ class Rpc final : private InboundOwner {
   // The address in force. Requires: started.
   runtime::Address address() const { return listener_->address(); }
   model::NodeId node() const { return options_.node; }
+  // Of the protocol, that this node speaks.
+  VersionRange versions() const { return options_.versions; }
 
   // What is done about a verb; one handler each. Requests that come before find nobody.
   // The handler outlives the Rpc's stop(). Requires: nobody serves that verb yet.
