@@ -16,6 +16,7 @@
 #include "rpc/verb.h"
 #include "runtime/random.h"
 #include "runtime/sleep.h"
+#include "runtime/when_all.h"
 
 namespace helenus::cluster {
 
@@ -32,7 +33,7 @@ using runtime::Until;
 
 namespace {
 
-// How many rounds of gossip it may take until everybody who is up has been heard of.
+// How many rounds of gossip it may take until a beat of everybody who is up has been heard of.
 constexpr int kRoundsUntilHeard = 5;
 // How long the owner is given to act by newer metadata before it is asked again.
 constexpr runtime::Duration kTakeUpTimeout = std::chrono::minutes(1);
@@ -76,12 +77,12 @@ ClusterService::ClusterService(runtime::Runtime& runtime, Options options, Hooks
       self_(options_.self),
       log_(runtime.logger("cluster")),
       phase_("stopped"),
-      rpc_(runtime,
-           {.cluster = options_.cluster_name,
-            .node = self_.id,
-            // A port that is chosen when listening begins is known only then.
-            .address =
-                self_.node_address.port() == 0 ? std::nullopt : std::optional(self_.node_address)}),
+      rpc_(runtime, {.cluster = options_.cluster_name,
+                     .node = self_.id,
+                     // A port that is chosen when listening begins is known only then.
+                     .address = self_.node_address.port() == 0 ? std::nullopt
+                                                               : std::optional(self_.node_address),
+                     .versions = options_.versions}),
       gossip_(runtime, rpc_,
               {.cluster = options_.cluster_name,
                .seeds = options_.seeds,
@@ -108,7 +109,8 @@ Task<Result<void>> ClusterService::start(Until until) {
   CO_TRY_VOID(check_place(known));
   CO_TRY_VOID(adopt(store_->known()));
   tasks_.spawn(follow());
-  if (!decides_alone) tasks_.spawn(keep_catching_up());
+  tasks_.spawn(keep_judging_proximity());
+  if (!decides_alone) CO_TRY_VOID(co_await ask_for_newest(until));
   if (hooks_.take_up) tasks_.spawn(take_up_newer());
   CO_TRY_VOID(co_await wait_held(until));
   start_gossip();
@@ -321,9 +323,17 @@ Task<Result<void>> ClusterService::try_to_join(Until until) {
     phase_ = "copies its data from other nodes";
     CO_TRY_VOID(co_await hooks_.transfer(pending, until));
   }
-  CO_TRY_VOID(co_await change(
-      [&](const ClusterMetadata& now) { return metadata::finish_change(now, pending->epoch); },
-      Until::after(runtime_, options_.attempt_timeout, until.stop)));
+  const auto finish = [&](const ClusterMetadata& now) -> Result<ClusterMetadata> {
+    const metadata::Node* here = now.find(self);
+    if (here != nullptr && here->state != metadata::NodeState::joining) return now;
+    if (here != nullptr && now.epoch != pending->epoch) {
+      return Error(Errc::locked, "the ring to hold still: epoch {} is followed by epoch {}",
+                   pending->epoch, now.epoch);
+    }
+    return metadata::finish_change(now, pending->epoch);
+  };
+  CO_TRY_VOID(
+      co_await change(finish, Until::after(runtime_, options_.attempt_timeout, until.stop)));
   co_return {};
 }
 
@@ -352,6 +362,7 @@ Task<Result<MetadataPtr>> ClusterService::change(Transition transition, Until un
 
 Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until) {
   std::set<NodeId> unreachable;
+  auto next_look = runtime_.clock.now() + options_.gossip_interval;
   for (;;) {
     const auto missing = not_holding(version, unreachable);
     if (missing.empty()) co_return {};
@@ -360,11 +371,16 @@ Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until)
       co_return Error(Errc::timeout, "version {} of the metadata waits for {}", version,
                       describe(missing));
     }
-    auto waited = co_await news_.wait(
-        {.deadline = std::min(until.deadline, now + options_.gossip_interval), .stop = until.stop});
-    if (waited) continue;
-    if (!waited.failed_with(Errc::timeout)) co_return std::move(waited).error();
-    unreachable = co_await unreachable_of(missing, until);
+    if (now >= next_look) {
+      std::vector<NodeId> silent = not_holding(version, {});
+      std::erase_if(silent, [&](NodeId node) { return !is_silent(node); });
+      unreachable = co_await unreachable_of(std::move(silent), until);
+      next_look = runtime_.clock.now() + options_.gossip_interval;
+      continue;
+    }
+    auto waited =
+        co_await news_.wait({.deadline = std::min(until.deadline, next_look), .stop = until.stop});
+    if (!waited && !waited.failed_with(Errc::timeout)) co_return std::move(waited).error();
   }
 }
 
@@ -373,28 +389,37 @@ std::vector<NodeId> ClusterService::not_holding(Version version,
   std::vector<NodeId> missing;
   if (held_ < version) missing.push_back(self_.id);
   for (const auto& [node, known] : gossip_.view().nodes()) {
-    if (!known.up || unreachable.contains(node)) continue;
-    if (held_by(node) < version) missing.push_back(node);
+    const bool is_gone = is_silent(node) && unreachable.contains(node);
+    // One that has just come back is not known to be up before its heart has beaten again.
+    const bool may_be_up = known.up || (!is_silent(node) && metadata_->find(node) != nullptr);
+    if (may_be_up && !is_gone && held_by(node) < version) missing.push_back(node);
   }
   if (runtime_.clock.now() >= all_heard_by_) return missing;
   for (const metadata::Node& node : metadata_->nodes) {
-    if (node.id() == self_.id || unreachable.contains(node.id())) continue;
+    if (node.id() == self_.id) continue;
     if (gossip_.view().find(node.id()) == nullptr) missing.push_back(node.id());
   }
   return missing;
 }
 
-// Those to whom no connection can be had: a process that was killed is gone long before its silence
-// says so. Who is slow is waited for.
+bool ClusterService::is_silent(NodeId node) const {
+  const auto beat = gossip_.last_beat(node);
+  return !beat || runtime_.clock.now() - *beat > kRoundsUntilHeard * options_.gossip_interval;
+}
+
+// Those to whom no connection can be had: a process that was killed is gone long before the
+// detector is sure of it. Who is slow is waited for.
 Task<std::set<NodeId>> ClusterService::unreachable_of(std::vector<NodeId> nodes, Until until) {
-  std::set<NodeId> unreachable;
+  const auto attempt = runtime_.clock.now() + options_.gossip_interval;
+  std::vector<Task<Result<base::Bytes>>> calls;
   for (const NodeId node : nodes) {
-    if (node == self_.id) continue;
-    const auto attempt = runtime_.clock.now() + options_.gossip_interval;
-    const auto answer =
-        co_await rpc_.call(node, rpc::verbs::kMetadataVersion, rpc::Payload(base::Bytes()),
-                           {.deadline = std::min(attempt, until.deadline), .stop = until.stop});
-    if (answer.failed_with(Errc::unavailable)) unreachable.insert(node);
+    calls.push_back(rpc_.call(node, rpc::verbs::kMetadataVersion, rpc::Payload(base::Bytes()),
+                              {.deadline = std::min(attempt, until.deadline), .stop = until.stop}));
+  }
+  const auto answers = co_await runtime::when_all(std::move(calls));
+  std::set<NodeId> unreachable;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (answers[i].failed_with(Errc::unavailable)) unreachable.insert(nodes[i]);
   }
   co_return unreachable;
 }
@@ -448,6 +473,47 @@ Task<void> ClusterService::follow() {
   }
 }
 
+Task<Result<Document>> ClusterService::read_until(runtime::StopSource& done, Until until) {
+  auto document = co_await store_->read(std::move(until));
+  done.request_stop();
+  co_return document;
+}
+
+Task<void> ClusterService::find_majority_away(runtime::StopSource& found, Until until) {
+  const std::vector<NodeId> acceptors = store_->known().acceptors;
+  const std::set<NodeId> away = co_await unreachable_of(acceptors, std::move(until));
+  if (acceptors.size() - away.size() < consensus::majority_of(acceptors.size())) {
+    found.request_stop();
+  }
+}
+
+// What was decided while this node was away clients are not to miss on it. Who decides and is there
+// answers in a moment; if there are too few of them there is nobody to wait for, and this node
+// starts with what it has.
+Task<Result<void>> ClusterService::ask_for_newest(Until until) {
+  const auto limit = runtime_.clock.now() + options_.catch_up_timeout;
+  const Until in_time{.deadline = std::min(limit, until.deadline), .stop = until.stop};
+  const Document known = store_->known();
+  const std::size_t majority = consensus::majority_of(known.acceptors.size());
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::duration<double>>(options_.catch_up_timeout);
+  phase_ = fmt::format(
+      "waits for {} of the {} nodes that decide on the metadata to tell the newest, {} s at most",
+      majority, known.acceptors.size(), seconds.count());
+  runtime::StopSource read(until.stop);
+  runtime::StopSource in_vain(until.stop);
+  auto outcomes = co_await runtime::when_all(
+      read_until(read, {.deadline = in_time.deadline, .stop = in_vain.token()}),
+      find_majority_away(in_vain, {.deadline = in_time.deadline, .stop = read.token()}));
+  auto newest = std::get<0>(std::move(outcomes));
+  if (newest) co_return adopt(*newest);
+  if (until.stop.stop_requested()) co_return std::move(newest).error();
+  log_.warn("too few of those who decide are there to tell: this node starts with what it has",
+            base::kv("version", known.version), base::kv("error", newest.error()));
+  tasks_.spawn(keep_catching_up());
+  co_return {};
+}
+
 // What was decided when this node stopped need not be in its file as decided; asking finds it out.
 Task<Result<void>> ClusterService::catch_up(Until until) {
   const auto attempt = runtime_.clock.now() + options_.attempt_timeout;
@@ -470,6 +536,8 @@ Result<void> ClusterService::adopt(const Document& document) {
   const MetadataPtr before =
       std::exchange(metadata_, std::make_shared<const ClusterMetadata>(std::move(next)));
   version_ = document.version;
+  ring_ = metadata::present_ring(*metadata_);
+  judge_proximity();
   for (const metadata::Node& node : metadata_->nodes) {
     if (node.id() == self_.id) continue;
     if (!rpc_.introduce(node.id(), node.description.node_address)) {
@@ -488,6 +556,7 @@ Result<void> ClusterService::adopt(const Document& document) {
   }
   if (!hooks_.take_up) hold(version_, metadata_);
   if (before && held_metadata_) announce();
+  if (!hooks_.take_up) gossip_.spread();
   for (const Listener& listener : listeners_) listener(metadata_);
   news_.wake_all();
   newer_.wake_all();
@@ -508,6 +577,7 @@ Task<void> ClusterService::take_up_newer() {
       pause = options_.retry_pause;
       hold(version, metadata);
       announce();
+      gossip_.spread();
       news_.wake_all();
       continue;
     }
@@ -550,6 +620,24 @@ void ClusterService::announce() {
       membership::encode_schema_version(model::schema_version(held_metadata_->schema)));
   say(StateKey::metadata_version, membership::encode_metadata_version(held_.value()));
   say(StateKey::status, membership::encode_status(status));
+}
+
+void ClusterService::judge_proximity() {
+  const auto self = ring_->find(self_.id);
+  proximity_.reset();
+  if (!self) return;
+  std::vector<ring::Proximity::Latency> latencies;
+  for (const ring::Node& node : ring_->nodes()) {
+    const rpc::PeerStatistics* peer = rpc_.statistics_of_peer(node.id);
+    latencies.push_back(peer == nullptr ? std::nullopt : peer->round_trip_smoothed);
+  }
+  proximity_ = std::make_shared<const ring::Proximity>(ring_, *self, latencies);
+}
+
+Task<void> ClusterService::keep_judging_proximity() {
+  while (co_await runtime::sleep_for(runtime_, kProximityPeriod, stopping_.token())) {
+    judge_proximity();
+  }
 }
 
 consensus::ChangeId ClusterService::draw_change_id() {

@@ -17,17 +17,18 @@
 // the cluster that is there, and no two nodes found. A list of just this node founds at once.
 //
 // Joining takes two documents (metadata/transitions.h) with the transfer of data in between, which
-// is the owner's. A node that the metadata names starts with what it has on disk and waits for
-// nobody, so that nodes may be restarted in any order. One that comes back at other addresses
-// changes the metadata by and by.
+// is the owner's. A node that the metadata names asks those who decide for the newest, so that
+// clients meet no schema that is out of date; who is not there is not waited for, so that nodes may
+// be restarted in any order: it starts with what it has on disk then, and goes on asking. One that
+// comes back at other addresses changes the metadata by and by.
 //
 // Joining without a Transfer is for clusters without keyspaces. This is checked in the document
 // that begins the join; keyspaces that are made from then on are those of a cluster of more than
 // one node, in which nobody takes rows before there is a Transfer, so there is nothing to copy.
 //
-// A node that was removed while it was away starts with what it has, and learns of it from the
-// others by and by; from then on it is not among the nodes of metadata(), and must serve nobody.
-// Its next start fails.
+// A node that was removed while it was away is told so and its start fails. If it could ask nobody
+// it starts with what it has, and learns of it from the others by and by; from then on it is not
+// among the nodes of metadata(), and must serve nobody. Its next start fails.
 //
 // phase() says in clear text what a start waits for, and what has become of this node.
 //
@@ -53,6 +54,8 @@
 #include "model/node_id.h"
 #include "model/schema.h"
 #include "ring/partitioner.h"
+#include "ring/proximity.h"
+#include "ring/topology.h"
 #include "rpc/rpc.h"
 #include "runtime/address.h"
 #include "runtime/runtime.h"
@@ -65,6 +68,7 @@
 namespace helenus::cluster {
 
 using MetadataPtr = std::shared_ptr<const metadata::ClusterMetadata>;
+using ProximityPtr = std::shared_ptr<const ring::Proximity>;
 
 class ClusterService {
  public:
@@ -81,9 +85,15 @@ class ClusterService {
     model::Schema schema{};
     runtime::Duration retry_pause = std::chrono::milliseconds(500);
     runtime::Duration attempt_timeout = std::chrono::seconds(5);
+    // How long a start waits for others that are there to tell the newest metadata.
+    runtime::Duration catch_up_timeout = std::chrono::seconds(3);
     runtime::Duration gossip_interval = std::chrono::seconds(1);
     membership::PhiConfig detector{};
+    rpc::VersionRange versions = rpc::kVersions;
   };
+
+  // How often what was measured of other nodes goes into proximity().
+  static constexpr runtime::Duration kProximityPeriod = std::chrono::seconds(10);
 
   // Copies to this node what it is pending for. A cluster without keyspaces has nothing to copy,
   // and it is not called.
@@ -133,16 +143,21 @@ class ClusterService {
   consensus::Version version() const { return version_; }
   // The version that this node acts by.
   consensus::Version held() const { return held_; }
+  // Which nodes of the ring of metadata() are near: by where they stand, and by the round trips of
+  // the rpc to them. None while this node is not of the ring. A new one every kProximityPeriod, and
+  // with newer metadata. Requires: started.
+  const ProximityPtr& proximity() const { return proximity_; }
   // Called on this core at every newer one; quick. What it refers to outlives this.
   void on_metadata(Listener listener) { listeners_.push_back(std::move(listener)); }
 
   // Changes the metadata; returns them with the change in them. Errors: of the transition; those of
   // MetadataStore::change but for already_exists. Requires: started.
   runtime::Task<base::Result<MetadataPtr>> change(Transition transition, runtime::Until until);
-  // Returns when this node holds that version, and every one that is up has said so. Who is thought
-  // to be up and cannot be connected to is not. In the first moments of a life, who has not been
-  // heard of may be up, and is waited for. Errors: timeout, naming who is waited for; cancelled,
-  // closed.
+  // Returns when this node holds that version, and every one that is up has said so. Who cannot be
+  // connected to and whose heart nobody has heard for some rounds of gossip is not up, though the
+  // detector may think so yet: a node that is cut off from this one alone is waited for. In the
+  // first moments of a life, who has not been heard of may be up, and is waited for. Errors:
+  // timeout, naming who is waited for; cancelled, closed.
   runtime::Task<base::Result<void>> wait_everywhere(consensus::Version version,
                                                     runtime::Until until);
 
@@ -166,15 +181,23 @@ class ClusterService {
   runtime::Task<base::Result<void>> join_cluster(runtime::Until until);
   runtime::Task<base::Result<void>> try_to_join(runtime::Until until);
   void start_gossip();
-  // Who keeps a version from being held everywhere.
+  // Who keeps a version from being held everywhere. Of `unreachable` those count whose heart beats.
   std::vector<model::NodeId> not_holding(consensus::Version version,
                                          const std::set<model::NodeId>& unreachable) const;
+  // Nobody has told of a beat of its heart for longer than that takes.
+  bool is_silent(model::NodeId node) const;
   runtime::Task<std::set<model::NodeId>> unreachable_of(std::vector<model::NodeId> nodes,
                                                         runtime::Until until);
   consensus::Version held_by(model::NodeId node) const;
   std::string describe(const std::vector<model::NodeId>& nodes) const;
 
   runtime::Task<void> follow();
+  runtime::Task<base::Result<void>> ask_for_newest(runtime::Until until);
+  // Stops the source when it ends; and if so many that decide cannot be reached that they decide
+  // nothing.
+  runtime::Task<base::Result<consensus::Document>> read_until(runtime::StopSource& done,
+                                                              runtime::Until until);
+  runtime::Task<void> find_majority_away(runtime::StopSource& found, runtime::Until until);
   runtime::Task<base::Result<void>> catch_up(runtime::Until until);
   runtime::Task<void> keep_catching_up();
   base::Result<void> adopt(const consensus::Document& document);
@@ -184,6 +207,8 @@ class ClusterService {
   void correct_addresses();
   runtime::Task<void> keep_correcting_addresses();
   void announce();
+  void judge_proximity();
+  runtime::Task<void> keep_judging_proximity();
   consensus::ChangeId draw_change_id();
   runtime::Task<base::Result<void>> pause(std::string waits_for, runtime::Until until);
 
@@ -199,9 +224,11 @@ class ClusterService {
   membership::GossipService gossip_;
   MetadataPtr metadata_;
   consensus::Version version_;
+  ring::TopologyPtr ring_;  // of metadata_
+  ProximityPtr proximity_;
   MetadataPtr held_metadata_;
   consensus::Version held_;
-  runtime::MonotonicTime all_heard_by_;  // who has not been heard of by then is not up
+  runtime::MonotonicTime all_heard_by_;  // who is up has been heard of by then
   bool is_correcting_ = false;
   std::vector<Listener> listeners_;
   runtime::StopSource stopping_;

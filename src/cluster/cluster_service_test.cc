@@ -13,6 +13,7 @@
 
 #include "base/test_scale.h"
 #include "metadata/transitions.h"
+#include "rpc/verb.h"
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
 #include "runtime/files.h"
@@ -49,6 +50,16 @@ ClusterService::Transition add_keyspace(std::string name) {
     keyspace.name = name;
     keyspace.replication = {{"class", "org.apache.cassandra.locator.SimpleStrategy"},
                             {"replication_factor", "2"}};
+    return metadata::change_schema(now, now.schema.with(std::move(keyspace)));
+  };
+}
+
+ClusterService::Transition alter_keyspace(std::string name, std::uint64_t factor) {
+  return [name, factor](const ClusterMetadata& now) -> Result<ClusterMetadata> {
+    const model::KeyspacePtr found = now.schema.find_keyspace(name);
+    if (found == nullptr) return base::Error(Errc::not_found);
+    model::Keyspace keyspace = *found;
+    keyspace.replication["replication_factor"] = fmt::format("{}", factor);
     return metadata::change_schema(now, now.schema.with(std::move(keyspace)));
   };
 }
@@ -193,14 +204,7 @@ class ClusterNode final : public sim::Process {
       return add_keyspace(fmt::format("k{}", ++ledger.keyspaces));
     }
     const auto factor = runtime_.random.between(1, 5);
-    const auto name = fmt::format("k{}", runtime_.random.between(1, 6));
-    return [name, factor](const ClusterMetadata& now) -> Result<ClusterMetadata> {
-      const model::KeyspacePtr found = now.schema.find_keyspace(name);
-      if (found == nullptr) return base::Error(Errc::not_found);
-      model::Keyspace keyspace = *found;
-      keyspace.replication["replication_factor"] = fmt::format("{}", factor);
-      return metadata::change_schema(now, now.schema.with(std::move(keyspace)));
-    };
+    return alter_keyspace(fmt::format("k{}", runtime_.random.between(1, 6)), factor);
   }
 
   Runtime& runtime_;
@@ -210,6 +214,30 @@ class ClusterNode final : public sim::Process {
   bool is_started_ = false;
   runtime::TaskGroup stories_;
 };
+
+ClusterNode::Story change(ClusterService::Transition transition) {
+  return [transition](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(transition, Until::after(runtime, 20s)));
+  };
+}
+
+// Makes a keyspace, which is in force soon, and not everywhere within that time.
+ClusterNode::Story change_that_waits_for(std::uint64_t node, runtime::Duration limit) {
+  return [node, limit](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
+    const auto held =
+        co_await service.wait_everywhere(service.version(), Until::after(runtime, limit));
+    EXPECT_TRUE(held.failed_with(Errc::timeout));
+    if (held) co_return;
+    EXPECT_THAT(held.error().to_string(), HasSubstr(node_of(node).value().to_string()));
+  };
+}
+
+ClusterNode::Story wait_everywhere(runtime::Duration limit) {
+  return [limit](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, limit)));
+  };
+}
 
 // All nodes but the last `strangers` are seeds of all.
 class Cluster {
@@ -287,6 +315,19 @@ class Cluster {
         << "waits for ever";
   }
 
+  // The version in which one sends its gossip to the other.
+  std::optional<rpc::ProtocolVersion> spoken(std::size_t from, std::size_t to) {
+    for (const rpc::PeerInfo& peer : service(from).rpc().peers()) {
+      if (peer.node == node_of(to)) return peer.versions[0];
+    }
+    return std::nullopt;
+  }
+  // Neither hears the other any more.
+  void cut_off(std::size_t i, std::size_t j, bool blocked = true) {
+    world_.network().set_blocked(targets_[i], targets_[j], blocked);
+    world_.network().set_blocked(targets_[j], targets_[i], blocked);
+  }
+
   sim::World& world() { return world_; }
   sim::Machine& machine(std::size_t i) { return world_.machine(targets_[i]); }
   const std::vector<sim::MachineId>& targets() const { return targets_; }
@@ -348,11 +389,72 @@ TEST(ClusterService, ACrashedClusterIsBackWhateverTheOrder) {
   cluster.world().run_for(5s);
   for (const std::size_t i : {2U, 1U, 0U}) {
     cluster.machine(i).start();
-    cluster.world().run_for(2s);
-    // It waits for nobody.
+    cluster.world().run_for(5s);
+    // It waits for nobody who is not there.
     EXPECT_TRUE(cluster.node(i).is_started());
   }
   cluster.expect_whole(3);
+}
+
+TEST(ClusterService, WhoWasAwayHoldsWhatWasDecidedMeanwhileWhenItHasStarted) {
+  Cluster cluster(15, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.machine(2).kill();
+  cluster.tell(0, change(add_keyspace("shop")));
+  cluster.machine(2).start();
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 2s));
+  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+}
+
+TEST(ClusterService, WhoWasAwayAsksForTheNewestAndDoesNotWaitForEver) {
+  Cluster cluster(16, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.machine(2).kill();
+  cluster.tell(0, change(add_keyspace("shop")));
+  for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i);
+  cluster.machine(2).start();
+  cluster.world().run_for(2s);
+  EXPECT_FALSE(cluster.node(2).is_started());
+  EXPECT_THAT(cluster.service(2).phase(), HasSubstr("waits for 2 of the 3 nodes that decide"));
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 2s));
+  EXPECT_LT(cluster.service(2).version(), cluster.service(0).version());
+  for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i, false);
+  cluster.expect_whole(3);
+}
+
+TEST(ClusterService, AChangeIsEverywhereBeforeTheNextRoundOfGossip) {
+  Cluster cluster(17, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.world().run_for(10s);
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    const auto began = runtime.clock.now();
+    for (int i = 0; i < 3; ++i) {
+      const auto until = Until::after(runtime, 20s);
+      CO_ASSERT_OK(co_await service.change(add_keyspace(fmt::format("k{}", i)), until));
+      CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), until));
+    }
+    EXPECT_LT(runtime.clock.now() - began, 500ms);
+  });
+}
+
+TEST(ClusterService, AKeyspaceThatIsMadeAndAlteredWhileANodeJoinsDelaysItAndNoMore) {
+  Cluster cluster(18, 4, 1);
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.machine(i).start();
+  cluster.expect_whole(3);
+  cluster.machine(3).start();
+  const auto joins = [&] { return cluster.service(0).metadata()->find(node_of(3)) != nullptr; };
+  ASSERT_TRUE(cluster.world().run_until(joins, 1min));
+  const auto epoch = cluster.service(0).metadata()->epoch;
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.cut_off(3, i);
+  cluster.tell(0, change(add_keyspace("shop")));
+  cluster.tell(0, change(alter_keyspace("shop", 3)));
+  ASSERT_GT(cluster.service(0).metadata()->epoch, epoch) << "a test of nothing";
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.cut_off(3, i, false);
+  cluster.expect_whole(4);
+  EXPECT_TRUE(cluster.service(3).metadata()->keyspaces.contains("shop"));
 }
 
 TEST(ClusterService, AFourthNodeOfAnotherClusterIsRefusedAndToldSo) {
@@ -397,21 +499,36 @@ TEST(ClusterService, AVersionIsHeldWhenTheOwnerActsByIt) {
   cluster.start_all();
   cluster.expect_whole(3);
   cluster.plan(2).owner_waits = true;
-  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
-    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
-    const auto held =
-        co_await service.wait_everywhere(service.version(), Until::after(runtime, 9s));
-    EXPECT_TRUE(held.failed_with(Errc::timeout));
-    EXPECT_THAT(held.error().to_string(), HasSubstr(node_of(2).value().to_string()));
-  });
+  cluster.tell(0, change_that_waits_for(2, 9s));
   // It knows, and does not act by it.
   EXPECT_EQ(cluster.service(2).version(), cluster.service(0).version());
   EXPECT_LT(cluster.service(2).held(), cluster.service(2).version());
   cluster.plan(2).owner_waits = false;
-  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
-    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 9s)));
-  });
+  cluster.tell(0, wait_everywhere(9s));
   EXPECT_EQ(cluster.service(2).held(), cluster.service(2).version());
+}
+
+TEST(ClusterService, WhoIsCutOffFromOneNodeAloneIsWaitedForByIt) {
+  Cluster cluster(14, 3);
+  cluster.plan(2).has_owner = true;
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.plan(2).owner_waits = true;
+  cluster.cut_off(0, 2);
+  // Longer than it takes for connections to break and the detector to judge.
+  cluster.world().run_for(1min);
+  EXPECT_TRUE(cluster.service(0).gossip().view().find(node_of(2))->up) << "a test of nothing";
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    const auto answer =
+        co_await service.rpc().call(node_of(2), rpc::verbs::kMetadataVersion,
+                                    rpc::Payload(base::Bytes()), Until::after(runtime, 10s));
+    EXPECT_TRUE(answer.failed_with(Errc::unavailable)) << "a test of nothing";
+  });
+  cluster.tell(0, change_that_waits_for(2, 20s));
+  cluster.plan(2).owner_waits = false;
+  // By way of the node between them.
+  cluster.tell(0, wait_everywhere(20s));
+  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
 }
 
 TEST(ClusterService, WhoHasJustStartedWaitsForNodesItHasNotHeardOf) {
@@ -438,9 +555,61 @@ TEST(ClusterService, WhoWasKilledIsNotWaitedForUntilItsSilenceIsNoticed) {
   cluster.machine(2).kill();
   cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
     CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 5s)));
-    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 5s)));
+    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 8s)));
     EXPECT_TRUE(service.gossip().view().find(node_of(2))->up) << "a test of nothing";
   });
+}
+
+TEST(ClusterService, ANodeKnowsWhichOthersAreNearByTheirPlaceAndTheirRoundTrips) {
+  Cluster cluster(20, 4);
+  cluster.start_all();
+  cluster.expect_whole(4);
+  const auto nearest_first = [&](std::vector<std::uint64_t> numbers) {
+    const ring::Proximity& proximity = *cluster.service(0).proximity();
+    std::vector<ring::NodeIndex> nodes;
+    for (const auto number : numbers) nodes.push_back(*proximity.topology()->find(node_of(number)));
+    std::vector<NodeId> sorted;
+    for (const auto node : proximity.nearest_first(nodes)) {
+      sorted.push_back(proximity.topology()->node(node).id);
+    }
+    return sorted;
+  };
+  // The third one shares the rack with the first, whatever the way to it.
+  for (const std::uint64_t slow : {1U, 2U}) {
+    cluster.world().network().heal_slowness();
+    for (const std::uint64_t far : {slow, std::uint64_t{3}}) {
+      cluster.world().network().set_slowness(cluster.targets()[0], cluster.targets()[far], 50);
+      cluster.world().network().set_slowness(cluster.targets()[far], cluster.targets()[0], 50);
+    }
+    cluster.world().run_for(2min);
+    EXPECT_EQ(nearest_first({1, 2, 3}),
+              (std::vector{node_of(3), node_of(3 - slow), node_of(slow)}));
+  }
+}
+
+TEST(ClusterService, NodesOfTwoReleasesAreOneCluster) {
+  constexpr rpc::ProtocolVersion kNewest = rpc::kVersions.newest;
+  constexpr rpc::ProtocolVersion kOlder(kNewest.value() - 1);
+  Cluster cluster(19, 3);
+  // It refuses what is written in a later version than it speaks.
+  cluster.plan(1).options.versions.newest = kOlder;
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.tell(0, change(add_keyspace("shop")));
+  cluster.tell(0, wait_everywhere(20s));
+  cluster.tell(1, change(add_keyspace("bank")));
+  cluster.tell(1, wait_everywhere(20s));
+  cluster.expect_whole(3);
+  EXPECT_EQ(cluster.spoken(0, 1), kOlder);
+  EXPECT_EQ(cluster.spoken(1, 2), kOlder);
+  EXPECT_EQ(cluster.spoken(0, 2), kNewest);
+  // It is brought up to date.
+  cluster.machine(1).kill();
+  cluster.plan(1).options.versions = rpc::kVersions;
+  cluster.machine(1).start();
+  cluster.expect_whole(3);
+  cluster.world().run_for(10s);
+  EXPECT_EQ(cluster.spoken(0, 1), kNewest);
 }
 
 TEST(ClusterService, AFounderThatCannotWriteSaysSoAtOnce) {
@@ -479,9 +648,7 @@ TEST(ClusterService, ANodeDoesNotJoinWhereDataWouldHaveToBeCopiedAndNobodyDoes) 
   Cluster cluster(6, 4, 1);
   for (const std::size_t i : {0U, 1U, 2U}) cluster.machine(i).start();
   cluster.expect_whole(3);
-  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
-    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
-  });
+  cluster.tell(0, change(add_keyspace("shop")));
   cluster.machine(3).start();
   EXPECT_TRUE(
       cluster.world().run_until([&] { return cluster.plan(3).start_error.has_value(); }, 1min));
@@ -507,7 +674,10 @@ TEST(ClusterService, ARemovedNodeIsGoneEverywhereAndDoesNotComeBackUnderItsId) {
   });
   cluster.expect_whole(3);
   // It learns of it from the others, who do not take it back.
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.cut_off(3, i);
   cluster.machine(3).start();
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(3).is_started(); }, 10s));
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.cut_off(3, i, false);
   const auto learned = [&] { return cluster.service(3).phase() == "was removed from the cluster"; };
   EXPECT_TRUE(cluster.world().run_until(learned, 2min)) << cluster.phases();
   cluster.world().run_for(10s);
@@ -561,13 +731,14 @@ TEST(ClusterService, NoTwoNodesHoldDifferentDocumentsOfAVersionOrReplicasOfAnEpo
                                                   {sim::Fault::clock_jump, 0},
                                                   {sim::Fault::symmetric_partition, 0}};
   const std::uint64_t seeds = base::number_from_environment("HELENUS_CLUSTER_SEEDS", 2);
+  const std::size_t size = base::number_from_environment("HELENUS_CLUSTER_NODES", 5);
   for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Ledger ledger;
-    Cluster cluster(seed, 5);
-    for (std::size_t i = 0; i < 5; ++i) cluster.plan(i).ledger = &ledger;
+    Cluster cluster(seed, size, size - 5);
+    for (std::size_t i = 0; i < size; ++i) cluster.plan(i).ledger = &ledger;
     cluster.start_all();
-    cluster.expect_whole(5);
+    cluster.expect_whole(size, 10min);
     ledger.is_work_time = true;
     sim::Nemesis nemesis(cluster.world(), sim::FaultPlan::everything(kFaults), cluster.targets());
     nemesis.start();
@@ -575,7 +746,7 @@ TEST(ClusterService, NoTwoNodesHoldDifferentDocumentsOfAVersionOrReplicasOfAnEpo
     nemesis.stop();
     cluster.world().run_for(5s);
     ledger.is_work_time = false;
-    cluster.expect_whole(5, 5min);
+    cluster.expect_whole(size, 5min);
     for (auto& [fault, times] : happened) times += nemesis.happened(fault);
     EXPECT_GT(ledger.acknowledged, 20U);
     EXPECT_GT(ledger.epochs(), 10U);

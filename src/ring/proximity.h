@@ -32,6 +32,8 @@ class Proximity {
   // Requires: self is one of the topology's nodes, no latency is negative.
   Proximity(TopologyPtr topology, NodeIndex self, std::span<const Latency> latencies);
 
+  // What its node indices are of.
+  const TopologyPtr& topology() const { return topology_; }
   // Cost: sorting as many nodes as are given.
   std::vector<NodeIndex> nearest_first(std::span<const NodeIndex> replicas) const;
 
