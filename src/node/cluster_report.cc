@@ -1,6 +1,7 @@
 #include "node/cluster_report.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -63,12 +64,6 @@ std::map<NodeId, std::vector<model::Token>> tokens_by_owner(const ClusterMetadat
   return tokens;
 }
 
-base::Uuid other_schema_version(const ClusterMoment& moment, const Heard& heard) {
-  if (!heard.schema_version) return {};
-  const bool has_more = heard.metadata_version && *heard.metadata_version > moment.version.value();
-  return has_more || !heard.is_alive ? *heard.schema_version : base::Uuid();
-}
-
 }  // namespace
 
 HeardByNode heard_by(const membership::Membership& membership) {
@@ -100,7 +95,7 @@ cql::ClusterPeers peers_of(const ClusterMoment& moment) {
                             .data_center = node.description.datacentre,
                             .rack = node.description.rack,
                             .tokens = std::move(tokens[node.id()]),
-                            .schema_version = other_schema_version(moment, heard),
+                            .schema_version = heard.schema_version.value_or(base::Uuid()),
                             .is_up = is_up(node, heard)});
   }
   return peers;
@@ -299,6 +294,11 @@ Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view k
     const Heard heard = heard_of(moment, node.id());
     Json json = identity_json(moment, node);
     json["is_alive"] = heard.is_alive;
+    json["silent_ms"] = nullptr;
+    if (heard.silent_for) {
+      json["silent_ms"] =
+          std::chrono::duration_cast<std::chrono::milliseconds>(*heard.silent_for).count();
+    }
     json["serves_clients"] = heard.serves_clients;
     json["load_bytes"] = or_null(heard.load_bytes);
     json["tokens"] = token_counts[node.id()];

@@ -27,6 +27,7 @@
 #include "model/node_id.h"
 #include "model/schema.h"
 #include "runtime/address.h"
+#include "runtime/time.h"
 
 namespace helenus::node {
 
@@ -38,6 +39,8 @@ struct Heard {
   std::optional<base::Uuid> schema_version = std::nullopt;
   std::optional<std::uint64_t> metadata_version = std::nullopt;
   std::optional<std::uint64_t> load_bytes = std::nullopt;
+  // Since the last beat of its heart; none if it has not been heard of, and of this node.
+  std::optional<runtime::Duration> silent_for = std::nullopt;
 
   friend bool operator==(const Heard&, const Heard&) = default;
 };
@@ -55,10 +58,9 @@ struct ClusterMoment {
 };
 
 // For the tables of peers. A node of the cluster that is no newcomer is there, up or not. Which
-// schema it has is told where it is known to have another one: after a change drivers wait until
-// all nodes have the same, and a change is acknowledged only when every node that is up holds it;
-// so one that is up is taken to hold what this node holds, unless it has more. Of a cluster with an
-// ordered partitioner no tokens are told.
+// schema it has is told as it was heard: after a change drivers wait until all nodes that are up
+// have the same, so one that is behind must not be told with the schema of this node. Of a cluster
+// with an ordered partitioner no tokens are told.
 cql::ClusterPeers peers_of(const ClusterMoment& moment);
 
 // What DESCRIBE CLUSTER tells of a keyspace, from what drivers are told: `self` is the node that

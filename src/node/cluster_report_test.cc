@@ -140,18 +140,22 @@ TEST(PeersOf, UpIsAliveAndServingAndNotFencedOff) {
   EXPECT_FALSE(peers.others[0].is_up);
 }
 
-// What is acknowledged, all that are up hold; only who has more, or is away, may hold another one.
-TEST(PeersOf, AnotherSchemaVersionIsToldOfThoseThatMayHaveOne) {
+// By them drivers know when a change of the schema is everywhere.
+TEST(PeersOf, ThoseThatAreBehindOrAheadAreToldWithTheSchemaTheyHold) {
   Story story(3);
-  story.heard[node_id(2)].metadata_version = 4;
-  EXPECT_TRUE(peers_of(story.now()).others[0].schema_version.is_nil());
-  story.heard[node_id(2)].metadata_version = 6;
-  EXPECT_EQ(peers_of(story.now()).others[0].schema_version, kSchema);
-  story.heard[node_id(2)].metadata_version = 4;
+  const base::Uuid older = *base::Uuid::parse("99999999-2222-8333-8444-555555555555");
+  for (const std::uint64_t version : {4U, 5U, 6U}) {
+    story.heard[node_id(2)].metadata_version = version;
+    story.heard[node_id(2)].schema_version = older;
+    const auto peers = peers_of(story.now());
+    EXPECT_TRUE(peers.others[0].is_up);
+    EXPECT_EQ(peers.others[0].schema_version, older) << "at version " << version;
+    EXPECT_EQ(peers.others[1].schema_version, kSchema);
+  }
   story.heard[node_id(2)].is_alive = false;
-  EXPECT_EQ(peers_of(story.now()).others[0].schema_version, kSchema);
+  EXPECT_EQ(peers_of(story.now()).others[0].schema_version, older);
   story.heard[node_id(2)].schema_version.reset();
-  EXPECT_TRUE(peers_of(story.now()).others[0].schema_version.is_nil());
+  EXPECT_TRUE(peers_of(story.now()).others[0].schema_version.is_nil()) << "it has not said";
 }
 
 TEST(PeersOf, AnOrderedRingTellsNoTokens) {

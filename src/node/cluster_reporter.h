@@ -15,11 +15,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/cluster_service.h"
 #include "node/cluster_report.h"
+#include "node/metrics.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -50,14 +52,21 @@ class ClusterReporter {
   void start();
   // Clients are served no more. Returns when nothing is published any more. The service still runs.
   runtime::Task<void> stop();
+  // Returns when every core shows what is known now. Errors: timeout, cancelled; closed when it
+  // stops. Requires: started.
+  runtime::Task<base::Result<void>> wait_published(runtime::Until until);
 
+  // As add_cluster_metrics.
+  void add_metrics(std::vector<Metric>& metrics) const;
   // As cluster_json and ring_json.
   base::Result<std::string> status(std::string_view keyspace) const;
   base::Result<std::string> ring(std::string_view keyspace) const;
 
  private:
   ClusterMoment moment(const HeardByNode& heard) const;
+  HeardByNode heard_with_silence() const;
   void say(membership::StateKey key, base::Bytes value);
+  void note_change();
   runtime::Task<void> publish_news();
   runtime::Task<void> tell_load();
 
@@ -68,8 +77,11 @@ class ClusterReporter {
   const Load load_;
   base::Logger log_;
   PeerNews news_;
+  std::uint64_t changes_ = 0;    // of which this was woken
+  std::uint64_t published_ = 0;  // of them: all up to this one
   runtime::StopSource stopping_;
   runtime::WaitQueue changed_;
+  runtime::WaitQueue settled_;
   runtime::TaskGroup tasks_;
 };
 

@@ -15,8 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cql/server_test_support.h"
-#include "node/node.h"
-#include "runtime/event.h"
+#include "node/nodes_test_support.h"
 #include "runtime/when_all.h"
 #include "sim/function_process.h"
 #include "sim/world.h"
@@ -45,64 +44,21 @@ struct News {
   std::size_t peers_then = 0;  // rows of system.peers_v2 when it came
 };
 
-class ReporterTest : public testing::Test {
+class ReporterTest : public ::testing::Test {
  protected:
+  // The first one has two cores; the fourth one is no seed.
   ReporterTest()
       : client_(world_.add_machine({.name = "client"}, {})),
         operator_(world_.add_machine({.name = "operator"}, {})),
-        heard_(kListeners) {
-    for (std::size_t i = 0; i < 4; ++i) {
-      sim::Machine& machine = world_.add_machine(
-          {.name = fmt::format("n{}", i), .cores = static_cast<std::uint16_t>(i == 0 ? 2 : 1)}, {});
-      machines_.push_back(&machine);
-    }
-    for (std::size_t i = 0; i < 4; ++i) {
-      machines_[i]->set_process(sim::FunctionProcess::factory(
-          [this, i](Runtime& rt, StopToken stop) { return be_node(rt, i, std::move(stop)); }));
-    }
-  }
+        nodes_(world_, {2, 1, 1, 1}, 3),
+        heard_(kListeners) {}
   ~ReporterTest() override {
     if (client_.is_up()) client_.kill();
-    for (sim::Machine* machine : machines_) machine->request_stop();
-    const auto all_down = [&] {
-      return std::ranges::none_of(machines_, [](const auto* machine) { return machine->is_up(); });
-    };
-    EXPECT_TRUE(world_.run_until(all_down, 2min)) << "does not stop";
-  }
-
-  Config config_of(std::size_t i) const {
-    Config config;
-    config.data_directory = "/data";
-    config.cluster_name = "troy";
-    config.rack = fmt::format("rack{}", i);
-    config.listen_address = machines_[i]->address(7000);
-    config.cql_address = machines_[i]->address(9042);
-    config.admin_address = machines_[i]->address(7070);
-    config.admin_remote = true;
-    // The fourth one is no seed.
-    for (std::size_t seed = 0; seed < 3; ++seed) {
-      config.seeds.push_back(machines_[seed]->address(7000));
-    }
-    config.tokens = 16;
-    config.commitlog_segment_mib = 32;
-    config.commitlog_total_mib = 256;
-    config.tablets = 2;
-    config.memtable_mib = 16;
-    config.block_cache_mib = 1;
-    return config;
-  }
-
-  Task<void> be_node(Runtime& rt, std::size_t i, StopToken stop) {
-    Node node(rt, config_of(i));
-    const auto started = co_await node.start(stop);
-    EXPECT_TRUE(started.has_value()) << started.error().to_string();
-    runtime::Event never(rt);
-    std::ignore = co_await never.wait({.stop = stop});
-    co_await node.stop();
+    nodes_.stop_all();
   }
 
   void start(std::initializer_list<std::size_t> nodes) {
-    for (const std::size_t i : nodes) machines_[i]->start();
+    for (const std::size_t i : nodes) nodes_.machine(i).start();
   }
   // Long enough for a start, and for gossip to spread.
   void settle() { world_.run_for(20s); }
@@ -111,7 +67,7 @@ class ReporterTest : public testing::Test {
   std::string get(std::size_t i, std::string path) {
     std::string answer;
     operator_.set_process(sim::FunctionProcess::factory(
-        [&, address = machines_[i]->address(7070)](Runtime& rt, const StopToken&) {
+        [&, address = nodes_.machine(i).address(7070)](Runtime& rt, const StopToken&) {
           return get_from(rt, address, path, answer);
         }));
     operator_.start();
@@ -180,7 +136,7 @@ class ReporterTest : public testing::Test {
     co_await runtime::when_all(std::move(tasks));
   }
   Task<void> listen_one(Runtime& rt, std::size_t number, StopToken stop) {
-    const Address server = machines_[0]->address(9042);
+    const Address server = nodes_.machine(0).address(9042);
     TestClient client(rt);
     const bool is_open = co_await client.open(server);
     if (!is_open) co_return;
@@ -223,8 +179,8 @@ class ReporterTest : public testing::Test {
         topology != nullptr ? topology->node : std::get<protocol::StatusChange>(event).node;
     const auto name = topology != nullptr ? name_of(topology->kind)
                                           : name_of(std::get<protocol::StatusChange>(event).kind);
-    for (std::size_t i = 0; i < machines_.size(); ++i) {
-      const Address address = machines_[i]->address(9042);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const Address address = nodes_.machine(i).address(9042);
       if (base::equal(node.ip(), base::as_bytes(address.ip_bytes())) && node.port == 9042) {
         return fmt::format("{} n{}", name, i);
       }
@@ -235,7 +191,7 @@ class ReporterTest : public testing::Test {
   sim::World world_{1};
   sim::Machine& client_;
   sim::Machine& operator_;
-  std::vector<sim::Machine*> machines_;
+  testing::SimulatedNodes nodes_;
   std::size_t registered_ = 0;
   std::vector<std::vector<News>> heard_;  // by listener
 };
@@ -244,18 +200,18 @@ TEST_F(ReporterTest, ListenersOnEveryCoreHearOfOthersAndFindThemInTheTables) {
   start({0, 1, 2});
   settle();
   listen();
-  machines_[2]->power_loss();
+  nodes_.machine(2).power_loss();
   EXPECT_THAT(heard(1), ElementsAre("DOWN n2"));
   EXPECT_THAT(peers_when_heard(), Each(2U)) << "who is down is still of the cluster";
   forget_heard();
-  machines_[2]->start();
+  nodes_.machine(2).start();
   EXPECT_THAT(heard(1), ElementsAre("UP n2"));
   forget_heard();
   start({3});
   EXPECT_THAT(heard(2), ElementsAre("NEW_NODE n3", "UP n3"));
   EXPECT_THAT(peers_when_heard(), Each(3U)) << "drivers ask at once";
   forget_heard();
-  machines_[1]->request_stop();
+  nodes_.machine(1).request_stop();
   EXPECT_THAT(heard(1), ElementsAre("DOWN n1"));
 }
 
@@ -275,7 +231,7 @@ TEST_F(ReporterTest, EveryNodeTellsOperatorsOfAll) {
   EXPECT_NE(second["this_node"], first["this_node"]);
   EXPECT_EQ(get_json(2, "/cluster/ring")["tablets"], get_json(1, "/cluster/ring")["tablets"]);
   EXPECT_EQ(get_json(1, "/cluster/ring")["tablets"].size(), 16U);
-  machines_[2]->kill();
+  nodes_.machine(2).kill();
   settle();
   const json after = get_json(0, "/cluster");
   EXPECT_EQ(

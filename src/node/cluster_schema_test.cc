@@ -18,7 +18,7 @@
 #include "cql/system_schema.h"
 #include "node/core_limits.h"
 #include "node/node.h"
-#include "runtime/event.h"
+#include "node/nodes_test_support.h"
 #include "runtime/files.h"
 #include "runtime/sleep.h"
 #include "runtime/when_all.h"
@@ -53,45 +53,7 @@ const std::string kCreateTable = "CREATE TABLE ks.t (k int PRIMARY KEY, v int)";
 const std::string kInsert = "INSERT INTO ks.t (k, v) VALUES (1, 1)";
 const std::string kSelect = "SELECT v FROM ks.t WHERE k = 1";
 const std::string kSchemaVersion = "SELECT schema_version FROM system.local";
-
-// A node as a process: it starts, and waits to be stopped.
-class NodeProcess final : public sim::Process {
- public:
-  struct Plan {
-    Config config;
-    NodeProcess* process = nullptr;
-    std::optional<base::Error> start_error = std::nullopt;
-  };
-
-  NodeProcess(Runtime& runtime, Plan& plan)
-      : runtime_(runtime), plan_(plan), node_(runtime, plan.config) {
-    plan_.process = this;
-    plan_.start_error.reset();
-  }
-  ~NodeProcess() override { plan_.process = nullptr; }
-
-  Task<void> run(StopToken stop) override {
-    const auto started = co_await node_.start(stop);
-    if (!started) {
-      plan_.start_error = started.error();
-    } else {
-      is_up_ = true;
-      runtime::Event never(runtime_);
-      EXPECT_TRUE((co_await never.wait({.stop = stop})).failed_with(Errc::cancelled));
-      is_up_ = false;
-    }
-    co_await node_.stop();
-  }
-
-  bool is_up() const { return is_up_; }
-  Node& node() { return node_; }
-
- private:
-  Runtime& runtime_;
-  Plan& plan_;
-  Node node_;
-  bool is_up_ = false;
-};
+const std::string kSchemaVersionOfPeer = "SELECT schema_version FROM system.peers_v2";
 
 // What a statement is answered with: "done", the first cell in hexadecimal, or "2200: ...".
 std::string told(const base::Result<protocol::DecodedResponse>& answer) {
@@ -105,63 +67,29 @@ std::string told(const base::Result<protocol::DecodedResponse>& answer) {
   return base::to_hex(*protocol::CellCursor(*rows).next());
 }
 
-// The first `seeds` of them are seeds of all.
-class NodesTest : public testing::Test {
+class NodesTest : public ::testing::Test {
  protected:
+  // The first `seeds` of them are seeds of all.
   explicit NodesTest(std::size_t size = 3, std::size_t seeds = 3, std::uint64_t seed = 1)
-      : world_(seed), plans_(size), client_(world_.add_machine({.name = "client"}, {})) {
-    for (std::size_t i = 0; i < size; ++i) {
-      const sim::Machine& machine =
-          world_.add_machine({.name = fmt::format("n{}", i)},
-                             [this, i](Runtime& runtime) { return make_process(runtime, i); });
-      ids_.push_back(machine.id());
-      plans_[i].config = config_of(machine, i);
-    }
-    for (auto& plan : plans_) {
-      for (std::size_t i = 0; i < seeds; ++i) {
-        plan.config.seeds.push_back(plans_[i].config.listen_address);
-      }
-    }
-  }
+      : world_(seed),
+        client_(world_.add_machine({.name = "client"}, {})),
+        nodes_(world_, std::vector<std::uint16_t>(size, 1), seeds) {}
   ~NodesTest() override {
-    for (const auto id : ids_) world_.machine(id).request_stop();
-    const auto all_down = [&] {
-      return std::ranges::none_of(ids_, [&](auto id) { return world_.machine(id).is_up(); });
-    };
-    EXPECT_TRUE(world_.run_until(all_down, 2min)) << "does not stop";
+    nodes_.stop_all();
     if (HasFailure()) {
       for (const std::string& line : world_.log().lines()) fmt::print("{}\n", line);
     }
   }
 
-  static Config config_of(const sim::Machine& machine, std::size_t number) {
-    Config config;
-    config.data_directory = "/data";
-    config.cluster_name = "troy";
-    config.rack = fmt::format("rack{}", number);
-    config.listen_address = machine.address(7000);
-    config.cql_address = machine.address(9042);
-    config.tokens = 16;
-    config.commitlog_segment_mib = 32;
-    config.commitlog_total_mib = 128;
-    config.tablets = 2;
-    config.memtable_mib = 8;
-    config.block_cache_mib = 1;
-    return config;
-  }
-
   std::unique_ptr<sim::Process> make_process(Runtime& runtime, std::size_t i) {
-    return std::make_unique<NodeProcess>(runtime, plans_[i]);
+    return nodes_.make_process(runtime, i);
   }
-
-  const std::vector<sim::MachineId>& ids() const { return ids_; }
-  sim::Machine& machine(std::size_t i) { return world_.machine(ids_[i]); }
-  Config& config(std::size_t i) { return plans_[i].config; }
-  Node& node(std::size_t i) { return plans_[i].process->node(); }
-  bool is_up(std::size_t i) const {
-    return plans_[i].process != nullptr && plans_[i].process->is_up();
-  }
-  const std::optional<base::Error>& start_error(std::size_t i) { return plans_[i].start_error; }
+  const std::vector<sim::MachineId>& ids() const { return nodes_.ids(); }
+  sim::Machine& machine(std::size_t i) { return nodes_.machine(i); }
+  Config& config(std::size_t i) { return nodes_.config(i); }
+  Node& node(std::size_t i) { return nodes_.node(i); }
+  bool is_up(std::size_t i) const { return nodes_.is_up(i); }
+  const std::optional<base::Error>& start_error(std::size_t i) { return nodes_.start_error(i); }
 
   void start(std::initializer_list<std::size_t> order) {
     for (const std::size_t i : order) {
@@ -226,14 +154,14 @@ class NodesTest : public testing::Test {
     answer = told(co_await client.receive(2min));
   }
 
-  std::vector<NodeProcess::Plan> plans_;
-  std::vector<sim::MachineId> ids_;
   sim::Machine& client_;
+  testing::SimulatedNodes nodes_;
 };
 
 TEST_F(NodesTest, ChangeTheSchemaTogetherAndRefuseRows) {
   start_and_expect_up({2, 0, 1});
   EXPECT_EQ(ask(1, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, kSchemaVersionOfPeer), ask(1, kSchemaVersion));
   expect_one_schema({0, 1, 2});
   EXPECT_EQ(ask(2, kCreateTable), "done");
   expect_one_schema({0, 1, 2});
@@ -281,9 +209,8 @@ TEST_F(NodesTest, WhoIsDownDuringAChangeLearnsOfItWhenItIsBack) {
   EXPECT_EQ(ask(1, "CREATE TABLE ks.u (k int PRIMARY KEY)"), "done");
   machine(2).start();
   expect_up({2});
-  // It starts with what it knows, and then hears of the rest.
-  const auto is_level = [&] { return node(2).cluster().held() == node(0).cluster().version(); };
-  EXPECT_TRUE(world_.run_until(is_level, 10s));
+  // Before its first client is there.
+  EXPECT_EQ(node(2).cluster().held(), node(0).cluster().version());
   expect_one_schema({0, 1, 2});
   EXPECT_THAT(ask(2, kCreateTable), StartsWith("2400: "));
 }
@@ -465,7 +392,7 @@ TEST(NodesThroughFaults, WhatWasAcknowledgedIsInTheOneSchemaOfAll) {
     void TestBody() override {}
     using FaultsTest::go;
   };
-  for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Run(seed).go();
   }

@@ -298,7 +298,8 @@ Result<void> validate_cluster(const Config& config) {
                  "alone");
   }
   if (config.partitioner != ring::Partitioner::murmur3) {
-    return Error(Errc::invalid_argument, "partitioner: CQL is served with {} only so far",
+    return Error(Errc::invalid_argument,
+                 "partitioner: rows are stored and paged by tokens of {}, so no other is served",
                  ring::class_name_of(ring::Partitioner::murmur3));
   }
   return {};

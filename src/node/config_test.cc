@@ -233,7 +233,9 @@ TEST(Config, FieldsThatDoNotFitTogetherAreRefused) {
   EXPECT_THAT(validate(others).error().to_string(), HasSubstr("listen_address"));
   Config ordered;
   ordered.partitioner = ring::Partitioner::ordered;
-  EXPECT_THAT(validate(ordered).error().to_string(), HasSubstr("partitioner"));
+  EXPECT_THAT(validate(ordered).error().to_string(),
+              HasSubstr("partitioner: rows are stored and paged by tokens of "
+                        "org.apache.cassandra.dht.Murmur3Partitioner"));
   Config named;
   named.cluster_name = std::string(129, 'x');
   EXPECT_THAT(validate(named).error().to_string(), HasSubstr("cluster_name"));

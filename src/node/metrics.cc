@@ -1,6 +1,8 @@
 #include "node/metrics.h"
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <iterator>
 
 #include <fmt/format.h>
@@ -180,7 +182,126 @@ void add_files(const storage::EngineStatistics& statistics, Adder& add) {
   add.gauge("helenus_commitlog_waiters", "Writes that wait to be durable.", log.waiters);
 }
 
+void add_gossip(const membership::GossipService::Statistics& gossip, Adder& add) {
+  add.counter("helenus_gossip_rounds_total", "Rounds of gossip.", gossip.rounds);
+  add.counter("helenus_gossip_messages_sent_total", "Messages that were sent.",
+              gossip.messages_sent);
+  add.counter("helenus_gossip_sent_bytes_total", "Their bytes.", gossip.bytes_sent);
+  add.counter("helenus_gossip_messages_dropped_total",
+              "Messages that could not be sent: nobody was reached.", gossip.messages_dropped);
+  add.counter("helenus_gossip_messages_refused_total",
+              "Messages of others that made no sense or were of another cluster.",
+              gossip.messages_refused);
+}
+
+void add_connections(const rpc::Statistics& rpc, Adder& add) {
+  add.gauge("helenus_rpc_connections_inbound", "Connections that other nodes dialled.",
+            rpc.connections_current);
+  add.counter("helenus_rpc_connections_accepted_total", "Connections that were accepted.",
+              rpc.connections_accepted);
+  add.counter("helenus_rpc_connections_refused_total",
+              "Connections of strangers, of other versions, or too many.", rpc.connections_refused);
+  add.counter("helenus_rpc_connections_bad_total",
+              "Connections ended for garbage, damage or silence.", rpc.connections_bad);
+  add.gauge("helenus_rpc_handler_bytes", "Bytes of requests of other nodes that are at work.",
+            rpc.handler_bytes_current);
+}
+
+// One number of a peer.
+struct PeerMetric {
+  std::string_view name;
+  std::string_view help;
+  MetricKind kind;
+  double (*value)(const rpc::PeerStatistics& peer);
+};
+
+template <auto kField>
+constexpr double field_of(const rpc::PeerStatistics& peer) {
+  return static_cast<double>(peer.*kField);
+}
+
+double calls_failed(const rpc::PeerStatistics& peer) {
+  std::uint64_t sum = 0;
+  for (const auto& [code, count] : peer.calls_failed) sum += count;
+  return static_cast<double>(sum);
+}
+
+using Peer = rpc::PeerStatistics;
+
+constexpr auto kPeerMetrics = std::to_array<PeerMetric>({
+    {"helenus_rpc_connections", "Connections with a node, in both directions.", MetricKind::gauge,
+     field_of<&Peer::connections_current>},
+    {"helenus_rpc_sent_bytes_total", "Bytes sent to a node.", MetricKind::counter,
+     field_of<&Peer::bytes_sent>},
+    {"helenus_rpc_received_bytes_total", "Bytes received from a node.", MetricKind::counter,
+     field_of<&Peer::bytes_received>},
+    {"helenus_rpc_dials_total", "Attempts to connect to a node.", MetricKind::counter,
+     field_of<&Peer::dials>},
+    {"helenus_rpc_dials_failed_total", "Those that failed.", MetricKind::counter,
+     field_of<&Peer::dials_failed>},
+    {"helenus_rpc_connections_broken_total", "Connections to a node that broke.",
+     MetricKind::counter, field_of<&Peer::connections_broken>},
+    {"helenus_rpc_requests_sent_total", "Requests sent to a node.", MetricKind::counter,
+     field_of<&Peer::requests_sent>},
+    {"helenus_rpc_requests_current", "Requests to a node that wait to be sent or answered.",
+     MetricKind::gauge, field_of<&Peer::requests_current>},
+    {"helenus_rpc_calls_failed_total", "Requests to a node that failed, for whatever reason.",
+     MetricKind::counter, calls_failed},
+    {"helenus_rpc_one_way_sent_total", "One-way messages sent to a node.", MetricKind::counter,
+     field_of<&Peer::one_way_sent>},
+    {"helenus_rpc_one_way_dropped_total", "One-way messages to a node that were never sent.",
+     MetricKind::counter, field_of<&Peer::one_way_dropped>},
+    {"helenus_rpc_requests_received_total", "Requests of a node.", MetricKind::counter,
+     field_of<&Peer::requests_received>},
+    {"helenus_rpc_requests_refused_total",
+     "Requests of a node that were too many, or that nobody serves.", MetricKind::counter,
+     field_of<&Peer::requests_refused>},
+    {"helenus_rpc_one_way_received_total", "One-way messages of a node.", MetricKind::counter,
+     field_of<&Peer::one_way_received>},
+});
+
+void add_peers(const ClusterStatistics& statistics, std::vector<Metric>& metrics) {
+  std::vector<std::string> labels(statistics.peers.size());  // none: one of the others
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < labels.size() && shown < kPeersShownMax; ++i) {
+    if (!statistics.peers[i].is_of_cluster) continue;
+    labels[i] = fmt::format("node=\"{}\"", statistics.peers[i].node.value().to_string());
+    ++shown;
+  }
+  for (const PeerMetric& metric : kPeerMetrics) {
+    double others = 0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const double value = metric.value(statistics.peers[i].statistics);
+      if (labels[i].empty()) {
+        others += value;
+      } else {
+        metrics.push_back({metric.name, metric.help, metric.kind, labels[i], value});
+      }
+    }
+    metrics.push_back({metric.name, metric.help, metric.kind, "node=\"others\"", others});
+  }
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto& round_trip = statistics.peers[i].statistics.round_trip_smoothed;
+    if (labels[i].empty() || !round_trip) continue;
+    metrics.push_back({"helenus_rpc_round_trip_seconds",
+                       "From a ping to its answer, of late: a moving average.", MetricKind::gauge,
+                       labels[i], std::chrono::duration<double>(*round_trip).count()});
+  }
+}
+
 }  // namespace
+
+void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric>& metrics) {
+  Adder add(metrics);
+  add.gauge("helenus_cluster_nodes", "Nodes of the cluster.", statistics.nodes);
+  add.gauge("helenus_cluster_nodes_up", "Those that are up, as this node sees it.",
+            statistics.nodes_up);
+  add.gauge("helenus_cluster_metadata_version", "Version of the metadata that this node acts by.",
+            statistics.metadata_version);
+  add_gossip(statistics.gossip, add);
+  add_connections(statistics.rpc, add);
+  add_peers(statistics, metrics);
+}
 
 void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector<Metric>& metrics) {
   Adder add(metrics);

@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "cql/server_statistics.h"
+#include "membership/gossip_service.h"
+#include "model/node_id.h"
+#include "rpc/statistics.h"
 #include "storage/engine_statistics.h"
 
 namespace helenus::node {
@@ -36,6 +39,25 @@ void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector
 // The same of a CQL server.
 void add_server_metrics(const cql::ServerStatistics& statistics, std::size_t request_bytes,
                         std::vector<Metric>& metrics);
+
+// The same of what a node and the others of its cluster say to each other. Each peer has a label of
+// its own, kPeersShownMax of them at most: those of the cluster, in order of their ids. All others
+// are one, "others".
+struct ClusterStatistics {
+  struct Peer {
+    model::NodeId node;
+    bool is_of_cluster = false;
+    rpc::PeerStatistics statistics;
+  };
+  std::uint64_t metadata_version = 0;  // that the node acts by
+  std::size_t nodes = 0;
+  std::size_t nodes_up = 0;
+  membership::GossipService::Statistics gossip;
+  rpc::Statistics rpc;
+  std::vector<Peer> peers;  // by ascending id
+};
+inline constexpr std::size_t kPeersShownMax = 100;
+void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric>& metrics);
 
 // The text exposition format of Prometheus, version 0.0.4.
 inline constexpr std::string_view kPrometheusContentType = "text/plain; version=0.0.4";

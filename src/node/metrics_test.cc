@@ -2,6 +2,7 @@
 #include "node/metrics.h"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -14,6 +15,7 @@ namespace helenus::node {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST(Metrics, ArePrintedForPrometheus) {
@@ -50,6 +52,10 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
   server.requests[static_cast<std::size_t>(cql::protocol::Opcode::query)] = 1;
   server.errors = {{cql::protocol::ErrorCode::invalid, 2}};
   add_server_metrics(server, 0, metrics);
+  ClusterStatistics cluster;
+  cluster.peers.push_back({.node = {}, .is_of_cluster = true, .statistics = {}});
+  cluster.peers.front().statistics.round_trip_smoothed = std::chrono::milliseconds(2);
+  add_cluster_metrics(cluster, metrics);
   EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_cql_errors_total{code=\"0x2200\"} 2\n"));
   std::set<std::pair<std::string_view, std::string>> seen;
   for (const Metric& metric : metrics) {
@@ -58,6 +64,37 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
     EXPECT_THAT(document.str(), HasSubstr(fmt::format("| `{}` |", metric.name)));
     EXPECT_TRUE(seen.emplace(metric.name, metric.labels).second) << metric.name << " twice";
   }
+}
+
+TEST(Metrics, PeersBeyondALimitAndThoseOfNoClusterAreOne) {
+  ClusterStatistics cluster;
+  const std::size_t count = 2 * kPeersShownMax;
+  for (std::size_t i = 0; i < count; ++i) {
+    ClusterStatistics::Peer peer{.node = model::NodeId(base::Uuid::from_random(7, i)),
+                                 .is_of_cluster = i != 3,
+                                 .statistics = {}};
+    peer.statistics.bytes_sent = 10;
+    peer.statistics.calls_failed = {{base::Errc::timeout, 1}, {base::Errc::unavailable, 2}};
+    cluster.peers.push_back(std::move(peer));
+  }
+  std::vector<Metric> metrics;
+  add_cluster_metrics(cluster, metrics);
+  double sum = 0;
+  double others = 0;
+  std::size_t shown = 0;
+  for (const Metric& metric : metrics) {
+    if (metric.name != "helenus_rpc_sent_bytes_total") continue;
+    ++shown;
+    sum += metric.value;
+    if (metric.labels == "node=\"others\"") others = metric.value;
+    EXPECT_THAT(metric.labels, Not(HasSubstr(cluster.peers[3].node.value().to_string())));
+  }
+  EXPECT_EQ(shown, kPeersShownMax + 1);
+  EXPECT_EQ(sum, 10.0 * static_cast<double>(count));
+  EXPECT_EQ(others, 10.0 * static_cast<double>(count - kPeersShownMax));
+  EXPECT_THAT(to_prometheus(metrics),
+              HasSubstr(fmt::format("helenus_rpc_calls_failed_total{{node=\"{}\"}} 3\n",
+                                    cluster.peers[0].node.value().to_string())));
 }
 
 // Every number of it, each with a value of its own.

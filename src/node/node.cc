@@ -71,7 +71,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   auto port_is_free = check_port(config_.listen_address);
   if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
   const auto authority = [this](cql::SchemaFunction function, runtime::Until until) {
-    return schema_->change(std::move(function), std::move(until));
+    return change_schema(std::move(function), std::move(until));
   };
   database_.emplace(runtime_, config_, identity_->node.value(), authority);
   CO_TRY_VOID(co_await database_->open());
@@ -89,6 +89,14 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
       config_.cql_address_for_clients().with_port(database_->cql_address().port()));
   reporter_->start();
   co_return {};
+}
+
+// What others have said that they hold is shown before the answer goes: a driver asks at once.
+Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> Node::change_schema(
+    cql::SchemaFunction function, runtime::Until until) {
+  auto changed = co_await schema_->change(std::move(function), until);
+  if (changed) std::ignore = co_await reporter_->wait_published(std::move(until));
+  co_return changed;
 }
 
 void Node::make_cluster() {
@@ -163,8 +171,9 @@ Task<HttpResponse> Node::answer(const HttpRequest& request) {
   }
   if (request.path == "/metrics" && database_) {
     if (!started_) co_return HttpResponse{.status = 503, .body = "the node is starting\n"};
-    const auto metrics = co_await database_->metrics();
+    auto metrics = co_await database_->metrics();
     if (!metrics) co_return HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
+    reporter_->add_metrics(*metrics);
     co_return HttpResponse{.content_type = std::string(kPrometheusContentType),
                            .body = to_prometheus(*metrics)};
   }

@@ -70,6 +70,9 @@ class Node {
   runtime::Task<base::Result<void>> start_parts(runtime::StopToken stop);
   runtime::Task<base::Result<void>> start_and_tell(runtime::StopToken stop,
                                                    runtime::StopSource& started);
+  // A cql::SchemaAuthority.
+  runtime::Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> change_schema(
+      cql::SchemaFunction function, runtime::Until until);
   cluster::ClusterService::Options cluster_options() const;
   void make_cluster();
   base::Result<void> check_port(const runtime::Address& address) const;

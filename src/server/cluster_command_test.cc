@@ -126,7 +126,26 @@ TEST(ClusterTables, StatusIsATableADatacentre) {
       "UN  10.0.0.2:7000  1.5 KiB  1       25.0%  00000000-0000-0000-0000-000000000002  r2    "
       "00000000-0000-0000-0000-000000000000\n"
       "DN  10.0.0.3:7000  1.5 KiB  1       25.0%  00000000-0000-0000-0000-000000000003  r3    "
-      "00000000-0000-0000-0000-000000000000\n");
+      "00000000-0000-0000-0000-000000000000\n"
+      "\n"
+      "10.0.0.3:7000 is down: it was not heard of since the node that was asked started.\n");
+}
+
+TEST(ClusterTables, WhoIsNotUpIsTalkedAbout) {
+  Cluster cluster;
+  cluster.heard[node_id(2)].serves_clients = false;
+  cluster.heard[node_id(3)].silent_for = 3min + 7s;
+  const auto parsed = parse_cluster(*node::cluster_json(cluster.moment(), ""));
+  ASSERT_TRUE(parsed);
+  EXPECT_THAT(format_status(*parsed),
+              AllOf(HasSubstr("\n10.0.0.2:7000 is alive and does not serve clients.\n"),
+                    HasSubstr("\n10.0.0.3:7000 is down: it was last heard of 3 min ago.\n"),
+                    Not(HasSubstr("10.0.0.1:7000 is"))));
+  EXPECT_EQ(format_time(999), "0 s");
+  EXPECT_EQ(format_time(119'999), "119 s");
+  EXPECT_EQ(format_time(7'199'000), "119 min");
+  EXPECT_EQ(format_time(7'200'000), "2 h");
+  EXPECT_EQ(format_time(std::uint64_t{9} * 86'400'000), "9 days");
 }
 
 TEST(ClusterTables, WhatIsUnknownOrUnwellIsShown) {

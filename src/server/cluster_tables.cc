@@ -116,6 +116,7 @@ Result<ShownNode> node_of(const Json& json) {
   node.rack = fields.text("rack");
   node.is_up = fields.flag("is_up");
   node.is_alive = fields.has("is_alive") ? fields.flag("is_alive") : node.is_up;
+  node.silent_ms = fields.optional_count("silent_ms");
   node.tokens = fields.optional_count("tokens").value_or(0);
   node.load_bytes = fields.optional_count("load_bytes");
   node.owns = fields.optional_number("owns");
@@ -267,6 +268,25 @@ std::string format_head(const ShownCluster& cluster) {
 constexpr std::string_view kLegend =
     "U up, S starting, D down; N normal, J joining, L leaving, R being removed\n";
 
+// Who is not up, and since when as far as the node that was asked knows.
+std::string format_absent(const ShownCluster& cluster) {
+  std::string text;
+  for (const ShownNode& node : cluster.nodes) {
+    if (node.is_up) continue;
+    if (node.is_alive) {
+      text += fmt::format("{} is alive and does not serve clients.\n", node.node_address);
+    } else if (node.silent_ms) {
+      text += fmt::format("{} is down: it was last heard of {} ago.\n", node.node_address,
+                          format_time(*node.silent_ms));
+    } else {
+      text +=
+          fmt::format("{} is down: it was not heard of since the node that was asked started.\n",
+                      node.node_address);
+    }
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
 // Different schemas on nodes that are up last for a moment, or mean trouble.
 std::string format_schemas(const ShownCluster& cluster) {
   std::set<std::string> versions;
@@ -292,6 +312,14 @@ std::string format_size(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", size, kUnits[unit]);
 }
 
+std::string format_time(std::uint64_t milliseconds) {
+  const std::uint64_t seconds = milliseconds / 1000;
+  if (seconds < 120) return fmt::format("{} s", seconds);
+  if (seconds < 120 * 60) return fmt::format("{} min", seconds / 60);
+  if (seconds < std::uint64_t{48} * 3600) return fmt::format("{} h", seconds / 3600);
+  return fmt::format("{} days", seconds / 86400);
+}
+
 std::string format_status(const ShownCluster& cluster) {
   std::map<std::string, std::vector<const ShownNode*>> by_datacentre;
   for (const ShownNode& node : cluster.nodes) by_datacentre[node.data_center].push_back(&node);
@@ -311,7 +339,7 @@ std::string format_status(const ShownCluster& cluster) {
     }
     text += fmt::format("\nDatacentre {}\n{}", datacentre, table.text());
   }
-  return text + format_schemas(cluster);
+  return text + format_absent(cluster) + format_schemas(cluster);
 }
 
 std::string format_ring(const ShownRing& ring) {

@@ -22,8 +22,9 @@ struct ShownNode {
   std::string client_address;
   std::string data_center;
   std::string rack;
-  bool is_up = false;     // it answers drivers
-  bool is_alive = false;  // it answers nodes
+  bool is_up = false;                                     // it answers drivers
+  bool is_alive = false;                                  // it answers nodes
+  std::optional<std::uint64_t> silent_ms = std::nullopt;  // none: it has not been heard of
   std::uint64_t tokens = 0;
   std::optional<std::uint64_t> load_bytes = std::nullopt;
   std::optional<double> owns = std::nullopt;  // 1 is all
@@ -69,12 +70,14 @@ std::optional<Trouble> parse_trouble(std::string_view text);
 // The same JSON, laid out and in ASCII. Errors: corrupt.
 base::Result<std::string> tidy_json(std::string_view text);
 
-// One datacentre after the other, nodes by their addresses.
+// One datacentre after the other, nodes by their addresses; then in words what is not well.
 std::string format_status(const ShownCluster& cluster);
 // By ascending token.
 std::string format_ring(const ShownRing& ring);
 
 // "1.5 GiB".
 std::string format_size(std::uint64_t bytes);
+// "25 s", "3 min".
+std::string format_time(std::uint64_t milliseconds);
 
 }  // namespace helenus::server

@@ -65,6 +65,10 @@ void add_node_command(CLI::App& app, NodeOptions& options) {
         ->default_str(field->show(defaults))
         ->take_last();
   }
+  command->footer(
+      "A start that takes long says on standard error what it waits for; \"helenus status\" asks "
+      "a\n"
+      "node that runs how its cluster is. Exit code 2: it could not start, and one line says why.");
 }
 
 base::Result<std::string> content_of(const std::string& path) {

@@ -22,13 +22,14 @@ import unittest
 import uuid
 
 from cassandra.cluster import Cluster, EXEC_PROFILE_DEFAULT, ExecutionProfile
-from cassandra.policies import RoundRobinPolicy, WhiteListRoundRobinPolicy
+from cassandra.policies import HostStateListener, RoundRobinPolicy, WhiteListRoundRobinPolicy
 
 HELENUS = None  # the program under test; set in main
 NPM_FOLDER = None  # where npm's driver is, if it is
 SECONDS_MAX = 60
 GOSSIP_MS = 100
 NUMBERS = (1, 2, 3)
+SEEDS = (1, 2)  # the third one comes later
 
 
 def free_port():
@@ -66,7 +67,7 @@ class Member:
             "listen_address": f"{self.ip}:{ports['node']}",
             "cql_address": f"{self.ip}:{ports['cql']}",
             "admin_address": f"{self.ip}:{ports['admin']}",
-            "seeds": "[" + ", ".join(f"127.0.0.{n}:{ports['node']}" for n in NUMBERS) + "]",
+            "seeds": "[" + ", ".join(f"127.0.0.{n}:{ports['node']}" for n in SEEDS) + "]",
             "gossip_interval_ms": GOSSIP_MS,
             "cores": 2 if number == 1 else 1,
             "memtable_mib": 16,
@@ -210,6 +211,25 @@ class Listener:
         self.socket.close()
 
 
+class HostsAdded(HostStateListener):
+    """What the driver itself makes of events."""
+
+    def __init__(self):
+        self.ips = set()
+
+    def on_add(self, host):
+        self.ips.add(host.address)
+
+    def on_up(self, host):
+        pass
+
+    def on_down(self, host):
+        pass
+
+    def on_remove(self, host):
+        pass
+
+
 class ClusterTest(unittest.TestCase):
     """Every story begins and ends with three nodes that are up."""
 
@@ -221,10 +241,10 @@ class ClusterTest(unittest.TestCase):
         # The one that founds the cluster first: it must wait for the others, and say so.
         cls.members[0].begin()
         cls.waiting = await_that(lambda: cls.while_it_waits(cls.members[0]), "it says why it waits")
-        for member in cls.members[1:]:
-            member.begin()
-        for member in cls.members:
+        cls.members[1].begin()
+        for member in cls.members[:2]:
             member.wait_up()
+        cls.news, cls.hosts_added = cls.while_it_joins(cls.members[2])
         with connect(cls.members[0]) as driver:
             driver.execute("CREATE KEYSPACE simple WITH replication = "
                            "{'class': 'SimpleStrategy', 'replication_factor': 2}")
@@ -235,6 +255,24 @@ class ClusterTest(unittest.TestCase):
     def while_it_waits(cls, member):
         done = run("status", "--admin", member.admin)
         return done if f"127.0.0.2:{cls.ports['node']}" in done.stderr else None
+
+    @classmethod
+    def while_it_joins(cls, newcomer):
+        """What is heard of it by a client of the first node, and what the driver makes of it."""
+        address = f"{newcomer.ip}:{cls.ports['cql']}"
+        listener = Listener(cls.members[0])
+        hosts = HostsAdded()
+        with connect(cls.members[0]) as driver:
+            driver.cluster.register_listener(hosts)
+            newcomer.start()
+            news = []
+            while len(news) < 2:
+                event, about = listener.next_event()
+                if about == address:
+                    news.append(event)
+            await_that(lambda: newcomer.ip in hosts.ips, "the driver has a new host")
+        listener.close()
+        return news, hosts.ips
 
     @classmethod
     def tearDownClass(cls):
@@ -269,7 +307,11 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.waiting.stdout, "")
         self.assertIn("is starting: waits for ", self.waiting.stderr)
         self.assertRegex(self.members[0].log(),
-                         rf"waits for .*127\.0\.0\.3:{self.ports['node']}")
+                         rf"waits for .*127\.0\.0\.2:{self.ports['node']}")
+
+    def test_clients_are_told_of_a_node_that_joins(self):
+        self.assertEqual(self.news, ["NEW_NODE", "UP"])
+        self.assertEqual(self.hosts_added, {self.members[2].ip})
 
     def test_the_tables_for_people_tell_of_all(self):
         status = run("status", "--admin", self.members[1].admin)
@@ -353,6 +395,26 @@ class ClusterTest(unittest.TestCase):
                 self.assertEqual({peer.schema_version for peer in peers},
                                  {driver.schema_version()})
 
+    def test_a_peer_that_is_behind_is_shown_with_the_schema_it_holds(self):
+        behind = self.members[2]
+        with connect(self.members[0], only=True) as driver:
+            driver.cluster.max_schema_agreement_wait = 0
+
+            def versions():
+                rows = driver.execute("SELECT peer, schema_version FROM system.peers_v2")
+                return {row.peer: row.schema_version for row in rows}
+
+            before = driver.schema_version()
+            behind.process.send_signal(signal.SIGSTOP)
+            try:
+                change = driver.session.execute_async("CREATE TABLE simple.behind (k int PRIMARY KEY)")
+                await_that(lambda: driver.schema_version() != before, "two of three decide")
+                self.assertEqual(versions()[behind.ip], before)
+            finally:
+                behind.process.send_signal(signal.SIGCONT)
+            change.result()
+            await_that(lambda: set(versions().values()) == {driver.schema_version()}, "all agree")
+
     def test_changes_from_two_nodes_at_once_have_one_order(self):
         count = 5
         failures = []
@@ -407,6 +469,7 @@ class ClusterTest(unittest.TestCase):
                 await_that(lambda: self.states(member)[gone.ip] == "DN", f"{gone.ip} is down")
                 shown = run("status", "--admin", member.admin).stdout
                 self.assertRegex(shown, rf"DN +{gone.ip}:{self.ports['node']} ")
+                self.assertRegex(shown, rf"{gone.ip}:{self.ports['node']} is down: it was last heard")
             for listener in listeners:
                 self.assertEqual(listener.next_event(), ("DOWN", address))
             host = next(host for host in driver.cluster.metadata.all_hosts()
@@ -420,7 +483,7 @@ class ClusterTest(unittest.TestCase):
                 listener.close()
             await_that(lambda: host.is_up, "the driver takes it for up")
         with connect(gone, only=True) as driver:
-            await_that(lambda: "meanwhile" in driver.tables("simple"), "it learns what it missed")
+            self.assertIn("meanwhile", driver.tables("simple"), "it learned what it missed")
 
     # ---- Strangers ----
 
