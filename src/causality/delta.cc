@@ -81,10 +81,20 @@ Version empty_version_of(const Delta& delta) {
           .value = {}};
 }
 
-// The oldest timestamp that something in the mutation has: its scopes are older than its cells.
+// Whether a cell lies where a scope deletes. Requires: ascending cells.
+bool cells_override(const std::vector<CellChange>& cells, const std::vector<Scope>& scopes) {
+  return std::ranges::any_of(scopes, [&](const Scope& scope) {
+    const auto first = scope.from
+                           ? std::ranges::lower_bound(cells, *scope.from, {}, &CellChange::row)
+                           : cells.begin();
+    return first != cells.end() && scope.contains(first->row);
+  });
+}
+
+// The oldest timestamp that something in the mutation has.
 Timestamp oldest_of(const Mutation& mutation) {
-  const bool both = !mutation.cells.empty() && !mutation.scopes.empty();
-  return both ? Timestamp{mutation.timestamp.value() - 1} : mutation.timestamp;
+  return cells_override(mutation.cells, mutation.scopes) ? Timestamp{mutation.timestamp.value() - 1}
+                                                         : mutation.timestamp;
 }
 
 // Rule (d). `from_elsewhere` is the floor of a context that covers what is not here.
@@ -107,9 +117,9 @@ base::Result<Timestamp> explicit_timestamp(const Mutation& mutation, Timestamp f
   return mutation.timestamp;
 }
 
-// Rule (b). The scopes of a mutation that writes too are older by one, and must be above the floor.
+// Rule (b). Scopes that cells override are older by one, and must be above the floor.
 base::Result<Timestamp> raised_timestamp(const Mutation& mutation, Timestamp floor) {
-  const std::int64_t above = mutation.cells.empty() || mutation.scopes.empty() ? 1 : 2;
+  const std::int64_t above = cells_override(mutation.cells, mutation.scopes) ? 2 : 1;
   if (floor.value() > kTimestampMax.value() - above) {
     return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}", floor);
   }
@@ -152,7 +162,9 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
 }
 
 Timestamp timestamp_of_scopes(const Delta& delta) {
-  if (delta.cells.empty() || delta.timestamp == kTimestampMin) return delta.timestamp;
+  if (delta.timestamp == kTimestampMin || !cells_override(delta.cells, delta.scopes)) {
+    return delta.timestamp;
+  }
   return Timestamp{delta.timestamp.value() - 1};
 }
 

@@ -13,8 +13,10 @@
 //   increment             increment                  (empty)
 //
 // A mutation may delete a scope and write cells inside it (CQL replaces a collection so, or a row):
-// its cells override its scopes. In an 'lww' table the scope's empty version is one tick older than
-// the cells', so that whatever defeats or outlives such a cell does the same to the scope beneath.
+// its cells override its scopes. In an 'lww' table the empty version of its scopes then is one tick
+// older than the cells', so that whatever defeats or outlives such a cell does the same to the
+// scope beneath. Where no cell lies in a scope all of it has one timestamp: a delete beats a write
+// of the same one elsewhere, as in Cassandra.
 #pragma once
 
 #include <array>
@@ -83,7 +85,7 @@ struct Mutation {
 //              all there is); without one everything the clock has seen
 //   lww        the client's united with everything the clock has seen, always (rule (a)); the
 //              timestamp is raised above `floor` and the context's own floor (rule (b)), by two
-//              when the mutation has cells and scopes
+//              when the mutation has cells in its scopes
 //   counter    a delete takes the clock; an increment takes nothing
 // `floor` is the largest timestamp of the unstable mutations of these cells and scopes that the
 // clock covers; they are in the mutation log (kTimestampMin when there are none).
@@ -111,9 +113,10 @@ struct Mutation {
 base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
                          Timestamp floor);
 
-// The timestamp of what the delta's scopes delete: one tick older than what its cells write, as in
-// CQL, where replacing a collection deletes it and writes its elements at once. Whoever keeps the
-// scopes of a delta apart from its cells gives them this one.
+// The timestamp of what the delta's scopes delete: the delta's, or one tick older if any of its
+// cells lies in any of its scopes, as in CQL, where replacing a collection deletes it and writes
+// its elements at once. Whoever keeps the scopes of a delta apart from its cells gives them this
+// one.
 Timestamp timestamp_of_scopes(const Delta& delta);
 
 // The delta as a fragment: what a memtable merges. Law: merging the fragments of a set of deltas in

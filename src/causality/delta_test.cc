@@ -103,6 +103,21 @@ TEST(Mint, RaisesWhatTheScopesOfAWriteDeleteAboveTheFloorToo) {
                   .failed_with(base::Errc::invalid_argument));
 }
 
+TEST(Mint, ScopesInWhichNothingIsWrittenHaveTheTimestampOfTheCells) {
+  Clock clock;
+  Mutation beside = write({put("a", "v"), put("k", "v")}, 10);
+  beside.scopes = {Scope{text("b"), text("c")}, Scope{text("l"), {}}};
+  const Delta delta = minted(clock, Policy::lww, beside, Timestamp{10}).value();
+  EXPECT_EQ(delta.timestamp, Timestamp{11});
+  EXPECT_EQ(timestamp_of_scopes(delta), Timestamp{11});
+  for (const Scope& over : {Scope{}, Scope{text("b"), {}}, Scope{{}, text("b")},
+                            Scope{text("k"), text("l")}, row_scope(text("a"))}) {
+    beside.scopes = {over, Scope{text("l"), {}}};
+    const Delta overriding = minted(clock, Policy::lww, beside).value();
+    EXPECT_EQ(timestamp_of_scopes(overriding), Timestamp{9});
+  }
+}
+
 Mutation at_explicit_time(std::int64_t timestamp) {
   Mutation mutation = write({put("k", "v")}, timestamp);
   mutation.timestamp_is_explicit = true;
