@@ -83,12 +83,13 @@ void each_table(const Schema& schema, Visitor visit) {
 }  // namespace
 
 CatalogSnapshot::CatalogSnapshot(const Schema& users, const Schema& system, StorageIds storage,
-                                 std::uint64_t number, bool has_all_rows)
+                                 std::uint64_t number, std::string data_center, bool has_all_rows)
     : users_(users),
       schema_(merged(users, system)),
       version_(model::schema_version(users)),
       storage_(std::move(storage)),
       number_(number),
+      data_center_(std::move(data_center)),
       has_all_rows_(has_all_rows) {}
 
 QueryResult<void> check_rows(const CatalogSnapshot& catalog) {
@@ -322,7 +323,7 @@ Task<void> Catalog::alter_storage() {
 void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage, bool has_all_rows) {
   const std::uint64_t number = snapshot_ == nullptr ? 1 : snapshot_->number() + 1;
   snapshot_ = std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage),
-                                                      number, has_all_rows);
+                                                      number, options_.data_center, has_all_rows);
 }
 
 // ---- Views ----

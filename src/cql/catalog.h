@@ -63,7 +63,7 @@ class CatalogSnapshot {
 
   // `users` are the keyspaces that statements made, `system` those that are always there.
   CatalogSnapshot(const model::Schema& users, const model::Schema& system, StorageIds storage,
-                  std::uint64_t number, bool has_all_rows = true);
+                  std::uint64_t number, std::string data_center, bool has_all_rows);
 
   // All keyspaces, the system's included.
   const model::Schema& schema() const { return schema_; }
@@ -80,6 +80,8 @@ class CatalogSnapshot {
   // Whether this node has all rows that there are. If not, it answers no statement on rows. Where
   // there is an authority, it has them only when the authority said so in this life.
   bool has_all_rows() const { return has_all_rows_; }
+  // Where this node is.
+  const std::string& data_center() const { return data_center_; }
 
  private:
   const model::Schema users_;
@@ -87,6 +89,7 @@ class CatalogSnapshot {
   const base::Uuid version_;
   const StorageIds storage_;
   const std::uint64_t number_;
+  const std::string data_center_;
   const bool has_all_rows_;
 };
 

@@ -21,7 +21,7 @@ using storage::testing::LogWorld;
 
 constexpr std::uint16_t kCores = 3;
 
-void tell(const QueryStory::Body& body, QueryProcessorOptions options = {}) {
+void tell_on_cores(const QueryStory::Body& body, QueryProcessorOptions options = {}) {
   LogWorld world(7, kCores);
   QueryStory::tell(world, body, options);
 }
@@ -44,7 +44,7 @@ protocol::Value value_of(const base::Bytes& bytes) {
 }
 
 TEST(Cores, AStatementPreparedOnOneCoreIsExecutedOnAll) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     for (std::size_t home = 0; home < kCores; ++home) {
       story.turn_to(home);
@@ -76,7 +76,7 @@ TEST(Cores, AStatementPreparedOnOneCoreIsExecutedOnAll) {
 TEST(Cores, AStatementThatOneCoreDroppedIsGotFromAnother) {
   QueryProcessorOptions options;
   options.prepared.statements_max = 1;
-  tell(
+  tell_on_cores(
       [](QueryStory& story) -> Task<void> {
         co_await make_table(story);
         story.turn_to(0);
@@ -96,7 +96,7 @@ TEST(Cores, AStatementThatOneCoreDroppedIsGotFromAnother) {
 }
 
 TEST(Cores, AnAlteredTableUnpreparesItsStatementsOnEveryCore) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     const base::Bytes all = id_of(co_await story.prepare("SELECT * FROM t"));
     for (std::size_t core = 0; core < kCores; ++core) {
@@ -121,7 +121,7 @@ TEST(Cores, AnAlteredTableUnpreparesItsStatementsOnEveryCore) {
 
 // Clients that were told of the old columns, and have not noticed, send the same id to any core.
 TEST(Cores, RowsSayWhatTheyAreWhereverAStatementWithOtherColumnsWasPrepared) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     const std::string text = "SELECT v FROM t WHERE k = 1";
     How bare;
     bare.skip_metadata = true;
@@ -154,7 +154,7 @@ TEST(Cores, RowsSayWhatTheyAreWhereverAStatementWithOtherColumnsWasPrepared) {
 }
 
 TEST(Cores, ATraceIsReadOnAnyCore) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     How traced;
     traced.tracing = true;
@@ -182,7 +182,7 @@ TEST(Cores, ATraceIsReadOnAnyCore) {
 }
 
 TEST(Cores, ABatchOverAllTabletsIsReadByOneScan) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     for (std::size_t core = 0; core < kCores; ++core) {
       std::string batch = "BEGIN BATCH ";
@@ -235,7 +235,7 @@ Task<void> read_numbers(QueryStory& story, std::string where, const bool& done, 
 
 // Rows that a statement names are of one moment, and so is the static row beside them.
 TEST(Cores, NamedRowsOfAPartitionShowAMutationWholeOrNotAtAll) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     co_await story.must("CREATE TABLE g (k int, c int, s int static, v int, PRIMARY KEY (k, c))");
     bool done = false;
@@ -298,7 +298,7 @@ Task<void> change_tables(QueryStory& story, bool& done) {
 }
 
 TEST(Cores, ChangesOfTheSchemaRaceWithWritesOnAllCores) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     bool done = false;
     std::vector<Task<void>> tasks;
@@ -309,7 +309,7 @@ TEST(Cores, ChangesOfTheSchemaRaceWithWritesOnAllCores) {
 }
 
 TEST(Cores, ChangesAskedOnAllCoresAtOnceAllHappen) {
-  tell([](QueryStory& story) -> Task<void> {
+  tell_on_cores([](QueryStory& story) -> Task<void> {
     co_await make_table(story);
     struct Maker {
       static Task<void> make(QueryStory& story, int number) {

@@ -25,6 +25,8 @@ struct Step {
   std::optional<std::string> binds;  // literals: prepare, then execute with these
   How how;
   std::int64_t wait_seconds = 0;
+  std::optional<std::string> flushed;    // a table, first
+  std::optional<std::string> compacted;  // likewise
   std::optional<std::string> columns;
   std::vector<std::string> rows;
   bool any_order = false;
@@ -45,6 +47,15 @@ bool take_prefix(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text = trimmed(text.substr(prefix.size()));
   return true;
+}
+
+protocol::Consistency level_of(std::string_view name) {
+  for (std::uint16_t number = 0; number <= model::kConsistencyMax; ++number) {
+    const auto level = static_cast<protocol::Consistency>(number);
+    if (model::name_of(level) == name) return level;
+  }
+  ADD_FAILURE() << name << " is no consistency level";
+  return protocol::Consistency::one;
 }
 
 std::int64_t number_of(std::string_view text) {
@@ -108,8 +119,14 @@ class Reader {
       next_.how.page_size = static_cast<std::int32_t>(number_of(line));
     } else if (take_prefix(line, "@timestamp")) {
       next_.how.timestamp_us = number_of(line);
+    } else if (take_prefix(line, "@consistency")) {
+      next_.how.consistency = level_of(line);
     } else if (take_prefix(line, "@wait")) {
       next_.wait_seconds = number_of(line);
+    } else if (take_prefix(line, "@flush")) {
+      next_.flushed = std::string(line);
+    } else if (take_prefix(line, "@compact")) {
+      next_.compacted = std::string(line);
     } else {
       return false;
     }
@@ -203,6 +220,14 @@ Task<Told> send_all(QueryStory& story, const Step& step) {
   co_return all;
 }
 
+// With the numbers of an UNAVAILABLE.
+std::string words_of(const protocol::ErrorMessage& error) {
+  const auto* unavailable = std::get_if<protocol::UnavailableDetails>(&error.details);
+  if (unavailable == nullptr) return error.message;
+  return fmt::format("{} (required {}, alive {})", error.message, unavailable->required,
+                     unavailable->alive);
+}
+
 void check_error(const Step& step, const Told& told) {
   if (!step.error) {
     EXPECT_FALSE(told.error.has_value()) << step.where() << "\n  " << told.text();
@@ -214,7 +239,7 @@ void check_error(const Step& step, const Told& told) {
   if (!told.error) return;
   EXPECT_EQ(fmt::format("{:04x}", static_cast<std::uint32_t>(told.error->code)), code)
       << step.where() << "\n  " << told.text();
-  EXPECT_THAT(told.error->message, ::testing::HasSubstr(words)) << step.where();
+  EXPECT_THAT(words_of(*told.error), ::testing::HasSubstr(words)) << step.where();
 }
 
 void check(const Step& step, const Told& told) {
@@ -237,6 +262,27 @@ void check(const Step& step, const Told& told) {
   }
 }
 
+storage::TableId storage_of(QueryStory& story, const std::string& name) {
+  const CatalogPtr catalog = story.catalog().snapshot();
+  const model::TablePtr table = catalog->schema().find_keyspace("ks")->find_table(name);
+  EXPECT_NE(table, nullptr) << name;
+  return table == nullptr ? Catalog::kStorageTable : *catalog->storage_of(table->id);
+}
+
+Task<void> write_files(QueryStory& story, const Step& step) {
+  const auto forever = runtime::Until::forever();
+  if (step.flushed) {
+    const auto flushed =
+        co_await story.coordinator().flush(storage_of(story, *step.flushed), forever);
+    EXPECT_TRUE(flushed.has_value()) << step.where();
+  }
+  if (step.compacted) {
+    const auto compacted =
+        co_await story.coordinator().compact(storage_of(story, *step.compacted), forever);
+    EXPECT_TRUE(compacted.has_value()) << step.where();
+  }
+}
+
 Task<void> run_steps(QueryStory& story, const std::vector<Step>& steps) {
   co_await story.must(
       "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
@@ -246,6 +292,7 @@ Task<void> run_steps(QueryStory& story, const std::vector<Step>& steps) {
       std::ignore =
           co_await runtime::sleep_for(story.runtime(), std::chrono::seconds(step.wait_seconds), {});
     }
+    co_await write_files(story, step);
     check(step, co_await send_all(story, step));
   }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "cql/availability.h"
 #include "cql/parser/ast.h"
 #include "cql/protocol/metadata.h"
 #include "cql/query_error.h"
@@ -22,13 +23,15 @@ struct RangeOwners {
   std::vector<std::string> addresses;  // "127.0.0.1:7000"
 };
 
-// What DESCRIBE CLUSTER tells.
+// What DESCRIBE CLUSTER tells, and what keyspaces are compared with.
 struct ClusterFacts {
   std::string_view cluster_name;
   std::string_view partitioner;  // the full name of the class
   std::string_view snitch;
   // All ranges of a keyspace, as they are now; none if that is not known.
   std::function<std::vector<RangeOwners>(const model::Keyspace&)> ranges = nullptr;
+  // As they are now; without it this node is alone.
+  std::function<NodeCounts()> nodes = nullptr;
 };
 
 struct Description {

@@ -25,6 +25,7 @@
 
 #include "base/bytes.h"
 #include "causality/delta.h"
+#include "cql/availability.h"
 #include "cql/catalog.h"
 #include "cql/parser/ast.h"
 #include "cql/query_error.h"
@@ -46,6 +47,7 @@ struct ModificationPlan {
   StatementKind kind = StatementKind::insert;
   model::TablePtr table;
   storage::TableId storage;
+  Availability availability;  // of the table's rows
   causality::Policy policy = causality::Policy::lww;
   Restrictions where;
   std::vector<Assignment> assignments;

@@ -40,6 +40,7 @@ std::unique_ptr<QueryError> common_error(const base::Error& error,
     case Errc::not_found:
       return std::make_unique<QueryError>(ErrorCode::invalid, words_of(error));
     case Errc::unavailable:
+      // What asks for more than the replica here was refused before (availability.h).
       return std::make_unique<QueryError>(
           protocol::UnavailableDetails{.consistency = consistency, .required = 1, .alive = 0},
           fmt::format("Cannot achieve consistency level {}", model::name_of(consistency)));

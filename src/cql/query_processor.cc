@@ -12,7 +12,6 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "cql/protocol/rows.h"
-#include "cql/table_properties.h"
 #include "cql/time_uuid.h"
 #include "runtime/random.h"
 #include "runtime/run_on.h"
@@ -53,6 +52,18 @@ QueryResult<void> check_read_level(Consistency consistency) {
 QueryResult<void> check_write_level(Consistency consistency) {
   if (model::is_serial(consistency)) {
     return invalid("You must use conditional updates for serializable writes");
+  }
+  return {};
+}
+
+QueryResult<void> check_write_level(Consistency consistency, const ModificationPlan& plan) {
+  if (!plan.is_counter()) return check_write_level(consistency);
+  if (consistency == Consistency::any) {
+    return invalid("Consistency level ANY is not yet supported for counter table {}",
+                   plan.table->name);
+  }
+  if (model::is_serial(consistency)) {
+    return invalid("Counter operations are inherently non-serializable");
   }
   return {};
 }
@@ -365,6 +376,7 @@ QueryProcessor::Answer QueryProcessor::batch(const Request& request, Session& se
   Moment moment = now();
   WriteCollector collector;
   std::size_t counters = 0;
+  QueryResult<void> available;
   for (const protocol::BatchStatement& statement : message.statements) {
     QueryResult<PlanPtr> found =
         statement.prepared ? prepared_plan(statement.id)
@@ -387,12 +399,14 @@ QueryProcessor::Answer QueryProcessor::batch(const Request& request, Session& se
     CO_TRY_VOID(collect(*modification, {values, moment}, {.timestamp_us = parameters.timestamp_us},
                         collector));
     counters += modification->is_counter() ? 1 : 0;
+    if (available) available = modification->availability.check(message.consistency);
   }
   CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
   const protocol::WriteType type = counters > 0 ? protocol::WriteType::counter
                                    : kind == parser::BatchKind::unlogged
                                        ? protocol::WriteType::unlogged_batch
                                        : protocol::WriteType::batch;
+  CO_TRY_VOID(std::move(available));
   co_return co_await write(std::move(collector).take(), std::move(parameters), type);
 }
 
@@ -408,7 +422,9 @@ QueryProcessor::Answer QueryProcessor::execute(PlanPtr plan, ExecutionParameters
     co_return co_await execute_reading(*select, std::move(parameters));
   }
   if (!std::holds_alternative<parser::Statement>(plan->what)) {
-    CO_TRY_VOID(check_write_level(parameters.consistency));
+    const auto* one = std::get_if<ModificationPlan>(&plan->what);
+    CO_TRY_VOID(one != nullptr ? check_write_level(parameters.consistency, *one)
+                               : check_write_level(parameters.consistency));
     parameters.until = Until::after(runtime_, options_.write_timeout, std::move(stop));
     co_return co_await execute_writing(*plan, std::move(parameters));
   }
@@ -435,6 +451,7 @@ QueryProcessor::Answer QueryProcessor::execute_writing(const StatementPlan& plan
   protocol::WriteType type = protocol::WriteType::simple;
   if (const auto* modification = std::get_if<ModificationPlan>(&plan.what)) {
     CO_TRY_VOID(collect(*modification, evaluation, stamp, collector));
+    CO_TRY_VOID(modification->availability.check(parameters.consistency));
     if (modification->is_counter()) type = protocol::WriteType::counter;
   } else {
     const auto& batch = std::get<BatchPlan>(plan.what);
@@ -442,6 +459,9 @@ QueryProcessor::Answer QueryProcessor::execute_writing(const StatementPlan& plan
     if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
     for (const ModificationPlan& one : batch.modifications) {
       CO_TRY_VOID(collect(one, evaluation, stamp, collector));
+    }
+    for (const ModificationPlan& one : batch.modifications) {
+      CO_TRY_VOID(one.availability.check(parameters.consistency));
     }
     type = batch.kind == parser::BatchKind::counter    ? protocol::WriteType::counter
            : batch.kind == parser::BatchKind::unlogged ? protocol::WriteType::unlogged_batch
@@ -527,14 +547,25 @@ QueryProcessor::Answer QueryProcessor::truncate(const parser::Truncate& statemen
 
 QueryProcessor::Answer QueryProcessor::change_schema(parser::Statement statement,
                                                      const Session& session, StopToken stop) {
-  std::vector<std::string> warnings = warnings_of(statement);
+  const bool of_keyspace = std::holds_alternative<parser::CreateKeyspace>(statement.node) ||
+                           std::holds_alternative<parser::AlterKeyspace>(statement.node);
   CO_TRY(auto change, co_await catalog_.change(
                           std::move(statement), session.keyspace,
                           Until::after(runtime_, options_.schema_timeout, std::move(stop))));
   if (!change) co_return void_response();
+  std::vector<std::string> warnings;
+  if (of_keyspace) warnings = warnings_of(change->keyspace);
   Response response = Response::of(protocol::SchemaChangeResult{.change = *std::move(change)});
   response.prefix.warnings = std::move(warnings);
   co_return response;
+}
+
+std::vector<std::string> QueryProcessor::warnings_of(const std::string& keyspace) const {
+  const CatalogPtr catalog = catalog_.snapshot();
+  const model::KeyspacePtr made = catalog->users().find_keyspace(keyspace);
+  if (made == nullptr) return {};  // dropped meanwhile
+  return factor_warnings(
+      *made, cluster_.nodes ? cluster_.nodes() : NodeCounts{{catalog->data_center(), 1}});
 }
 
 QueryResult<Response> QueryProcessor::describe_schema(const parser::Describe& statement,

@@ -148,6 +148,8 @@ class QueryProcessor final : public RequestHandler {
   [[gnu::noinline]] Answer execute_other(PlanPtr plan, Session& session, runtime::StopToken stop);
   Answer change_schema(parser::Statement statement, const Session& session,
                        runtime::StopToken stop);
+  // Of a keyspace that was created or altered.
+  std::vector<std::string> warnings_of(const std::string& keyspace) const;
   Answer truncate(const parser::Truncate& statement, const Session& session,
                   runtime::StopToken stop);
   QueryResult<protocol::Response> use(const parser::Use& statement, Session& session);
@@ -200,6 +202,8 @@ TermValue kept(const protocol::Request& request, const protocol::Value& value);
 QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp);
 QueryResult<void> check_read_level(protocol::Consistency consistency);
 QueryResult<void> check_write_level(protocol::Consistency consistency);
+QueryResult<void> check_write_level(protocol::Consistency consistency,
+                                    const ModificationPlan& plan);
 protocol::Response void_response();
 
 }  // namespace helenus::cql

@@ -3,6 +3,7 @@
 // after the other.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -119,7 +120,11 @@ class QueryStory {
   // Starts, tells the body, stops. On all cores of the machine, unless it says on how many.
   static void tell(storage::testing::LogWorld& world, const Body& body,
                    QueryProcessorOptions options = {}, std::uint32_t cores = 0) {
-    world.run([&](runtime::Runtime& runtime) { return live(runtime, body, options, cores); });
+    world.start([&](runtime::Runtime& runtime) { return live(runtime, body, options, cores); });
+    const bool returned =
+        world.world().run_until([&] { return !world.machine().is_up(); }, std::chrono::hours(12));
+    EXPECT_TRUE(returned) << "the story waits for something that never happens";
+    world.machine().kill();
   }
 
   runtime::Runtime& runtime() { return runtime_; }
@@ -314,5 +319,29 @@ class QueryStory {
   std::size_t next_core_ = 0;
   Session session_;
 };
+
+// ---- What stories begin with, and look at ----
+
+inline runtime::Task<void> begin(QueryStory& story) {
+  co_await story.must(
+      "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
+  co_await story.must("USE ks");
+}
+
+inline protocol::ErrorCode code_of(const Told& told) {
+  EXPECT_TRUE(told.error.has_value()) << told.text();
+  return told.error ? told.error->code : protocol::ErrorCode::server_error;
+}
+
+inline protocol::PreparedResult prepared_of(const Told& told) {
+  const auto* prepared = std::get_if<protocol::PreparedResult>(&told.message);
+  EXPECT_NE(prepared, nullptr) << told.text();
+  return prepared == nullptr ? protocol::PreparedResult() : *prepared;
+}
+
+inline void tell(const QueryStory::Body& body, QueryProcessorOptions options = {}) {
+  storage::testing::LogWorld world;
+  QueryStory::tell(world, body, options);
+}
 
 }  // namespace helenus::cql::testing

@@ -74,6 +74,9 @@ Task<Response> QueryProcessor::begin_read(const Request& request, const ExecuteR
   Moment moment = now();
   QueryResult<RowPlace> place = select.where.bind_row({values, moment});
   if (!place) return answered(std::move(place).error());
+  if (auto checked = select.availability.check(parameters.consistency); !checked) {
+    return answered(std::move(checked).error());
+  }
   const PointRead read{.now = moment.seconds(),
                        .consistency = parameters.consistency,
                        .skip_metadata = parameters.skip_metadata,
@@ -127,13 +130,16 @@ Task<Response> QueryProcessor::begin_write(const Request& request, const Execute
     return answered(std::move(checked).error());
   }
   const std::int64_t timestamp_us = parameters.default_timestamp_us.value_or(next_timestamp_us());
-  if (auto checked = check_write_level(parameters.consistency); !checked) {
+  if (auto checked = check_write_level(parameters.consistency, plan); !checked) {
     return answered(std::move(checked).error());
   }
   const BoundValues values = values_of(request, parameters);
   Moment moment = now();
   auto write = row_write(plan, {values, moment}, {.timestamp_us = timestamp_us});
   if (!write) return answered(std::move(write).error());
+  if (auto checked = plan.availability.check(parameters.consistency); !checked) {
+    return answered(std::move(checked).error());
+  }
   return write_row(*std::move(write), parameters.consistency,
                    plan.is_counter() ? protocol::WriteType::counter : protocol::WriteType::simple,
                    Until::after(runtime_, options_.write_timeout, std::move(stop)));

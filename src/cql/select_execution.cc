@@ -108,6 +108,10 @@ QueryResult<void> SelectExecution::begin() {
   request.table = plan_.table;
   TRY(request.where, plan_.where.bind(evaluation_));
   partitions_named_ = request.where.partitions.size();
+  if (plan_.storage && partitions_named_ > 1 && model::is_serial(parameters_.consistency)) {
+    return invalid(
+        "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time");
+  }
   request.layout = &*plan_.layout;
   request.point_reads = plan_.where.names_rows() && !plan_.distinct;
   request.reversed = plan_.reversed;
@@ -140,6 +144,7 @@ QueryResult<void> SelectExecution::begin() {
   }
   request.pause_at = pause_at_;
   request.wants_context = parameters_.wants_context && plan_.where.names_one_row();
+  TRY_VOID(plan_.availability.check(parameters_.consistency));
   if (!plan_.storage) {
     const VirtualTable* table = services_.virtual_tables.find(plan_.table->id);
     if (table == nullptr) return invalid("table {} does not exist", plan_.table->name);

@@ -38,7 +38,9 @@ class SelectPlanner {
       : select_(select), scope_(scope) {
     plan_.table = std::move(table);
     plan_.storage = catalog.storage_of(plan_.table->id);
-    rows_ = plan_.storage ? check_rows(catalog) : QueryResult<void>();
+    if (!plan_.storage) return;
+    rows_ = check_rows(catalog);
+    plan_.availability = Availability(scope.keyspace, catalog.data_center());
   }
 
   QueryResult<SelectPlan> plan();

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cql/availability.h"
 #include "cql/catalog.h"
 #include "cql/parser/ast.h"
 #include "cql/protocol/metadata.h"
@@ -24,6 +25,7 @@ namespace helenus::cql {
 struct SelectPlan {
   model::TablePtr table;
   std::optional<storage::TableId> storage;  // none: the table is virtual
+  Availability availability;                // of the table's rows
   Restrictions where;
   Selection selection;
   protocol::EncodedColumns columns;   // of the result

@@ -17,11 +17,10 @@ cql::QueryProcessorOptions traced(cql::QueryProcessorOptions options, cql::Trace
   return options;
 }
 
-cql::ClusterFacts with_ranges(
-    cql::ClusterFacts cluster,
-    std::function<std::vector<cql::RangeOwners>(const model::Keyspace&)> ranges) {
-  cluster.ranges = std::move(ranges);
-  return cluster;
+cql::NodeCounts count(const cql::ClusterPeers& peers, const cql::PeerFacts& self) {
+  cql::NodeCounts nodes = {{self.data_center, 1}};
+  for (const cql::PeerFacts& peer : peers.others) ++nodes[peer.data_center];
+  return nodes;
 }
 
 }  // namespace
@@ -31,14 +30,18 @@ CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator&
     : here_(here),
       coordinator_(first.beside(here)),
       view_(here, catalog, std::move(snapshot)),
-      processor_(here, *coordinator_, view_, tables_,
-                 with_ranges(std::move(options.cluster),
-                             [this](const model::Keyspace& keyspace) {
-                               return ranges_of(*peers_, self_, keyspace);
-                             }),
+      processor_(here, *coordinator_, view_, tables_, with_nodes(std::move(options.cluster)),
                  traced(options.processor, traces_)),
       server_(here, processor_, std::move(options.server)) {
   view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
+}
+
+cql::ClusterFacts CoreService::with_nodes(cql::ClusterFacts cluster) {
+  cluster.ranges = [this](const model::Keyspace& keyspace) {
+    return ranges_of(*peers_, self_, keyspace);
+  };
+  cluster.nodes = [this] { return count(*peers_, self_); };
+  return cluster;
 }
 
 void CoreService::show(cql::PeersPtr peers, std::span<const cql::protocol::Event> events) {

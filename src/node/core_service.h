@@ -30,7 +30,7 @@ namespace helenus::node {
 class CoreService {
  public:
   struct Options {
-    cql::ClusterFacts cluster;  // without ranges
+    cql::ClusterFacts cluster;  // without what changes
     cql::QueryProcessorOptions processor;
     cql::ServerOptions server;
   };
@@ -63,6 +63,8 @@ class CoreService {
   const cql::Traces& traces() const { return traces_; }
 
  private:
+  cql::ClusterFacts with_nodes(cql::ClusterFacts cluster);
+
   runtime::Runtime& here_;
   const std::unique_ptr<replication::Coordinator> coordinator_;
   cql::CatalogView view_;
