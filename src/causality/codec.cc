@@ -14,7 +14,7 @@ using base::Encoder;
 
 // Flag bits. A bit not named here is zero, and a decoder refuses it otherwise.
 enum ContextFlags : std::uint8_t { kHasFloor = 1 };
-enum DeltaFlags : std::uint8_t { kHasOperation = 1 };
+enum DeltaFlags : std::uint8_t { kHasOperation = 1, kIsRemembered = 2 };
 enum VersionFlags : std::uint8_t { kKindMask = 3, kExpires = 4, kSameRow = 8 };
 enum ScopeFlags : std::uint8_t { kHasFrom = 1, kHasTo = 2 };
 
@@ -204,7 +204,7 @@ void get_content(Reader& in, std::uint8_t flags, Cell& cell) {
   }
   cell.kind = static_cast<VersionKind>(flags & kKindMask);
   if ((flags & kExpires) != 0) {
-    if (cell.kind != VersionKind::value) in.fail("only values expire");
+    if (cell.kind == VersionKind::increment) in.fail("an increment expires");
     cell.expires = WallTime{in.signed_varint()};
   }
   if (cell.kind == VersionKind::value) cell.value = in.slice();
@@ -317,13 +317,14 @@ bool mixes_increments(const Delta& delta) {
 
 Delta get_delta(Reader& in) {
   Delta delta;
-  const std::uint8_t flags = in.flags(kHasOperation);
+  const std::uint8_t flags = in.flags(kHasOperation | kIsRemembered);
   delta.dot = get_dot(in);
   delta.timestamp = Timestamp{static_cast<std::int64_t>(in.u64_le())};
   if ((flags & kHasOperation) != 0) {
     const base::ByteView id = in.raw(sizeof(OperationId));
     if (in.ok()) std::ranges::copy(id, delta.operation.emplace().begin());
   }
+  if ((flags & kIsRemembered) != 0) delta.remembered_until = WallTime{in.signed_varint()};
   delta.context = get_context(in);
   delta.cells = get_changes(in);
   const std::size_t scopes = in.count(1);
@@ -332,6 +333,7 @@ Delta get_delta(Reader& in) {
     if (i > 0 && !(delta.scopes[i - 1] < delta.scopes[i])) in.fail("scopes are out of order");
   }
   if (in.ok() && delta.cells.empty() && delta.scopes.empty()) in.fail("a delta changes nothing");
+  if (delta.remembered_until && delta.scopes.empty()) in.fail("no delete is remembered");
   if (delta.context.dots.contains(delta.dot)) in.fail("a dot is in its own context");
   if (mixes_increments(delta)) in.fail("increments beside something else");
   return delta;
@@ -383,10 +385,12 @@ void encode(Encoder& out, const ScopedStore& scoped) {
 }
 void encode(Encoder& out, const Delta& delta) {
   out.u8(kFormatVersion);
-  out.u8(delta.operation ? kHasOperation : 0);
+  out.u8(static_cast<std::uint8_t>((delta.operation ? kHasOperation : 0U) |
+                                   (delta.remembered_until ? kIsRemembered : 0U)));
   put_dot(out, delta.dot);
   out.u64_le(static_cast<std::uint64_t>(delta.timestamp.value()));
   if (delta.operation) out.raw(*delta.operation);
+  if (delta.remembered_until) out.signed_varint(delta.remembered_until->value());
   put_context(out, delta.context);
   put_changes(out, delta.cells);
   out.varint(delta.scopes.size());

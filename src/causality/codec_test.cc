@@ -211,9 +211,26 @@ TEST(CausalityFormat, RefusesIncrementsBesideSomethingElse) {
   EXPECT_TRUE(refused(with_value));
 }
 
+TEST(CausalityFormat, OnlyDeletesAreRemembered) {
+  Delta delta;
+  delta.dot = {actor_of(1, 1), 8};
+  delta.scopes.emplace_back();
+  delta.remembered_until = WallTime{1'800'000'000};
+  delta.cells.emplace_back().kind = VersionKind::empty;
+  delta.cells.back().expires = WallTime{-1};
+  EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
+  delta.scopes.clear();
+  EXPECT_TRUE(decode_delta(encoded(delta)).failed_with(base::Errc::corrupt));
+  delta.remembered_until.reset();
+  delta.cells.back().kind = VersionKind::increment;
+  EXPECT_TRUE(decode_delta(encoded(delta)).failed_with(base::Errc::corrupt));
+}
+
 TEST(CausalityFormat, EveryTruncationAndEveryFlippedBitIsAnErrorOrAnotherValue) {
   Delta delta = delta_of({actor_of(2, 3), 5});
   delta.operation.emplace().fill(std::byte{7});
+  delta.scopes = {Scope{}};
+  delta.remembered_until = WallTime{300};
   const base::Bytes whole = encoded(delta);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(decode_delta(whole.slice(0, size)));

@@ -29,13 +29,14 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
         mutation.cells.size(), mutation.scopes.size(), kCellsPerMutationMax, kScopesPerMutationMax);
   }
   for (CellChange& change : mutation.cells) {
-    if (change.expires && change.kind != VersionKind::value) {
+    if (change.expires && change.kind == VersionKind::increment) {
       return Error(Errc::invalid_argument, "column {} expires without a value", change.column);
     }
     // A kind has its own content and no other: what is not encoded must not be compared either.
     if (change.kind != VersionKind::value) change.value = {};
     if (change.kind != VersionKind::increment) change.amount = 0;
   }
+  if (mutation.scopes.empty()) mutation.remembered_until.reset();
   for (const Scope& scope : mutation.scopes) {
     if (scope.from && scope.to && !(*scope.from < *scope.to)) {
       return Error(Errc::invalid_argument, "a deleted range has no rows");
@@ -76,7 +77,7 @@ Version empty_version_of(const Delta& delta) {
   return {.dot = delta.dot,
           .timestamp = timestamp_of_scopes(delta),
           .kind = VersionKind::empty,
-          .expires = {},
+          .expires = delta.remembered_until,
           .amount = 0,
           .value = {}};
 }
@@ -158,7 +159,8 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
                .timestamp = mutation.timestamp,
                .operation = mutation.operation,
                .cells = std::move(mutation.cells),
-               .scopes = std::move(mutation.scopes)};
+               .scopes = std::move(mutation.scopes),
+               .remembered_until = mutation.remembered_until};
 }
 
 Timestamp timestamp_of_scopes(const Delta& delta) {

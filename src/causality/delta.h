@@ -43,7 +43,7 @@ enum class Policy : std::uint8_t {
 // A client's name for one operation; carries a time (UUIDv7 or timeuuid).
 using OperationId = std::array<std::byte, 16>;
 
-// One cell of a mutation. `kind` empty is a delete of the cell.
+// One cell of a mutation. `kind` empty is a delete of the cell, remembered until it expires.
 struct CellChange {
   RowKey row;
   ColumnId column;
@@ -63,6 +63,8 @@ struct Delta {
   std::vector<CellChange> cells;
   // Row, range and partition deletes; strictly ascending.
   std::vector<Scope> scopes;
+  // Until when these are remembered (Version::expires); absent without scopes.
+  std::optional<WallTime> remembered_until = std::nullopt;
   friend bool operator==(const Delta&, const Delta&) = default;
 };
 
@@ -78,6 +80,7 @@ struct Mutation {
   std::optional<OperationId> operation;
   std::vector<CellChange> cells;
   std::vector<Scope> scopes;
+  std::optional<WallTime> remembered_until = std::nullopt;  // of the scopes
 };
 
 // Mints the next dot of `actor` in `clock` and fixes the context at birth (S2):
@@ -107,7 +110,7 @@ struct Mutation {
 //
 // Errors: invalid_argument for a context that claims dots never minted here, for a mutation that
 // changes nothing, names a cell twice, mixes increments with other changes, deletes a range without
-// rows, lets anything but a value expire or exceeds the limits, for an explicit timestamp below
+// rows, lets an increment expire or exceeds the limits, for an explicit timestamp below
 // `floor`, and when no larger timestamp is left; unavailable for an explicit timestamp that a
 // context from elsewhere forbids here: a replica that has what the context covers can judge it.
 base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,

@@ -184,15 +184,31 @@ TEST(Mint, RefusesWhatNoDecoderTakes) {
     return minted(clock, Policy::lww, std::move(mutation))
         .failed_with(base::Errc::invalid_argument);
   };
-  CellChange expiring_delete = put("k", "");
-  expiring_delete.kind = VersionKind::empty;
-  expiring_delete.expires = WallTime{7};
-  EXPECT_TRUE(refused(write({expiring_delete})));
+  CellChange brief = put("k", "");
+  brief.kind = VersionKind::increment;
+  brief.expires = WallTime{7};
+  EXPECT_TRUE(
+      minted(clock, Policy::counter, write({brief})).failed_with(base::Errc::invalid_argument));
   Mutation backwards = write({});
   backwards.scopes = {Scope{text("b"), text("a")}};
   EXPECT_TRUE(refused(backwards));
   backwards.scopes = {Scope{text("a"), text("a")}};
   EXPECT_TRUE(refused(backwards));
+}
+
+TEST(Mint, ADeleteMaySayUntilWhenItIsRemembered) {
+  Clock clock;
+  Mutation mutation = write({put("k", "v")});
+  mutation.remembered_until = WallTime{7};
+  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().remembered_until, std::nullopt)
+      << "it deletes nothing";
+  mutation.cells.front().kind = VersionKind::empty;
+  mutation.cells.front().expires = WallTime{9};
+  mutation.scopes = {Scope{text("l"), {}}};
+  const Delta delta = minted(clock, Policy::lww, mutation).value();
+  const PartitionStore fragment = fragment_of(delta, Policy::lww);
+  EXPECT_EQ(fragment.cell(text("k"), ColumnId{0}).versions().front().expires, WallTime{9});
+  EXPECT_EQ(fragment.cell(text("m"), ColumnId{0}).versions().front().expires, WallTime{7});
 }
 
 TEST(Mint, KeepsOfAChangeOnlyWhatItsKindHas) {

@@ -28,7 +28,8 @@ namespace helenus::causality {
 
 enum class VersionKind : std::uint8_t {
   value,
-  empty,      // a delete in an 'lww' table: hides concurrent older versions until it is stable
+  empty,      // a delete in an 'lww' table: hides concurrent older versions until it is stable, and
+              // for longer if it is to be remembered
   increment,  // adds `amount`; supersedes nothing
 };
 
@@ -36,7 +37,9 @@ struct Version {
   Dot dot;
   Timestamp timestamp;
   VersionKind kind = VersionKind::value;
-  // After this moment a reader sees nothing; absent for ever-lasting versions.
+  // After this moment a reader sees nothing; absent for ever-lasting versions. Of an empty one:
+  // until when it is remembered, though it be stable, so that it is there when a write with an
+  // explicit older timestamp is judged (resolve.h); absent if it need not be.
   std::optional<WallTime> expires;
   std::int64_t amount = 0;
   base::Bytes value;

@@ -66,8 +66,9 @@ inline Version version_of(const Dot& dot, bool lww) {
   if (lww && seed % 3 == 0) version.kind = VersionKind::empty;
   if (version.kind == VersionKind::value) {
     version.value = base::Bytes::copy_of(std::string(1, static_cast<char>('a' + seed % 4)));
-    if (seed % 7 == 0) version.expires = WallTime{static_cast<std::int64_t>(seed % 10)};
   }
+  // A value is brief then, and a delete remembered.
+  if (seed % 7 == 0) version.expires = WallTime{static_cast<std::int64_t>(seed % 10)};
   return version;
 }
 
@@ -119,6 +120,7 @@ inline Delta delta_of(const Dot& dot) {
     change.column = ColumnId{static_cast<std::uint32_t>(seed % 2)};
     if (seed % 4 == 1) {
       change.kind = VersionKind::empty;
+      if (seed % 3 == 0) change.expires = WallTime{static_cast<std::int64_t>(seed % 10)};
     } else {
       change.value = base::Bytes::copy_of(std::to_string(seed));
     }
@@ -126,6 +128,9 @@ inline Delta delta_of(const Dot& dot) {
   }
   if (delta.cells.empty()) delta.scopes.push_back(row_scope(base::Bytes::copy_of(rows[seed % 3])));
   if (seed % 5 == 0) delta.scopes.insert(delta.scopes.begin(), Scope{});
+  if (seed % 3 == 0 && !delta.scopes.empty()) {
+    delta.remembered_until = WallTime{static_cast<std::int64_t>(seed % 10)};
+  }
   return delta;
 }
 

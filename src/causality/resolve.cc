@@ -40,6 +40,12 @@ bool expired_everywhere(const Version& version, const Stability& stable) {
   return stable.wall && version.expires && *version.expires <= *stable.wall;
 }
 
+// It shows nothing for ever, and need not be remembered.
+bool is_over(const Version& version, const Stability& stable) {
+  const bool is_forgettable = version.kind == VersionKind::empty && !version.expires;
+  return is_forgettable || expired_everywhere(version, stable);
+}
+
 }  // namespace
 
 VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now) {
@@ -82,7 +88,7 @@ std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability
   const Version* strongest = nullptr;
   for (const Version& version : cell.versions()) {
     if (!stable.dots.contains(version.dot)) continue;
-    const bool over = version.kind == VersionKind::empty || expired_everywhere(version, stable);
+    const bool over = is_over(version, stable);
     if (policy == Policy::siblings) {
       if (over) dots.push_back(version.dot);
       continue;
@@ -117,7 +123,9 @@ void drop_stable(PartitionStore& partition, Policy policy, const Stability& stab
   std::vector<Dot> scoped_dots;
   for (const ScopedStore& scoped : partition.scoped()) {
     for (const Version& version : scoped.store.versions()) {
-      if (stable.dots.contains(version.dot)) scoped_dots.push_back(version.dot);
+      if (stable.dots.contains(version.dot) && is_over(version, stable)) {
+        scoped_dots.push_back(version.dot);
+      }
     }
   }
   for (const Drop& drop : drops) partition.forget(drop.row, drop.column, drop.dots);

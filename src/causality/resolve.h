@@ -57,8 +57,9 @@ Stability stability(const Clock& own, WallTime own_wall,
 
 // The versions that may be dropped from a merge of every fragment of the cell at an instant T, with
 // `stable` the stability *at T* (merge_instant in delta.h):
-//   lww        a version that is stable and shows nothing for ever (empty, or expired before the
-//              smallest wall clock of all), or is defeated by another, with all that it defeats
+//   lww        a version that is stable and shows nothing for ever (empty, unless it is to be
+//              remembered, or expired before the smallest wall clock of all), or is defeated by
+//              another, with all that it defeats
 //   siblings   a version that is stable and expired before the smallest wall clock of all
 //   counter    none (folding is a matter of the counter log)
 // Law: no reader at or after stable.wall sees a difference; neither does a sync with the filled
@@ -66,7 +67,8 @@ Stability stability(const Clock& own, WallTime own_wall,
 std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability& stable);
 
 // Removes what is droppable, from one cell or from a partition with its scopes: a stable empty
-// version of a scope goes together with all it defeats in every cell of the scope.
+// version of a scope, unless it is to be remembered, goes together with all it defeats in every
+// cell of the scope.
 void drop_stable(CellStore& cell, Policy policy, const Stability& stable);
 void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable);
 

@@ -124,6 +124,34 @@ TEST(Drop, AnExpiredVersionWaitsForTheSmallestWallClockOfAll) {
   }
 }
 
+TEST(Drop, ADeleteThatIsRememberedWaitsForTheSmallestWallClockOfAll) {
+  Version remembered = empty_at(2, 6);
+  remembered.expires = WallTime{100};
+  const CellStore cell({value_at(1, 5, "a"), remembered}, {});
+  EXPECT_EQ(droppable(cell, Policy::lww, stable_up_to(2, 99)), dots({1})) << "what it hides goes";
+  EXPECT_EQ(droppable(cell, Policy::lww, stable_up_to(2, 100)), dots({1, 2}));
+  EXPECT_EQ(droppable(cell, Policy::lww, stable_up_to(1, 100)), dots({1})) << "it is not stable";
+  EXPECT_TRUE(visible(cell, Policy::lww, WallTime{1000}).empty());
+}
+
+TEST(Drop, AScopeThatIsRememberedStaysAndTakesWhatItHidesAlong) {
+  Version remembered = empty_at(3, 6);
+  remembered.expires = WallTime{100};
+  const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
+  PartitionStore partition;
+  partition.absorb(row("a"), ColumnId{0}, CellStore({value_at(1, 5, "old")}, {}));
+  partition.absorb(row("b"), ColumnId{0}, CellStore({value_at(2, 7, "new")}, {}));
+  partition.absorb(ScopedStore{{}, CellStore({remembered}, {})});
+  drop_stable(partition, Policy::lww, stable_up_to(3, 99));
+  EXPECT_EQ(partition.rows().find(row("a")), partition.rows().end());
+  EXPECT_EQ(partition.scoped().size(), 1U);
+  EXPECT_FALSE(explicit_write_applies(partition.cell(row("c"), ColumnId{0}), kTimestampMin,
+                                      value_at(4, 5, "late")));
+  drop_stable(partition, Policy::lww, stable_up_to(3, 100));
+  EXPECT_TRUE(partition.scoped().empty());
+  EXPECT_NE(partition.rows().find(row("b")), partition.rows().end());
+}
+
 TEST(Drop, CounterVersionsStay) {
   const CellStore cell({value_at(1, 5, "a"), empty_at(2, 6)}, {});
   EXPECT_TRUE(droppable(cell, Policy::counter, stable_up_to(2)).empty());

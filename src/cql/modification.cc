@@ -53,6 +53,24 @@ QueryResult<std::optional<causality::WallTime>> expiry_of(const ModificationPlan
   return std::optional(causality::WallTime{evaluation.moment.seconds().value() + seconds});
 }
 
+// Until when the deletes of a modification are remembered; none: no longer than they must be. Only
+// where the newest wins is there something to compare them with.
+std::optional<causality::WallTime> memory_of(const ModificationPlan& plan,
+                                             const WriteCollector::Stamp& stamp,
+                                             const Evaluation& evaluation) {
+  if (plan.policy != causality::Policy::lww) return std::nullopt;
+  const std::int32_t seconds = std::max(plan.table->options.delete_memory_seconds,
+                                        stamp.is_explicit ? kExplicitDeleteMemorySeconds : 0);
+  if (seconds == 0) return std::nullopt;
+  return causality::WallTime{evaluation.moment.seconds().value() + seconds};
+}
+
+// How long what a modification does lasts.
+struct Lifetime {
+  std::optional<causality::WallTime> of_values;
+  std::optional<causality::WallTime> of_deletes;
+};
+
 bool is_empty_collection(const model::DataType& type, const Bytes& value) {
   if (!type.is_collection() || !type.is_multi_cell()) return false;
   const auto count = model::read_int(value.view().first(std::min<std::size_t>(4, value.size())));
@@ -74,18 +92,20 @@ QueryResult<std::int64_t> amount_of(const Column& column, Change change, const B
 // What an assignment does to its cell, wherever that lies; nothing for UNSET.
 QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
                                                  const Assignment& assignment,
-                                                 const std::optional<causality::WallTime>& expires,
+                                                 const Lifetime& lifetime,
                                                  const Evaluation& evaluation) {
   const Column& column = plan.table->columns[assignment.column];
   CellChange cell;
   cell.column = column.id;
   cell.kind = VersionKind::empty;
+  cell.expires = lifetime.of_deletes;
   if (assignment.change == Change::remove) return std::optional(std::move(cell));
   TRY(TermValue value, assignment.value->evaluate(evaluation));
   if (value.is_unset()) return std::optional<CellChange>();
   if (assignment.change != Change::set) {
     if (!value.has_bytes()) return invalid("Invalid null value for counter increment");
     cell.kind = VersionKind::increment;
+    cell.expires.reset();
     TRY(cell.amount, amount_of(column, assignment.change, value.bytes));
     return std::optional(std::move(cell));
   }
@@ -94,7 +114,7 @@ QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
   }
   cell.kind = VersionKind::value;
   cell.value = std::move(value.bytes);
-  cell.expires = expires;
+  cell.expires = lifetime.of_values;
   return std::optional(std::move(cell));
 }
 
@@ -190,9 +210,11 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
 }
 
 void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
-                         Scope scope) {
+                         Scope scope, std::optional<causality::WallTime> remembered_until) {
   ++size_;
-  changes_of(plan, partition, stamp, false).scopes.insert(std::move(scope));
+  Changes& changes = changes_of(plan, partition, stamp, false);
+  changes.scopes.insert(std::move(scope));
+  changes.remembered_until = remembered_until;
 }
 
 // A delete beats what its own timestamp writes into its rows. One without a timestamp of its own is
@@ -231,6 +253,7 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
       write.mutation.cells.push_back(std::move(cell));
     }
     write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());
+    write.mutation.remembered_until = changes.remembered_until;
     if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
     writes.push_back(std::move(write));
   }
@@ -258,22 +281,25 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
                                                                   WriteCollector::Stamp stamp) {
   TRY(stamp, stamp_of(plan, evaluation, stamp));
   TRY(RowPlace place, plan.where.bind_row(evaluation));
-  TRY(const auto expires, expiry_of(plan, evaluation));
+  Lifetime lifetime{.of_values = {}, .of_deletes = memory_of(plan, stamp, evaluation)};
+  TRY(lifetime.of_values, expiry_of(plan, evaluation));
   replication::PartitionWrite write;
   causality::Mutation& mutation = write.mutation;
   mutation.cells.reserve(plan.assignments.size() + 1);
   for (const Assignment& assignment : plan.assignments) {
-    TRY(auto cell, change_of(plan, assignment, expires, evaluation));
+    TRY(auto cell, change_of(plan, assignment, lifetime, evaluation));
     if (!cell) continue;
     if (!is_static(plan, assignment)) cell->row = place.clustering;
     mutation.cells.push_back(std::move(*cell));
   }
   if (marks_row(plan)) {
-    mutation.cells.push_back(row_marker(expires));
+    mutation.cells.push_back(row_marker(lifetime.of_values));
     mutation.cells.back().row = place.clustering;
   }
-  if (plan.whole_rows)
+  if (plan.whole_rows) {
     mutation.scopes.push_back(scope_of(plan, {.from = place.clustering, .to = {}}));
+    mutation.remembered_until = lifetime.of_deletes;
+  }
   if (mutation.cells.empty() && mutation.scopes.empty()) {
     return std::optional<replication::PartitionWrite>();
   }
@@ -291,20 +317,23 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
   if (where.partitions.size() * where.rows.size() > kKeysMax) {
     return invalid("The IN restrictions of this statement name more than {} rows", kKeysMax);
   }
-  TRY(const auto expires, expiry_of(plan, evaluation));
+  Lifetime lifetime{.of_values = {}, .of_deletes = memory_of(plan, stamp, evaluation)};
+  TRY(lifetime.of_values, expiry_of(plan, evaluation));
   std::vector<std::pair<CellChange, bool>> cells;  // and whether it is static
   for (const Assignment& assignment : plan.assignments) {
-    TRY(auto cell, change_of(plan, assignment, expires, evaluation));
+    TRY(auto cell, change_of(plan, assignment, lifetime, evaluation));
     if (cell) cells.emplace_back(std::move(*cell), is_static(plan, assignment));
   }
-  if (marks_row(plan)) cells.emplace_back(row_marker(expires), false);
+  if (marks_row(plan)) cells.emplace_back(row_marker(lifetime.of_values), false);
   const std::size_t changes_per_row = cells.size() + (plan.whole_rows ? 1 : 0);
   if (into.size() + (where.partitions.size() * where.rows.size() * changes_per_row) > kChangesMax) {
     return invalid("Batch too large");
   }
   for (const Bytes& partition : where.partitions) {
     for (const model::ClusteringRange& range : where.rows) {
-      if (plan.whole_rows) into.add(plan, partition, stamp, scope_of(plan, range));
+      if (plan.whole_rows) {
+        into.add(plan, partition, stamp, scope_of(plan, range), lifetime.of_deletes);
+      }
       for (const auto& [cell, of_partition] : cells) {
         CellChange placed = cell;
         if (!of_partition) placed.row = range.from;

@@ -83,6 +83,10 @@ QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnaps
 // Whether such statements may stand in one batch of that kind.
 QueryResult<void> check_batch(parser::BatchKind kind, std::size_t counters, std::size_t others);
 
+// A delete with a timestamp of its own is remembered so long at the least, whatever the table's
+// `delete_memory`: it is there to be compared with others of its kind, which come when they come.
+inline constexpr std::int32_t kExplicitDeleteMemorySeconds = 3600;
+
 // How many cells and scopes one request may change.
 inline constexpr std::size_t kChangesMax = 200'000;
 
@@ -99,8 +103,9 @@ class WriteCollector {
 
   void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
            causality::CellChange cell);
+  // A delete of the scope's rows, remembered for so long.
   void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
-           causality::Scope scope);
+           causality::Scope scope, std::optional<causality::WallTime> remembered_until);
   // How many changes were added.
   std::size_t size() const { return size_; }
   // In the order of tables and partitions.
@@ -118,6 +123,7 @@ class WriteCollector {
   struct Changes {
     std::map<std::pair<causality::RowKey, causality::ColumnId>, causality::CellChange> cells;
     std::set<causality::Scope> scopes;
+    std::optional<causality::WallTime> remembered_until;  // of the scopes: they are of one table
   };
 
   Changes& changes_of(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,

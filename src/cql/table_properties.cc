@@ -250,24 +250,4 @@ QueryResult<TableOptions> read_altered_table_properties(const Properties& proper
   return options;
 }
 
-std::vector<std::string> warnings_of(const parser::Statement& statement) {
-  const Properties* properties = nullptr;
-  if (const auto* created = std::get_if<parser::CreateTable>(&statement.node)) {
-    properties = &created->properties;
-  } else if (const auto* altered = std::get_if<parser::AlterTable>(&statement.node)) {
-    properties = std::get_if<Properties>(&altered->change);
-  }
-  std::vector<std::string> warnings;
-  if (properties == nullptr) return warnings;
-  for (const Property& property : *properties) {
-    if (property.name.text != "delete_memory") continue;
-    const auto seconds = integer_of(property);
-    if (!seconds || *seconds == 0) continue;
-    warnings.emplace_back(
-        "delete_memory is kept and shown, but has no effect yet: a delete may be forgotten as soon "
-        "as its table is flushed, and no longer beats an older USING TIMESTAMP that comes after");
-  }
-  return warnings;
-}
-
 }  // namespace helenus::cql

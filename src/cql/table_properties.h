@@ -29,7 +29,4 @@ QueryResult<TableProperties> read_new_table_properties(const parser::Properties&
 QueryResult<model::TableOptions> read_altered_table_properties(const parser::Properties& properties,
                                                                const model::TableOptions& before);
 
-// What a client is warned of: options that are kept and shown, and have no effect yet.
-std::vector<std::string> warnings_of(const parser::Statement& statement);
-
 }  // namespace helenus::cql

@@ -29,6 +29,7 @@ void BatchOverlay::lay(const Delta& delta) {
   version.dot = delta.dot;
   version.timestamp = causality::timestamp_of_scopes(delta);
   version.kind = causality::VersionKind::empty;
+  version.expires = delta.remembered_until;
   for (const Scope& scope : delta.scopes) lay(scope, version);
   version.timestamp = delta.timestamp;
   for (const CellChange& cell : delta.cells) {
@@ -76,14 +77,16 @@ BatchOverlay::written_in(const Scope& scope) const {
           scope.to ? cells_.lower_bound({*scope.to, ColumnId{0}}) : cells_.end()};
 }
 
-bool BatchOverlay::deleted_after(const Scope& scope, Timestamp timestamp) const {
+std::vector<Scope> BatchOverlay::deleted_after(const Scope& scope, Timestamp timestamp) const {
+  std::vector<Scope> ranges;
   auto at = deleted_.upper_bound(first_of(scope));
   if (at != deleted_.begin()) --at;
   for (; at != deleted_.end() && (!scope.to || at->first < *scope.to); ++at) {
     const bool ends_before = at->second.to && *at->second.to <= first_of(scope);
-    if (!ends_before && at->second.version.timestamp > timestamp) return true;
+    if (ends_before || at->second.version.timestamp <= timestamp) continue;
+    ranges.push_back({.from = at->first, .to = at->second.to});
   }
-  return false;
+  return ranges;
 }
 
 }  // namespace helenus::replication

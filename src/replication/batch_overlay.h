@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "causality/delta.h"
 #include "causality/dot_store.h"
@@ -33,8 +34,9 @@ class BatchOverlay {
   // The cells that were written in the scope's rows, and not deleted after that.
   std::pair<Cells::const_iterator, Cells::const_iterator> written_in(
       const causality::Scope& scope) const;
-  // Whether some rows of the scope were deleted with a larger timestamp.
-  bool deleted_after(const causality::Scope& scope, causality::Timestamp timestamp) const;
+  // The ranges that overlap the scope and were deleted with a larger timestamp, ascending.
+  std::vector<causality::Scope> deleted_after(const causality::Scope& scope,
+                                              causality::Timestamp timestamp) const;
 
  private:
   struct Deleted {

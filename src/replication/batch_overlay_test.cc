@@ -116,9 +116,9 @@ TEST(BatchOverlay, KnowsWhatAScopeHolds) {
     EXPECT_EQ(written, 0U) << seed;
     // Between the rows that are asked here there are others.
     if (deleted_after) {
-      EXPECT_TRUE(overlay.deleted_after(scope, timestamp)) << seed;
+      EXPECT_FALSE(overlay.deleted_after(scope, timestamp).empty()) << seed;
     }
-    EXPECT_FALSE(overlay.deleted_after(scope, Timestamp{45})) << seed;
+    EXPECT_TRUE(overlay.deleted_after(scope, Timestamp{45}).empty()) << seed;
   }
 }
 

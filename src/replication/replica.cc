@@ -1,14 +1,17 @@
 #include "replication/replica.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
 
 #include "base/assert.h"
+#include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/batch_overlay.h"
 #include "replication/ring_cut.h"
+#include "replication/scope_cut.h"
 
 namespace helenus::replication {
 
@@ -272,27 +275,36 @@ Task<Result<void>> Replica::judge_cells(const PartitionWrite& write, const Batch
   co_return {};
 }
 
-// A scope in which nothing is newer is deleted as one. Otherwise the cells that are older are
-// deleted one by one.
+// A scope is deleted as one, save for what is newer: it is cut around ranges that were deleted
+// later and rows in which a cell is newer, and what is older there is deleted cell by cell. So is
+// all of it if there would be too many pieces; then no row is deleted that is not there.
 Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causality::Scope& scope,
                                         const BatchOverlay& before, Mutation& judged, Until until) {
   causality::CellChange change;
   change.kind = causality::VersionKind::empty;
+  change.expires = write.mutation.remembered_until;
   const causality::Version version = version_of(write.mutation, change);
-  std::vector<causality::CellChange> older;
-  bool newer_exist = before.deleted_after(scope, version.timestamp);
+  struct Row {
+    std::vector<causality::CellChange> older;
+    bool has_newer = false;
+  };
+  std::map<Bytes, Row> rows;
   std::size_t cells = 0;
   const auto weigh = [&](const Bytes& row, causality::ColumnId column,
                          const auto& there) -> Result<void> {
     change.row = row;
     change.column = column;
-    const bool is_older = applies(version, there);
-    if (is_older) older.push_back(change);
-    newer_exist = newer_exist || !is_older;
+    Row& weighed = rows[row];
+    if (applies(version, there)) {
+      weighed.older.push_back(change);
+    } else {
+      weighed.has_newer = true;
+    }
     if (++cells <= kCellsJudgedMax) return {};
     return Error(Errc::invalid_argument,
                  "a delete with a timestamp of its own covers more than {} cells", kCellsJudgedMax);
   };
+  std::vector<causality::Scope> newer = before.deleted_after(scope, version.timestamp);
   const auto [first, last] = before.written_in(scope);
   for (auto cell = first; cell != last; ++cell) {
     CO_TRY_VOID(weigh(cell->first.first, cell->first.second, cell->second));
@@ -304,6 +316,9 @@ Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causa
     const Bytes row = Bytes::copy_of(cursor->row_key());
     if (!scope.contains(row)) break;
     CO_TRY(const auto read, cursor->read());
+    for (const causality::ScopedStore& scoped : read.scoped()) {
+      if (!applies(version, scoped.store)) newer.push_back(scoped.scope);
+    }
     const auto stored = read.rows().find(row);
     if (stored != read.rows().end()) {
       for (const auto& column : stored->second.cells()) {
@@ -314,11 +329,18 @@ Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causa
     }
     CO_TRY_VOID(co_await cursor->next());
   }
-  if (newer_exist) {
-    std::ranges::move(older, std::back_inserter(judged.cells));
-  } else {
-    judged.scopes.push_back(scope);
+  for (const auto& [row, weighed] : rows) {
+    if (weighed.has_newer) newer.push_back(causality::row_scope(row));
   }
+  std::vector<causality::Scope> pieces = cut(scope, std::move(newer));
+  if (judged.scopes.size() + pieces.size() > causality::kScopesPerMutationMax) pieces.clear();
+  auto piece = pieces.begin();
+  for (auto& [row, weighed] : rows) {
+    while (piece != pieces.end() && piece->to && *piece->to <= row) ++piece;
+    if (piece != pieces.end() && piece->contains(row)) continue;
+    std::ranges::move(weighed.older, std::back_inserter(judged.cells));
+  }
+  std::ranges::move(pieces, std::back_inserter(judged.scopes));
   co_return co_await engine_.settle(cursor->trace(), until);
 }
 

@@ -28,10 +28,10 @@ void count_cell(const causality::CellStore& cell, Garbage& garbage) {
     return;
   }
   for (const causality::Version& version : cell.versions()) {
-    if (version.kind == causality::VersionKind::empty) {
-      ++garbage.deletes;
-    } else if (version.expires) {
+    if (version.expires) {
       garbage.expiring.add(*version.expires);
+    } else if (version.kind == causality::VersionKind::empty) {
+      ++garbage.deletes;
     } else {
       continue;
     }

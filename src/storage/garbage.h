@@ -1,9 +1,9 @@
 // Garbage: what of an sstable may be dropped one day, counted when the file is written.
 //
-// A delete is kept until it is stable, a value that expires until it is stable and expired for
-// everybody (causality::droppable). Nothing happens to a file at that moment, and to a table
-// without new writes nothing happens at all: by these figures the engine finds out that merging it
-// would give space back (compaction_picker.h, CollectionOptions).
+// A delete is kept until it is stable, a value that expires, and a delete that is remembered, until
+// it is stable and expired for everybody (causality::droppable). Nothing happens to a file at that
+// moment, and to a table without new writes nothing happens at all: by these figures the engine
+// finds out that merging it would give space back (compaction_picker.h, CollectionOptions).
 //
 // Figures decide when to merge, never what to drop. They are small and err late: an expiry is
 // rounded up, and a tablet's garbage counts only when all of it is stable.
@@ -66,7 +66,7 @@ struct Collectable {
 // What a file has of one tablet.
 struct Garbage {
   std::uint64_t deletes = 0;  // empty versions, scopes, and contexts with nothing beside them
-  ExpiryHistogram expiring;
+  ExpiryHistogram expiring;   // values, and deletes that are remembered
   // No dot that must be stable is above these: of each actor all counters up to the largest.
   causality::Clock up_to;
 

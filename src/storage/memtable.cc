@@ -26,6 +26,15 @@ causality::Delta restricted_to(const causality::Delta& delta,
           .scopes = {}};
 }
 
+// The part that deletes these scopes.
+causality::Delta restricted_to(const causality::Delta& delta,
+                               std::vector<causality::Scope> scopes) {
+  causality::Delta part = restricted_to(delta, std::span<const causality::CellChange>());
+  part.scopes = std::move(scopes);
+  part.remembered_until = delta.remembered_until;
+  return part;
+}
+
 // Takes keys by a function, so that unequal heads do not fetch their memory.
 // A short key's head is filled up with zeros: unequal heads prove everything, equal ones nothing.
 template <class KeyOfA, class KeyOfB>
@@ -86,13 +95,12 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
     const auto last = std::find_if(first, cells.end(), [&](const causality::CellChange& change) {
       return change.row != first->row;
     });
-    const base::Bytes part = causality::encoded(restricted_to(delta, {first, last}));
+    const base::Bytes part = causality::encoded(restricted_to(delta, std::span(first, last)));
     add({partition, EntryKind::row, first->row}, Form::delta, part, sequence);
     first = last;
   }
   if (!delta.scopes.empty()) {
-    causality::Delta part = restricted_to(delta, {});
-    part.scopes = delta.scopes;
+    causality::Delta part = restricted_to(delta, delta.scopes);
     part.timestamp = causality::timestamp_of_scopes(delta);
     apply_scopes(partition, part, causality::encoded(part), sequence);
   }
@@ -108,8 +116,7 @@ void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& de
     } else if (delta.scopes.size() == 1) {
       add({partition, EntryKind::row, *row}, Form::row_delete, encoded, sequence);
     } else {
-      causality::Delta part = restricted_to(delta, {});
-      part.scopes = {scope};
+      const causality::Delta part = restricted_to(delta, std::vector{scope});
       add({partition, EntryKind::row, *row}, Form::row_delete, causality::encoded(part), sequence);
     }
   }
@@ -120,8 +127,7 @@ void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& de
     add({partition, EntryKind::scopes, {}}, Form::delta, encoded, sequence);
     return;
   }
-  causality::Delta part = restricted_to(delta, {});
-  part.scopes = std::move(ranges);
+  causality::Delta part = restricted_to(delta, std::move(ranges));
   if (stay_together) {
     add({partition, EntryKind::scopes, {}}, Form::delta, causality::encoded(part), sequence);
   } else {
