@@ -72,6 +72,54 @@ QueryResult<void> check_ratio(const std::string& text) {
   return {};
 }
 
+// Cassandra tells of these as its compressors' classes do.
+QueryError refused_by(std::string_view compressor, std::string_view exception,
+                      std::string_view what) {
+  return config_error(
+      fmt::format("{}.create() threw an error: {} {}", compressor, exception, what));
+}
+
+QueryResult<void> check_level_of_zstd(const std::string& text) {
+  constexpr std::int64_t kLeast = -(1 << 17);
+  constexpr std::int64_t kMost = 22;
+  const std::optional<std::int64_t> level = parse_integer(text);
+  if (!level) {
+    return refused_by("ZstdCompressor", "java.lang.NumberFormatException",
+                      fmt::format("For input string: \"{}\"", text));
+  }
+  if (*level >= kLeast && *level <= kMost) return {};
+  return refused_by("ZstdCompressor", "java.lang.IllegalArgumentException",
+                    fmt::format("compression_level={} is invalid", *level));
+}
+
+QueryResult<void> check_option_of_lz4(std::string_view name, const std::string& text) {
+  constexpr std::string_view kException = "org.apache.cassandra.exceptions.ConfigurationException";
+  if (name == "lz4_compressor_type") {
+    if (text == "fast" || text == "high") return {};
+    return refused_by(
+        "LZ4Compressor", kException,
+        fmt::format("Invalid compressor type '{}' specified for LZ4 parameter '{}'. Valid options "
+                    "are [fast, high].",
+                    text, name));
+  }
+  const std::optional<std::int64_t> level = parse_integer(text);
+  if (level && *level >= 1 && *level <= 17) return {};
+  return refused_by(
+      "LZ4Compressor", kException,
+      fmt::format("Invalid value [{}] for parameter '{}'. Value must be between 1 and 17.", text,
+                  name));
+}
+
+QueryResult<void> check_option(const Compressor& compressor, std::string_view name,
+                               const std::string& value) {
+  if (name == "min_compress_ratio") return check_ratio(value);
+  if (!is_among(compressor.options, name)) {
+    return config_error(fmt::format("Unknown compression options {}", name));
+  }
+  return name == "compression_level" ? check_level_of_zstd(value)
+                                     : check_option_of_lz4(name, value);
+}
+
 QueryResult<OptionMap> read_enabled(OptionMap options, const std::string& class_given) {
   if (class_given.empty()) {
     return config_error(
@@ -89,11 +137,7 @@ QueryResult<OptionMap> read_enabled(OptionMap options, const std::string& class_
   TRY(std::string length, read_chunk_length(length_given));
   options.erase("crc_check_chance");
   for (const auto& [name, value] : options) {
-    if (name == "min_compress_ratio") {
-      TRY_VOID(check_ratio(value));
-    } else if (!is_among(compressor->options, name)) {
-      return config_error(fmt::format("Unknown compression options {}", name));
-    }
+    TRY_VOID(check_option(*compressor, name, value));
   }
   options["class"] = std::move(class_name);
   options["chunk_length_in_kb"] = std::move(length);

@@ -59,7 +59,10 @@ QueryResult<PagingState> decode_paging_state(ByteView bytes, std::uint64_t state
   state.after.rows_in_partition = in.varint();
   state.after.partition = Bytes::copy_of(in.prefixed());
   state.after.clustering = Bytes::copy_of(in.prefixed());
-  if (!in.finish() || state.statement != statement || !is_place(state.after)) return refused();
+  if (!in.finish() || !is_place(state.after)) return refused();
+  if (state.statement != statement) {
+    return invalid("The paging state is of another statement, or of other values");
+  }
   return state;
 }
 

@@ -23,7 +23,8 @@ struct PagingState {
 };
 
 base::Bytes encode(const PagingState& state);
-// Errors: a protocol error for bytes that are no state, or one of another statement.
+// Errors: a protocol error for bytes that are no state, as Cassandra's; invalid for one of another
+// statement: drivers close a connection upon the former.
 QueryResult<PagingState> decode_paging_state(base::ByteView bytes, std::uint64_t statement);
 
 }  // namespace helenus::cql

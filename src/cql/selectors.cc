@@ -333,6 +333,10 @@ class SelectorCompiler {
 
   QueryResult<Named> element_of(Named whole, const parser::Expression& key) {
     const DataType type = whole.selector.type();
+    if (type.kind() == TypeKind::list) {
+      return invalid("Element selection is only allowed on sets and maps, but {} is a list",
+                     whole.name);
+    }
     const bool of_set = type.kind() == TypeKind::set;
     if (!of_set && type.kind() != TypeKind::map) {
       return invalid("Invalid element selection: {} is of type {} is not a collection", whole.name,

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "cql/parser/limits.h"
 #include "cql/parser/parser.h"
 
 namespace helenus::cql {
@@ -51,6 +52,7 @@ QueryResult<StatementPlan::What> plan_node(parser::Statement& statement,
 QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
                                     const std::string& session_keyspace) {
   auto parsed = parser::parse(text);
+  if (!parsed && text.size() > parser::kStatementBytesMax) return parsed.error();
   if (!parsed) return syntax_error(parsed.error());
   auto plan = std::make_shared<StatementPlan>();
   const std::vector<std::optional<std::string>> names = parsed->markers;

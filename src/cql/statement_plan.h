@@ -41,7 +41,7 @@ struct StatementPlan {
 };
 using PlanPtr = std::shared_ptr<const StatementPlan>;
 
-// Errors: a syntax error; those of planning.
+// Errors: a syntax error; invalid for a text that is too long; those of planning.
 QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
                                     const std::string& session_keyspace);
 

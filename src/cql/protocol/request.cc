@@ -277,7 +277,8 @@ std::string_view name_of(EventKind kind) {
 }
 
 std::optional<EventKind> event_kind_named(std::string_view name) {
-  const auto found = std::ranges::find(kEventNames, name);
+  const auto found = std::ranges::find_if(
+      kEventNames, [&](std::string_view known) { return equal_ignoring_case(known, name); });
   if (found == kEventNames.end()) return std::nullopt;
   return static_cast<EventKind>(found - kEventNames.begin());
 }

@@ -83,6 +83,7 @@ enum class EventKind : std::uint8_t { topology_change, status_change, schema_cha
 inline constexpr std::size_t kEventKinds = 3;
 // As the protocol spells it: "TOPOLOGY_CHANGE".
 std::string_view name_of(EventKind kind);
+// In capitals or not, as Cassandra reads it.
 std::optional<EventKind> event_kind_named(std::string_view name);
 
 struct RegisterRequest {
