@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -207,6 +208,9 @@ constexpr std::array kFields = {
                 show_broadcast<&Config::cql_broadcast_address>},
     ConfigField{"cql_connections_max", set_number<&Config::cql_connections_max, 1, 65536>,
                 show_number<&Config::cql_connections_max>},
+    ConfigField{"cql_connections_per_address_max",
+                set_number<&Config::cql_connections_per_address_max, 0, 65536>,
+                show_number<&Config::cql_connections_per_address_max>},
     ConfigField{"cql_request_bytes_max",
                 set_number<&Config::cql_request_bytes_max, 65536, kCqlRequestBytesMax>,
                 show_number<&Config::cql_request_bytes_max>},
@@ -269,63 +273,68 @@ const ConfigField* find_config_field(std::string_view name) {
 
 namespace {
 
-Result<void> validate_names(const Config& config) {
-  if (config.cluster_name.size() > metadata::kClusterNameSizeMax) {
-    return Error(Errc::invalid_argument, "cluster_name: {} bytes; at most {}",
-                 config.cluster_name.size(), metadata::kClusterNameSizeMax);
+// Of fields that do not fit together; the first is the one to change.
+Error misfit(const ConfigSource& source, std::initializer_list<std::string_view> fields,
+             std::string_view what) {
+  int line = 0;
+  for (const std::string_view field : fields) {
+    const auto found = source.lines.find(field);
+    if (found != source.lines.end()) line = std::max(line, found->second);
   }
-  for (const auto& [field, name] :
-       {std::pair("data_center", &config.data_center), std::pair("rack", &config.rack)}) {
-    if (name->size() > ring::Topology::kNameSizeMax) {
-      return Error(Errc::invalid_argument, "{}: {} bytes; at most {}", field, name->size(),
-                   ring::Topology::kNameSizeMax);
-    }
-  }
-  return {};
+  const std::string place = line == 0 ? "" : fmt::format("{}:{}: ", source.file_name, line);
+  return {Errc::invalid_argument, "{}{}: {}", place, *fields.begin(), what};
 }
 
-Result<void> validate_cluster(const Config& config) {
-  TRY_VOID(validate_names(config));
+Result<void> validate_names(const Config& config, const ConfigSource& source) {
+  const auto check = [&](std::string_view field, const std::string& name,
+                         std::size_t size_max) -> Result<void> {
+    if (name.size() <= size_max) return {};
+    return misfit(source, {field}, fmt::format("{} bytes; at most {}", name.size(), size_max));
+  };
+  TRY_VOID(check("cluster_name", config.cluster_name, metadata::kClusterNameSizeMax));
+  TRY_VOID(check("data_center", config.data_center, ring::Topology::kNameSizeMax));
+  return check("rack", config.rack, ring::Topology::kNameSizeMax);
+}
+
+Result<void> validate_cluster(const Config& config, const ConfigSource& source) {
+  TRY_VOID(validate_names(config, source));
   if (is_wildcard(config.node_address())) {
-    return Error(Errc::invalid_argument,
-                 "broadcast_address: must be the address that other nodes connect to when "
-                 "listen_address is {}",
-                 config.listen_address);
+    return misfit(source, {"broadcast_address", "listen_address"},
+                  fmt::format("must be the address that other nodes connect to when "
+                              "listen_address is {}",
+                              config.listen_address));
   }
   if (config.listen_address.port() == 0 && (!config.seeds.empty() || config.broadcast_address)) {
-    return Error(Errc::invalid_argument,
-                 "listen_address: other nodes must know the port; 0, a free one, is for a node "
-                 "alone");
+    return misfit(source, {"listen_address", "seeds", "broadcast_address"},
+                  "other nodes must know the port; 0, a free one, is for a node alone");
   }
   if (config.partitioner != ring::Partitioner::murmur3) {
-    return Error(Errc::invalid_argument,
-                 "partitioner: rows are stored and paged by tokens of {}, so no other is served",
-                 ring::class_name_of(ring::Partitioner::murmur3));
+    return misfit(source, {"partitioner"},
+                  fmt::format("rows are stored and paged by tokens of {}, so no other is served",
+                              ring::class_name_of(ring::Partitioner::murmur3)));
   }
   return {};
 }
 
 }  // namespace
 
-Result<void> validate(const Config& config) {
-  TRY_VOID(validate_cluster(config));
+Result<void> validate(const Config& config, const ConfigSource& source) {
+  TRY_VOID(validate_cluster(config, source));
   if (!config.admin_remote && !is_loopback(config.admin_address)) {
-    return Error(
-        Errc::invalid_argument,
-        "admin_address: {} is no loopback address, and whoever reaches it may ask; to open "
-        "it, set admin_remote: true",
-        config.admin_address);
+    return misfit(source, {"admin_address", "admin_remote"},
+                  fmt::format("{} is no loopback address, and whoever reaches it may ask; to open "
+                              "it, set admin_remote: true",
+                              config.admin_address));
   }
   if (is_wildcard(config.cql_address_for_clients())) {
-    return Error(Errc::invalid_argument,
-                 "cql_broadcast_address: must be the address that clients connect to when "
-                 "cql_address is {}",
-                 config.cql_address);
+    return misfit(source, {"cql_broadcast_address", "cql_address"},
+                  fmt::format("must be the address that clients connect to when cql_address is {}",
+                              config.cql_address));
   }
   if (config.commitlog_total_mib < 4 * config.commitlog_segment_mib) {
-    return Error(Errc::invalid_argument,
-                 "commitlog_total_mib: {} has no room for four segments of {} MiB",
-                 config.commitlog_total_mib, config.commitlog_segment_mib);
+    return misfit(source, {"commitlog_total_mib", "commitlog_segment_mib"},
+                  fmt::format("{} has no room for four segments of {} MiB",
+                              config.commitlog_total_mib, config.commitlog_segment_mib));
   }
   return {};
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,6 +52,8 @@ struct Config {
   runtime::Address cql_address = runtime::Address::v4({127, 0, 0, 1}, 9042);
   std::optional<runtime::Address> cql_broadcast_address = std::nullopt;
   std::uint32_t cql_connections_max = 4096;
+  // Of one client's address; zero is no limit but the one above.
+  std::uint32_t cql_connections_per_address_max = 2048;
   std::uint32_t cql_request_bytes_max = std::uint32_t{16} << 20;
   std::uint32_t request_timeout_ms = 10'000;
 
@@ -101,7 +105,15 @@ std::span<const ConfigField> config_fields();
 // Null for a name that is no field's.
 const ConfigField* find_config_field(std::string_view name);
 
-// Whether the fields fit together. Errors: invalid_argument, naming the field.
-base::Result<void> validate(const Config& config);
+// Where fields were set.
+struct ConfigSource {
+  std::string file_name;
+  // Of the fields that the file sets and nothing has set after it.
+  std::map<std::string, int, std::less<>> lines;
+};
+
+// Whether the fields fit together. Errors: invalid_argument, naming the field; if the source has a
+// line of those that do not fit, beginning with the last of them: "helenus.yaml:12: rack: ...".
+base::Result<void> validate(const Config& config, const ConfigSource& source = {});
 
 }  // namespace helenus::node

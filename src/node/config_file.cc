@@ -1,6 +1,5 @@
 #include "node/config_file.h"
 
-#include <set>
 #include <string>
 
 #include <yaml-cpp/yaml.h>
@@ -13,20 +12,23 @@ using base::Result;
 
 namespace {
 
+int line_of(const YAML::Mark& mark) {
+  return mark.is_null() ? 1 : mark.line + 1;
+}
+
 Error error_at(std::string_view file_name, const YAML::Mark& mark, std::string_view message) {
-  const int line = mark.is_null() ? 1 : mark.line + 1;
-  return {Errc::invalid_argument, "{}:{}: {}", file_name, line, message};
+  return {Errc::invalid_argument, "{}:{}: {}", file_name, line_of(mark), message};
 }
 
 Result<void> read_field(std::string_view file_name, const YAML::Node& key, const YAML::Node& value,
-                        Config& config, std::set<std::string>& seen) {
+                        Config& config, ConfigSource& source) {
   if (!key.IsScalar()) return error_at(file_name, key.Mark(), "a field's name must be a word");
   const std::string& name = key.Scalar();
   const ConfigField* field = find_config_field(name);
   if (field == nullptr) {
     return error_at(file_name, key.Mark(), fmt::format("there is no field '{}'", name));
   }
-  if (!seen.insert(name).second) {
+  if (!source.lines.emplace(name, line_of(key.Mark())).second) {
     return error_at(file_name, key.Mark(), fmt::format("{} is set twice", name));
   }
   if (!value.IsScalar() && !(field->is_list && value.IsSequence())) {
@@ -53,6 +55,13 @@ Result<void> read_field(std::string_view file_name, const YAML::Node& key, const
 }  // namespace
 
 Result<void> read_config(std::string_view file_name, std::string_view text, Config& config) {
+  ConfigSource source;
+  return read_config(file_name, text, config, source);
+}
+
+Result<void> read_config(std::string_view file_name, std::string_view text, Config& config,
+                         ConfigSource& source) {
+  source = {.file_name = std::string(file_name), .lines = {}};
   if (text.size() > kConfigFileSizeMax) {
     return Error(Errc::invalid_argument, "{}: larger than {} bytes", file_name, kConfigFileSizeMax);
   }
@@ -64,9 +73,8 @@ Result<void> read_config(std::string_view file_name, std::string_view text, Conf
     if (documents.empty() || documents.front().IsNull()) return {};
     const YAML::Node& root = documents.front();
     if (!root.IsMap()) return error_at(file_name, root.Mark(), "not of the form `name: value`");
-    std::set<std::string> seen;
     for (const auto& entry : root) {
-      TRY_VOID(read_field(file_name, entry.first, entry.second, config, seen));
+      TRY_VOID(read_field(file_name, entry.first, entry.second, config, source));
     }
     return {};
   } catch (const YAML::Exception& error) {

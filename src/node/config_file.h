@@ -15,5 +15,8 @@ inline constexpr std::size_t kConfigFileSizeMax = std::size_t{1} << 20;
 // Sets what `text` sets, and leaves the rest of `config` as it is. Errors: invalid_argument:
 // "helenus.yaml:3: cores: 'many' is no number from 0 to 1024".
 base::Result<void> read_config(std::string_view file_name, std::string_view text, Config& config);
+// The same; `source` is told where each field was set.
+base::Result<void> read_config(std::string_view file_name, std::string_view text, Config& config,
+                               ConfigSource& source);
 
 }  // namespace helenus::node

@@ -173,7 +173,8 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
     std::int64_t most;
   };
   for (const Range& range :
-       {Range{"cql_connections_max", 1, 65536}, Range{"cql_request_bytes_max", 65536, 134'215'680},
+       {Range{"cql_connections_max", 1, 65536}, Range{"cql_connections_per_address_max", 0, 65536},
+        Range{"cql_request_bytes_max", 65536, 134'215'680},
         Range{"request_timeout_ms", 1, 3'600'000}, Range{"commitlog_sync_period_ms", 1, 600'000},
         Range{"commitlog_segment_mib", 32, 1024}, Range{"commitlog_total_mib", 128, 1 << 20},
         Range{"tablets", 1, 65536}, Range{"memtable_mib", 8, 1 << 20},
@@ -204,6 +205,42 @@ TEST(ConfigFile, EveryFieldReadsWhatItShows) {
     EXPECT_TRUE(field.set(other, value).has_value()) << field.name;
     EXPECT_EQ(field.show(other), value);
   }
+}
+
+// What a file is refused with because its fields do not fit together.
+std::string misfit(std::string_view text) {
+  Config config;
+  ConfigSource source;
+  const auto read = read_config("helenus.yaml", text, config, source);
+  EXPECT_TRUE(read.has_value()) << read.error();
+  const auto valid = validate(config, source);
+  return valid ? "" : std::string(valid.error().context());
+}
+
+TEST(ConfigFile, FieldsThatDoNotFitTogetherAreToldWithTheLineOfTheLastOfThem) {
+  EXPECT_EQ(misfit("commitlog_total_mib: 128\n\ncommitlog_segment_mib: 64\nrack: r\n"),
+            "helenus.yaml:3: commitlog_total_mib: 128 has no room for four segments of 64 MiB");
+  EXPECT_EQ(misfit("rack: r\ncommitlog_total_mib: 128\n"),
+            "helenus.yaml:2: commitlog_total_mib: 128 has no room for four segments of 64 MiB");
+  EXPECT_THAT(misfit("\ncql_address: 0.0.0.0:9042"),
+              HasSubstr("helenus.yaml:2: cql_broadcast_address: must be"));
+  EXPECT_THAT(misfit("admin_address: 192.0.2.1:7070\nadmin_remote: false"),
+              HasSubstr("helenus.yaml:2: admin_address: 192.0.2.1:7070 is no loopback address"));
+  EXPECT_THAT(misfit("seeds:\n  - 192.0.2.1:7000\nlisten_address: 192.0.2.2:0"),
+              HasSubstr("helenus.yaml:3: listen_address: other nodes must know the port"));
+  EXPECT_THAT(misfit("cores: 1\nrack: " + std::string(257, 'x')),
+              HasSubstr("helenus.yaml:2: rack: 257 bytes; at most 256"));
+  EXPECT_THAT(misfit("partitioner: ByteOrderedPartitioner"),
+              HasSubstr("helenus.yaml:1: partitioner: "));
+  EXPECT_EQ(misfit("commitlog_total_mib: 256\ncommitlog_segment_mib: 64"), "");
+}
+
+TEST(ConfigFile, AFieldThatWasSetAfterTheFileHasNoLine) {
+  Config config;
+  ConfigSource source;
+  ASSERT_TRUE(read_config("helenus.yaml", "admin_address: 192.0.2.1:7070", config, source));
+  source.lines.erase("admin_address");
+  EXPECT_TRUE(validate(config, source).error().context().starts_with("admin_address: "));
 }
 
 TEST(Config, TheLargestRequestFitsTheServer) {

@@ -55,12 +55,8 @@ replication::CoordinatorOptions coordinator_options(const Config& config, std::u
 cql::ServerOptions server_options(const Config& config, std::uint32_t cores) {
   ASSERT(cores > 0);
   cql::ServerOptions options;
-  options.connections_max = config.cql_connections_max;
   cql::ConnectionLimits& connection = options.connection;
   connection.body_size_max = config.cql_request_bytes_max;
-  // Room for one of the largest at least, compressed and plain.
-  options.request_bytes_max =
-      std::max(options.request_bytes_max / cores, (2 * connection.body_size_max) + kMib);
   connection.outgoing_bytes_all_max =
       std::max(connection.outgoing_bytes_all_max / cores, kOutgoingBytesMin);
   options.cql_version = cql::kCqlVersion;
@@ -76,9 +72,6 @@ cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t
   options.range_timeout = timeout;
   options.write_timeout = timeout;
   options.prepared.bytes_max = std::max(options.prepared.bytes_max / cores, kPreparedBytesMin);
-  cql::ExecutionLimits& limits = options.execution;
-  limits.result_bytes_all_max =
-      std::max(limits.result_bytes_all_max / cores, 2 * limits.result_bytes_max);
   return options;
 }
 

@@ -16,8 +16,10 @@ namespace helenus::node {
 
 // Requires of all: cores > 0.
 replication::CoordinatorOptions coordinator_options(const Config& config, std::uint32_t cores);
-// Without the connections that the servers of all cores share.
+// Without what the servers of all cores share: connections and bytes of requests, of which each
+// core may have all.
 cql::ServerOptions server_options(const Config& config, std::uint32_t cores);
+// Likewise of the bytes of results.
 cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t cores);
 
 }  // namespace helenus::node

@@ -23,13 +23,13 @@ TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
     EXPECT_LE(cores * engine.block_cache_bytes, config.block_cache_mib * kMib);
     EXPECT_LE(cores * engine.log.disk_bytes_max, config.commitlog_total_mib * kMib);
     const auto some = server_options(config, count);
-    EXPECT_LE(cores * some.request_bytes_max, server.request_bytes_max);
+    EXPECT_EQ(some.request_bytes_max, server.request_bytes_max) << "of what all share";
     EXPECT_LE(cores * some.connection.outgoing_bytes_all_max,
               server.connection.outgoing_bytes_all_max);
     const auto process = processor_options(config, count);
     EXPECT_LE(cores * process.prepared.bytes_max, processor.prepared.bytes_max);
-    EXPECT_LE(cores * process.execution.result_bytes_all_max,
-              processor.execution.result_bytes_all_max);
+    EXPECT_EQ(process.execution.result_bytes_all_max, processor.execution.result_bytes_all_max)
+        << "of what all share";
   }
 }
 

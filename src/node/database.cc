@@ -13,6 +13,7 @@
 #include "runtime/clock.h"
 #include "runtime/cores.h"
 #include "runtime/event.h"
+#include "runtime/random.h"
 #include "runtime/sleep.h"
 #include "runtime/transport.h"
 #include "runtime/when_all.h"
@@ -38,7 +39,13 @@ Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid h
       host_id_(host_id),
       authority_(std::move(authority)),
       log_(runtime.logger("database")),
-      connections_(std::make_shared<cql::ConnectionLimit>(config.cql_connections_max)),
+      connections_(std::make_shared<cql::ConnectionLimit>(
+          config.cql_connections_max,
+          cql::ConnectionLimit::PerAddress{
+              .connections_max = config.cql_connections_per_address_max,
+              .hash_key = runtime.random.next()})),
+      request_bytes_(std::make_shared<cql::ByteLimit>(cql::ServerOptions().request_bytes_max)),
+      result_bytes_(std::make_shared<cql::ByteLimit>(cql::ExecutionLimits().result_bytes_all_max)),
       askers_(runtime),
       questions_(runtime, kQuestionsMax) {}
 
@@ -73,10 +80,13 @@ cql::NodeFacts Database::facts() const {
 CoreService::Options Database::service_options() const {
   cql::ServerOptions server = server_options(config_, cores_);
   server.connections = connections_;
+  server.request_bytes = request_bytes_;
+  cql::QueryProcessorOptions processor = processor_options(config_, cores_);
+  processor.result_bytes = result_bytes_;
   return {.cluster = {.cluster_name = config_.cluster_name,
                       .partitioner = cql::kPartitioner,
                       .snitch = cql::kSnitch},
-          .processor = processor_options(config_, cores_),
+          .processor = std::move(processor),
           .server = std::move(server)};
 }
 

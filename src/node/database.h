@@ -3,8 +3,8 @@
 // in reverse. In between the node becomes one of its cluster, of which the catalog learns.
 //
 // What is the node's, whatever the number of cores: the settings of memory, disk and connections.
-// Memory and disk are divided among cores (core_limits.h); connections are counted over all of
-// them.
+// Memory and disk are divided among cores (core_limits.h); connections, and the bytes of requests
+// and results, are counted over all of them.
 //
 // An operator who asks is answered within kAnswerTimeout, also when a core does not answer: that is
 // when one asks.
@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "cql/byte_budget.h"
 #include "cql/catalog.h"
 #include "cql/connection_limit.h"
 #include "cql/peers.h"
@@ -135,7 +136,10 @@ class Database {
   cql::PeersPtr peers_;  // of the beginning
   runtime::Address cql_address_;
   std::uint32_t cores_ = 1;
+  // What all cores share.
   const std::shared_ptr<cql::ConnectionLimit> connections_;
+  const std::shared_ptr<cql::ByteLimit> request_bytes_;
+  const std::shared_ptr<cql::ByteLimit> result_bytes_;
 
   std::unique_ptr<replication::Coordinator> coordinator_;
   bool coordinator_stopped_ = false;

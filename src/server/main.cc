@@ -83,17 +83,19 @@ base::Result<std::string> content_of(const std::string& path) {
 
 base::Result<node::Config> read_options(const NodeOptions& options) {
   node::Config config;
+  node::ConfigSource source;
   if (!options.config_file.empty()) {
     TRY(const std::string text, content_of(options.config_file));
-    TRY_VOID(node::read_config(options.config_file, text, config));
+    TRY_VOID(node::read_config(options.config_file, text, config, source));
   }
   for (std::size_t i = 0; i < kFieldOptions.size(); ++i) {
     if (options.values[i].empty()) continue;
     const node::ConfigField* field = node::find_config_field(kFieldOptions[i].field);
     auto set = field->set(config, options.values[i]);
     if (!set) return std::move(set).error().within(kFieldOptions[i].option);
+    source.lines.erase(std::string(field->name));
   }
-  TRY_VOID(node::validate(config));
+  TRY_VOID(node::validate(config, source));
   return config;
 }
 

@@ -9,6 +9,7 @@ import resource
 import socket
 import struct
 import sys
+import tempfile
 import time
 import unittest
 
@@ -46,8 +47,11 @@ def query(text, stream=0):
 class Client:
     """As little of the protocol as it takes to be a nuisance."""
 
-    def __init__(self, node, **options):
-        self.socket = socket.create_connection((HOST, node.port), timeout=SECONDS_MAX)
+    def __init__(self, node, host=HOST, **options):
+        """From that address."""
+        self.socket = socket.create_connection(
+            (HOST, node.port), timeout=SECONDS_MAX, source_address=(host, 0)
+        )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.input = self.socket.makefile("rb")
         self.send(frame(STARTUP, string_map(CQL_VERSION="3.0.0", **options)))
@@ -198,15 +202,75 @@ class HostileTest(unittest.TestCase):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         count = min(10_000, most - 500)
         with self.others_are_served(256 * MIB), contextlib.ExitStack() as open_sockets:
-            for _ in range(count):
-                one = socket.create_connection((HOST, self.node.port), timeout=SECONDS_MAX)
-                open_sockets.enter_context(one)
-            self.await_connections(4096)
+            # One address has its share, two have all there are.
+            for host, served in (("127.0.0.2", 2048 + 1), ("127.0.0.3", 4096)):
+                for _ in range(count // 2):
+                    one = socket.create_connection(
+                        (HOST, self.node.port), timeout=SECONDS_MAX, source_address=(host, 0)
+                    )
+                    open_sockets.enter_context(one)
+                self.await_connections(served)
             self.assertEqual(self.node.health()["status"], "ok")
             self.good.ask("TRUNCATE ks.t")
         # When they are gone there is room again.
         self.await_connections(1)
         self.client().ask(f"INSERT INTO ks.t (k, v) VALUES (1, '{'x' * 100_000}')")
+
+
+class SharesTest(unittest.TestCase):
+    """What the cores of a node share, on as many as the machine has."""
+
+    def node(self, settings):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "helenus.yaml")
+        with open(path, "w") as file:
+            file.write(settings)
+        node = Node(HELENUS, "--config", path).start()
+        self.addCleanup(node.__exit__)
+        return node
+
+    def refused(self, node, host=HOST):
+        """The code with which a client from that address is told to go."""
+        with socket.create_connection(
+            (HOST, node.port), timeout=SECONDS_MAX, source_address=(host, 0)
+        ) as one:
+            one.sendall(frame(STARTUP, string_map(CQL_VERSION="3.0.0")))
+            _, _, _, opcode, size = struct.unpack(">BBhBI", one.recv(9, socket.MSG_WAITALL))
+            self.assertEqual(opcode, ERROR)
+            return struct.unpack(">I", one.recv(size, socket.MSG_WAITALL)[:4])[0]
+
+    def test_an_address_has_so_many_connections(self):
+        node = self.node("cql_connections_per_address_max: 5")
+        with contextlib.ExitStack() as clients:
+            for _ in range(5):
+                clients.enter_context(contextlib.closing(Client(node)))
+            for _ in range(10):
+                self.assertEqual(self.refused(node), OVERLOADED)
+            for _ in range(5):
+                clients.enter_context(contextlib.closing(Client(node, host="127.0.0.2")))
+            self.assertEqual(self.refused(node, host="127.0.0.2"), OVERLOADED)
+            other = clients.enter_context(contextlib.closing(Client(node, host="127.0.0.3")))
+            rows = other.ask("SELECT value FROM helenus.settings "
+                             "WHERE name = 'cql_connections_per_address_max'")
+            self.assertTrue(rows.endswith(b"5"))
+
+    def test_requests_of_all_cores_share_their_bytes(self):
+        # What comes of a body is charged as it comes. All cores together hold 256 MiB.
+        node = self.node("cql_request_bytes_max: 134215680")
+        with contextlib.ExitStack() as clients:
+            greedy = [clients.enter_context(contextlib.closing(Client(node))) for _ in range(4)]
+            for client in greedy:
+                client.send(frame(QUERY, b"x" * (80 * MIB), size=134_000_000))
+            refused = 0
+            for client in greedy:
+                client.socket.settimeout(1)
+                with contextlib.suppress(TimeoutError):
+                    self.assertEqual(client.error(), OVERLOADED)
+                    refused += 1
+            self.assertIn(refused, (1, 2))
+            good = clients.enter_context(contextlib.closing(Client(node)))
+            self.assertIn(b"local", good.ask("SELECT key FROM system.local"))
 
 
 class FewDescriptorsTest(unittest.TestCase):
