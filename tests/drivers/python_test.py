@@ -4,16 +4,21 @@
 import datetime
 import decimal
 import ipaddress
+import random
 import sys
 import threading
 import time
 import unittest
 import uuid
 
-from cassandra import AlreadyExists, InvalidRequest
+from cassandra import AlreadyExists, ConsistencyLevel, InvalidRequest, Unavailable, connection
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
+from cassandra.policies import (
+    ConstantReconnectionPolicy,
+    FallthroughRetryPolicy,
+    RoundRobinPolicy,
+)
 from cassandra.protocol import SyntaxException
 from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
 from cassandra.util import Date, Duration, Time, max_uuid_from_time, min_uuid_from_time
@@ -28,7 +33,7 @@ KEYSPACE = (
 RECONNECT_SECONDS_MAX = 60
 
 
-def connect(node):
+def connect(node, **options):
     profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
     return Cluster(
         [HOST],
@@ -36,6 +41,7 @@ def connect(node):
         execution_profiles={EXEC_PROFILE_DEFAULT: profile},
         reconnection_policy=ConstantReconnectionPolicy(0.2),
         connect_timeout=30,
+        **options,
     )
 
 
@@ -176,6 +182,26 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(raised.exception.keyspace, self.keyspace)
         with self.assertRaises(InvalidRequest):
             self.session.execute("SELECT * FROM system.schema_keyspaces")
+
+    def test_replicas_that_are_not_there_make_levels_unavailable(self):
+        keyspace = KEYSPACE.replace("1}", "3}") % (self.keyspace + "x")
+        made = self.session.execute_async(keyspace)
+        made.result()
+        self.assertEqual(len(made.warnings), 1)
+        self.assertIn("replication factor 3", made.warnings[0])
+        self.session.execute(f"CREATE TABLE {self.keyspace}x.t (k int PRIMARY KEY)")
+        for text in (
+            f"INSERT INTO {self.keyspace}x.t (k) VALUES (1)",
+            f"SELECT * FROM {self.keyspace}x.t",
+        ):
+            statement = SimpleStatement(text, retry_policy=FallthroughRetryPolicy())
+            statement.consistency_level = ConsistencyLevel.QUORUM
+            with self.assertRaises(Unavailable) as raised:
+                self.session.execute(statement)
+            self.assertEqual(raised.exception.consistency, ConsistencyLevel.QUORUM)
+            self.assertEqual(raised.exception.required_replicas, 2)
+            self.assertEqual(raised.exception.alive_replicas, 1)
+        self.assertEqual(self.rows(f"SELECT * FROM {self.keyspace}x.t"), [])
 
     def test_prepared_statements_know_their_partition_key(self):
         self.session.execute("CREATE TABLE t (a int, b text, c int, PRIMARY KEY ((a, b), c))")
@@ -356,6 +382,10 @@ class DriverTest(unittest.TestCase):
         self.assertEqual([row.c for row in first.current_rows], [0, 1, 2, 3])
         second = self.session.execute(statement, paging_state=first.paging_state)
         self.assertEqual([row.c for row in second.current_rows], [4, 5, 6, 7])
+        # Another statement's is refused, and the connection goes on.
+        with self.assertRaises(InvalidRequest):
+            self.session.execute("SELECT c FROM t", paging_state=first.paging_state)
+        self.assertEqual(self.rows("SELECT count(*) FROM t"), [(10,)])
 
     def test_token_ranges_cover_everything_once(self):
         self.session.execute("CREATE TABLE t (k int PRIMARY KEY)")
@@ -385,6 +415,60 @@ def repr_of(value):
     if hasattr(value, "__iter__"):
         return sorted(repr_of(element) for element in value)
     return str(value)
+
+
+class CompressionTest(unittest.TestCase):
+    """With python3-lz4 the driver compresses by itself if the server offers it."""
+
+    def setUp(self):
+        self.node = Node(HELENUS).start()
+        self.addCleanup(self.node.__exit__)
+
+    def counting(self, function, sizes):
+        def counted(data):
+            result = function(data)
+            sizes.append((len(data), len(result)))
+            return result
+
+        return counted
+
+    def connected(self, **options):
+        cluster = connect(self.node, **options)
+        self.addCleanup(cluster.shutdown)
+        return cluster.connect()
+
+    def round_trip(self, session):
+        session.execute(KEYSPACE % "ks")
+        session.execute("CREATE TABLE ks.t (k int PRIMARY KEY, v blob)")
+        insert = session.prepare("INSERT INTO ks.t (k, v) VALUES (?, ?)")
+        select = session.prepare("SELECT v FROM ks.t WHERE k = ?")
+        values = [b"", b"x", b"same " * 200_000, random.Random(1).randbytes(300_000)]
+        for key, value in enumerate(values):
+            session.execute(insert, (key, value))
+        for key, value in enumerate(values):
+            self.assertEqual(session.execute(select, (key,)).one().v, value)
+
+    def test_frames_are_compressed_both_ways(self):
+        plain = connection.locally_supported_compressions["lz4"]
+        sent, received = [], []
+        connection.locally_supported_compressions["lz4"] = (
+            self.counting(plain[0], sent),
+            self.counting(plain[1], received),
+        )
+        try:
+            session = self.connected()
+            self.round_trip(session)
+        finally:
+            connection.locally_supported_compressions["lz4"] = plain
+        pooled = [one for pool in session._pools.values() for one in pool._connections.values()]
+        self.assertTrue(pooled)
+        self.assertTrue(all(one.compressor for one in pooled), "LZ4 was not negotiated")
+        self.assertTrue(any(size > 900_000 > 100 * packed for size, packed in sent), sent)
+        self.assertTrue(any(size > 900_000 > 100 * packed for packed, size in received), received)
+
+    def test_a_client_that_does_not_want_it_gets_none(self):
+        session = self.connected(compression=False)
+        self.round_trip(session)
 
 
 class RestartTest(unittest.TestCase):
