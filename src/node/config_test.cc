@@ -212,7 +212,7 @@ std::string misfit(std::string_view text) {
   Config config;
   ConfigSource source;
   const auto read = read_config("helenus.yaml", text, config, source);
-  EXPECT_TRUE(read.has_value()) << read.error();
+  EXPECT_TRUE(read.has_value()) << read.error().to_string();
   const auto valid = validate(config, source);
   return valid ? "" : std::string(valid.error().context());
 }

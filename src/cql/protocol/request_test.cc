@@ -83,12 +83,12 @@ TEST(Request, IsReadAsItWasWritten) {
 
 TEST(RegisterRequest, NamesEventsInCapitalsOrNot) {
   const auto named =
-      read(from_hex("04 00 0001 0b 00000021 0002"
+      read(from_hex("04 00 0001 0b 00000022 0002"
                     "000d 736368656d615f6368616e6765"         // schema_change
-                    "000e 5354415455535f4368616e67652121"));  // STATUS_Change!!
+                    "000f 5354415455535f4368616e67652121"));  // STATUS_Change!!
   EXPECT_FALSE(named.has_value());
   const auto good =
-      read(from_hex("04 00 0001 0b 0000001f 0002"
+      read(from_hex("04 00 0001 0b 00000020 0002"
                     "000d 736368656d615f6368616e6765"
                     "000d 5354415455535f4368616e6765"));
   ASSERT_TRUE(good.has_value()) << good.error().to_string();
