@@ -87,6 +87,86 @@ TEST(Lifecycle, ADoubtEndsWithTheLastTabletThatHadIt) {
   world.run(expect_settled);
 }
 
+// ---- Merges that are cut off ----
+
+EngineOptions merging_at(std::uint64_t bytes_per_second) {
+  EngineOptions options = small_engine();
+  options.memtable_keys_flush = 1000;
+  options.compaction_bytes_per_second = bytes_per_second;
+  return options;
+}
+
+Task<void> add_file(EngineStory& story, int file) {
+  for (int row = 0; row < 10; ++row) {
+    CO_ASSERT_OK(co_await story.put("p", fmt::format("{}-{}", file, row), "v"));
+  }
+  CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
+}
+
+Task<void> await_merges(EngineStory& story, std::uint64_t done, std::size_t running) {
+  const auto there = [&] {
+    const EngineStatistics now = story.engine().statistics();
+    return now.compactions == done && now.compactions_running == running;
+  };
+  while (!there()) {
+    CO_ASSERT_OK(co_await runtime::sleep_for(story.runtime(), std::chrono::milliseconds(10), {}));
+  }
+}
+
+std::size_t sstables(LogWorld& world);
+
+// One merge is through; the next has begun its file and waits for its turn at the disk for hours.
+Task<void> merge_and_begin(Runtime& runtime, LogWorld& world, bool stops, bool& begun) {
+  EngineStory story(runtime, merging_at(1));
+  CO_ASSERT_OK(co_await story.open());
+  story.engine().set_watermarks(kTablet, {});
+  for (int file = 0; file < 4; ++file) co_await add_file(story, file);
+  co_await await_merges(story, 1, 0);
+  for (int file = 4; file < 7; ++file) co_await add_file(story, file);
+  co_await await_merges(story, 1, 1);
+  while (sstables(world) == 4) {
+    CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::milliseconds(10), {}));
+  }
+  begun = true;
+  if (stops) {
+    CO_ASSERT_OK(co_await story.stop());
+  } else {
+    CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::hours(10), {}));
+  }
+}
+
+Task<void> expect_taken_up(Runtime& runtime, LogWorld& world) {
+  EngineStory story(runtime, merging_at(0));
+  CO_ASSERT_OK(co_await story.open());
+  EXPECT_EQ(story.engine().statistics().sstables, 4) << "what the first merge did stands";
+  EXPECT_EQ(sstables(world), 4) << "nothing is left of the second";
+  co_await await_merges(story, 1, 0);
+  EXPECT_EQ(sstables(world), 1);
+  const auto rows = co_await story.scan();
+  CO_ASSERT_OK(rows);
+  EXPECT_EQ(rows->size(), 70);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(Lifecycle, AMergeThatIsCutOffLeavesNothingAndIsTakenUpByTheNextStart) {
+  for (const std::string how : {"stop", "kill", "power loss"}) {
+    SCOPED_TRACE(how);
+    LogWorld world;
+    bool begun = false;
+    world.start(
+        [&](Runtime& runtime) { return merge_and_begin(runtime, world, how == "stop", begun); });
+    const auto over = [&] { return !world.machine().is_up() || (how != "stop" && begun); };
+    ASSERT_TRUE(world.world().run_until(over, std::chrono::hours(1)));
+    ASSERT_TRUE(begun);
+    if (how == "power loss") {
+      world.machine().power_loss();
+    } else {
+      world.machine().kill();
+    }
+    world.run([&](Runtime& runtime) { return expect_taken_up(runtime, world); });
+  }
+}
+
 // ---- Starts that are cut short ----
 
 EngineOptions large_memtables() {
