@@ -1,6 +1,6 @@
 # How every Helenus target is compiled, and the six kinds of target there are.
 #
-#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt)        one static library a folder
+#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])    one static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
@@ -9,7 +9,7 @@
 #
 # A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan; the
 # targets tests-memory and tests-threads build just those. The target tests builds all test programs
-# and all programs for users, but no benchmark. The target headers_check compiles every header that
+# and all programs for users, but no benchmark; tests-plain leaves out the tests labelled `memory`. The target headers_check compiles every header that
 # no source file of its folder includes first on its own.
 
 set(CMAKE_CXX_STANDARD 23)
@@ -30,6 +30,12 @@ option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
 # The release preset precompiles nothing and dev no headers of libraries, so that a source which
 # forgets an include does not compile there.
 set(HELENUS_PRECOMPILE "" CACHE STRING "Whose headers are precompiled: tests, libraries, both")
+
+# Eight sources of a library at a time, as one: what they include is read and what they inline is
+# compiled once. Names of unnamed namespaces are then those of all eight; a source whose names another
+# of its library has, too, is compiled APART. Not for dev, where a change should rebuild little and a
+# source must stand alone.
+option(HELENUS_UNITY "Compile the sources of libraries together" OFF)
 
 # Sloppiness: a precompiled header has no times in it, and tools/precompile writes the checksum that
 # stands for it.
@@ -111,6 +117,7 @@ endif()
 
 add_custom_target(headers_check)
 add_custom_target(tests)
+add_custom_target(tests-plain)
 add_custom_target(tests-memory)
 add_custom_target(tests-threads)
 
@@ -136,10 +143,14 @@ function(helenus_check_headers library)
 endfunction()
 
 function(helenus_library)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;APART" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
   helenus_use_precompiled_headers(${ARG_NAME} libraries)
+  if(HELENUS_UNITY)
+    set_target_properties(${ARG_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
   helenus_check_headers(${ARG_NAME} ${ARG_SOURCES})
 endfunction()
 
@@ -154,6 +165,7 @@ function(helenus_program)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   helenus_executable(${ARGN})
   add_dependencies(tests ${ARG_NAME})
+  add_dependencies(tests-plain ${ARG_NAME})
 endfunction()
 
 function(helenus_benchmark)
@@ -165,9 +177,13 @@ endfunction()
 # One gtest program a module; every case in it is a ctest test of its own.
 function(helenus_test)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
-  helenus_program(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
-                  DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  helenus_executable(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
+                     DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
   helenus_use_precompiled_headers(${ARG_NAME} tests)
+  add_dependencies(tests ${ARG_NAME})
+  if(NOT "memory" IN_LIST ARG_LABELS)
+    add_dependencies(tests-plain ${ARG_NAME})
+  endif()
   # gtest_discover_tests keeps only the first of a list of labels, so they become one word; the
   # presets' filters are regular expressions and find each label within it.
   list(JOIN ARG_LABELS "-" labels)
@@ -208,6 +224,11 @@ function(helenus_fuzzer)
     if(NOT TARGET ${covered})
       add_library(${covered} OBJECT EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/src/${source}")
       list(APPEND guided ${covered})
+      # It can stand in only for an object that holds nothing else.
+      cmake_path(GET source PARENT_PATH folder)
+      set_source_files_properties("${CMAKE_SOURCE_DIR}/src/${source}"
+                                  DIRECTORY "${CMAKE_SOURCE_DIR}/src/${folder}"
+                                  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:${covered}>)
   endforeach()

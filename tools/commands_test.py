@@ -138,6 +138,20 @@ class Test(Commands):
         presets = [call.split()[1] for call in self.calls("ctest")]
         self.assertEqual(presets, ["dev", "asan", "tsan"])
 
+    def test_what_the_sanitizers_run_is_not_run_without_them_too(self):
+        self.command("./test")
+        plain, memory, threads = self.calls("ctest")
+        self.assertIn("--label-exclude memory", plain)
+        self.assertNotIn("--label-exclude", memory + threads)
+        (built,) = [call for call in self.calls("cmake") if "tests-plain" in call]
+        self.assertIn("--preset dev", built)
+
+    def test_a_preset_that_was_asked_for_runs_all_its_tests(self):
+        self.command("./test", "--preset", "dev")
+        (call,) = self.calls("ctest")
+        self.assertNotIn("--label-exclude", call)
+        self.assertNotIn("tests-plain", "".join(self.calls("cmake")))
+
     def test_arguments_pass_through(self):
         done = self.command("./test", "--preset", "asan", "-R", "a b", "-V")
         self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 0 failed")
