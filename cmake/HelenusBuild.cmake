@@ -1,6 +1,6 @@
 # How every Helenus target is compiled, and the six kinds of target there are.
 #
-#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])    one static library a folder
+#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])   one static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
@@ -9,8 +9,9 @@
 #
 # A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan; the
 # targets tests-memory and tests-threads build just those. The target tests builds all test programs
-# and all programs for users, but no benchmark; tests-plain leaves out the tests labelled `memory`. The target headers_check compiles every header that
-# no source file of its folder includes first on its own.
+# and all programs for users, but no benchmark; tests-plain leaves out the tests labelled `memory`.
+# The target headers_check compiles every header that no source file of its folder includes first on
+# its own.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -32,9 +33,9 @@ option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
 set(HELENUS_PRECOMPILE "" CACHE STRING "Whose headers are precompiled: tests, libraries, both")
 
 # Eight sources of a library at a time, as one: what they include is read and what they inline is
-# compiled once. Names of unnamed namespaces are then those of all eight; a source whose names another
-# of its library has, too, is compiled APART. Not for dev, where a change should rebuild little and a
-# source must stand alone.
+# compiled once. Names of unnamed namespaces are then those of all eight; a source whose names
+# another of its library has, too, is compiled APART. Not for dev, where a change should rebuild
+# little and a source must stand alone.
 option(HELENUS_UNITY "Compile the sources of libraries together" OFF)
 
 # Sloppiness: a precompiled header has no times in it, and tools/precompile writes the checksum that

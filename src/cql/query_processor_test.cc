@@ -10,6 +10,7 @@
 
 #include "cql/query_story_test_support.h"
 #include "runtime/contract/world.h"
+#include "storage/file_filters_test_support.h"
 
 namespace helenus::cql::testing {
 namespace {
@@ -439,6 +440,68 @@ TEST(Truncate, ThatFailsHasACodeOfItsOwnAndChangesNothing) {
     EXPECT_EQ((co_await story.run("SELECT k FROM t")).text(), "1");
     EXPECT_EQ(code_of(co_await story.run("TRUNCATE nothing")), ErrorCode::invalid);
   });
+}
+
+// ---- Filters of files ----
+
+// The filters of all files of tables whose filter is a consistent cuckoo.
+Task<storage::testing::FileFilters> consistent_filters(QueryStory& story) {
+  storage::testing::FileFilters all{.kind = storage::FilterKind::consistent_cuckoo};
+  const auto files = co_await storage::testing::filters_in(
+      story.runtime(), {"/data/shard-0000", "/data/shard-0001"});
+  EXPECT_TRUE(files.has_value()) << files.error().to_string();
+  for (const auto& [path, file] : *files) {
+    if (file.kind != all.kind) continue;
+    all.keys += file.keys;
+    all.bytes += file.bytes;
+  }
+  co_return all;
+}
+
+Task<void> merge_files_of(QueryStory& story, std::string table) {
+  const auto snapshot = story.catalog().snapshot();
+  const auto storage = *snapshot->storage_of(snapshot->schema().find_table("ks", table)->id);
+  const auto until = runtime::Until::forever();
+  EXPECT_TRUE((co_await story.coordinator().flush(storage, until)).has_value());
+  EXPECT_TRUE((co_await story.coordinator().compact(storage, until)).has_value());
+}
+
+// As a user does it and an operator sees it: the memory of indexes and filters is what
+// helenus.metrics has as helenus_storage_sstable_resident_bytes.
+Task<void> shrinks_filters(QueryStory& story) {
+  constexpr int kRows = 2000;
+  constexpr int kLeft = kRows / 5;
+  co_await begin(story);
+  co_await story.must(
+      "CREATE TABLE t (p int, c int, v int, PRIMARY KEY (p, c)) "
+      "WITH filter = {'class': 'consistent_cuckoo'}");
+  for (int row = 0; row < kRows; ++row) {
+    co_await story.must(fmt::format("INSERT INTO t (p, c, v) VALUES (1, {}, 0)", row));
+  }
+  co_await merge_files_of(story, "t");
+  const auto full = co_await consistent_filters(story);
+  const auto resident_full = story.coordinator().statistics_here().sstable_resident_bytes;
+  EXPECT_GE(full.keys, kRows);
+  EXPECT_GE(full.bytes, kRows * sizeof(std::uint32_t));
+  for (int row = 0; row < kRows; ++row) {
+    if (row % (kRows / kLeft) == 0) continue;
+    co_await story.must(fmt::format("DELETE FROM t WHERE p = 1 AND c = {}", row));
+  }
+  co_await merge_files_of(story, "t");
+  const auto left = co_await consistent_filters(story);
+  const auto resident_left = story.coordinator().statistics_here().sstable_resident_bytes;
+  EXPECT_LE(left.keys, kLeft + 1) << "the rows, and the partition";
+  EXPECT_LE(left.bytes, full.bytes / 4);
+  EXPECT_LE(resident_left + full.bytes - left.bytes, resident_full);
+  EXPECT_EQ((co_await story.run("SELECT count(*) FROM t WHERE p = 1")).text(),
+            fmt::format("{}", kLeft));
+  EXPECT_EQ((co_await story.run("SELECT v FROM t WHERE p = 1 AND c = 7")).text(), "");
+  EXPECT_EQ((co_await story.run("SELECT v FROM t WHERE p = 1 AND c = 10")).text(), "0");
+}
+
+TEST(Filters, OfATableShrinkAsItsRowsAreDeleted) {
+  LogWorld world;
+  QueryStory::tell(world, shrinks_filters, {}, 1);
 }
 
 }  // namespace

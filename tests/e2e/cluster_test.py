@@ -407,7 +407,8 @@ class ClusterTest(unittest.TestCase):
             before = driver.schema_version()
             behind.process.send_signal(signal.SIGSTOP)
             try:
-                change = driver.session.execute_async("CREATE TABLE simple.behind (k int PRIMARY KEY)")
+                statement = "CREATE TABLE simple.behind (k int PRIMARY KEY)"
+                change = driver.session.execute_async(statement)
                 await_that(lambda: driver.schema_version() != before, "two of three decide")
                 self.assertEqual(versions()[behind.ip], before)
             finally:
@@ -468,8 +469,9 @@ class ClusterTest(unittest.TestCase):
             for member in self.members[:2]:
                 await_that(lambda: self.states(member)[gone.ip] == "DN", f"{gone.ip} is down")
                 shown = run("status", "--admin", member.admin).stdout
-                self.assertRegex(shown, rf"DN +{gone.ip}:{self.ports['node']} ")
-                self.assertRegex(shown, rf"{gone.ip}:{self.ports['node']} is down: it was last heard")
+                address_of_gone = f"{gone.ip}:{self.ports['node']}"
+                self.assertRegex(shown, rf"DN +{address_of_gone} ")
+                self.assertRegex(shown, rf"{address_of_gone} is down: it was last heard")
             for listener in listeners:
                 self.assertEqual(listener.next_event(), ("DOWN", address))
             host = next(host for host in driver.cluster.metadata.all_hosts()
