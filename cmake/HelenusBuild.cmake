@@ -1,6 +1,6 @@
 # How every Helenus target is compiled, and the six kinds of target there are.
 #
-#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])   one static library a folder
+#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])  one static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
