@@ -651,7 +651,7 @@ void sliced_beside_forgetful(Notebook& notebook) {
   notebook.finding(
       {"every N, slices as the filter chooses them by default: of the optimised check's rate", "-",
        fmt::format("at most {:.2f}", default_most),
-       "The form that counters use is at most 0.4 of the paper's, at equal memory, window and "
+       "The form that counters will use is at most 0.4 of the paper's, at equal memory, window and "
        "load."});
   notebook.finding({"N up to 14, N + 2 slices: of the optimised check's rate", "-",
                     fmt::format("{:.2f} to {:.2f}", least, most),

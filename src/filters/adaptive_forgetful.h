@@ -16,8 +16,8 @@
 // dropped when that was longer ago than the window. Resizing changes the period alone: at 0.9 of
 // the target it halves it and refreshes at once, at 0.1 it lengthens it by one; how many filters a
 // window takes follows. The estimate is the corrected one, and looks ahead: each filter will be the
-// oldest one day, which is asked alone. A key that would take it to the target is shed. Where there
-// are `filters_max` of them a refresh waits until the oldest may go.
+// oldest one day, which is asked alone. Keys are shed while it is at the target. Where there are
+// `filters_max` of them a refresh waits until the oldest may go.
 //
 // It meets the contract of filter.h, of the keys that it has not forgotten. How many there may be
 // is not bounded by a number but, mended, by the target: `capacity` is what its first filters would
@@ -67,7 +67,7 @@ class AdaptiveForgetful {
   static base::Result<AdaptiveForgetful> with_options(const Options& options);
 
   // One second of the paper passes: refreshes and resizes as is due.
-  // Errors: overloaded when there is no memory for another filter; the filters stay as they are.
+  // Errors: overloaded when there is no memory for another filter; no key is lost.
   base::Result<void> tick();
 
   // False when it must shed; nothing has changed then.

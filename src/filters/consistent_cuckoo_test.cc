@@ -437,13 +437,16 @@ class HostileConsistent : public ::testing::Test {
     return decoded ? "" : decoded.error().to_string();
   }
 
+  // Without a salt, where a bucket has one.
+  static std::uint64_t place_of(std::uint32_t label) {
+    return base::mix64(label + 0x9e3779b97f4a7c15) >> 32;
+  }
   // Of the labels below a bound those whose place is in the first of so many parts of the ring.
   static std::vector<std::uint32_t> labels_at_the_beginning(std::uint64_t parts,
                                                             std::uint32_t bound) {
     std::vector<std::uint32_t> labels;
     for (std::uint32_t label = 0; label < bound; ++label) {
-      const std::uint64_t place = base::mix64(label + 0x9e3779b97f4a7c15) >> 32;
-      if (place < (std::uint64_t{1} << 32) / parts) labels.push_back(label);
+      if (place_of(label) < (std::uint64_t{1} << 32) / parts) labels.push_back(label);
     }
     return labels;
   }
@@ -482,6 +485,22 @@ TEST_F(HostileConsistent, LabelsWhosePlacesLeaveAGapAreCorrupt) {
   ASSERT_GT(quarter.size(), 900U);
   make(quarter, kSearched);
   EXPECT_THAT(refusal(), HasSubstr("empty"));
+}
+
+// In half of the ring, each before all the others. Put there one by one they would have to pass
+// over the empty half a quarter of a million times.
+TEST_F(HostileConsistent, LabelsInTheWorstOrderCostNoMoreThanOthers) {
+  constexpr std::uint32_t kSearched = 1U << 19;
+  auto half = labels_at_the_beginning(2, kSearched);
+  std::ranges::sort(half, std::ranges::greater(), place_of);
+  const auto same_place = std::ranges::unique(half, {}, place_of);
+  half.erase(same_place.begin(), same_place.end());
+  const std::size_t buckets = half.size();
+  const auto table = IndexIndependentCuckoo::from_parts(
+      {.candidates = 2, .slots = 1, .ring = kHashed, .places = 1}, 0, kSearched, std::move(half),
+      std::vector<IndexIndependentCuckoo::Fingerprint>(buckets));
+  ASSERT_TRUE(table.failed_with(base::Errc::corrupt));
+  EXPECT_THAT(table.error().to_string(), HasSubstr("empty"));
 }
 
 TEST_F(HostileConsistent, MembersThatGrowthWouldMakeTooLargeAreCorrupt) {

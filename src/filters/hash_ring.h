@@ -11,13 +11,14 @@
 // too full or too empty on average all are cut anew, which costs as much as the additions or
 // removals that led to it.
 //
-// Cost: find_owner reads one cache line, a second one in a hundred cases or fewer; add and remove
-// write about two and are O(1) amortized. Memory: 10 to 20 bytes a node where there are 160,000 or
-// more, 14 to 27 where there are fewer, as the average goes from full to half full; up to a third
-// more in a ring that has shrunk.
+// Cost: find_owner reads one cache line, a second one in four of a hundred cases or fewer; add
+// and remove write about two and are O(1) amortized. Memory: 10 to 20 bytes a node where there are
+// 230,000 or more, 14 to 27 where there are fewer, as the average goes from full to half full; up
+// to a third more in a ring that has shrunk.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "filters/ring_sectors.h"
 
@@ -30,6 +31,9 @@ class HashRing {
   static constexpr Node kNodeMax = (Node{1} << 30) - 1;
 
   HashRing() = default;
+  // With all of these nodes. Requires: in ascending order of their positions, all different; nodes
+  // <= kNodeMax. Cost: linear, wherever they are.
+  explicit HashRing(std::span<const PlacedNode> nodes);
   HashRing(HashRing&&) noexcept = default;
   HashRing& operator=(HashRing&&) noexcept = default;
 
@@ -92,6 +96,7 @@ class HashRing {
   // How many nodes so many bits of sector are for.
   static std::uint64_t room_in(unsigned bits);
   void cut_into(unsigned bits);
+  void make_sectors(unsigned bits, std::span<const PlacedNode> nodes);
 
   std::uint64_t size_ = 0;
   unsigned bits_ = 0;  // 2^bits_ sectors: coarse ones, or from kFineBits on fine ones

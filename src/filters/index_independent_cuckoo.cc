@@ -471,23 +471,40 @@ base::Result<IndexIndependentCuckoo> IndexIndependentCuckoo::from_parts(
   std::ranges::copy(slots, table.slots_.begin());
   table.next_label_ = next_label;
   table.size_ = slots.size() - static_cast<std::uint64_t>(std::ranges::count(slots, 0U));
-  for (std::uint32_t bucket = 0; bucket < labels.size(); ++bucket) {
-    const std::uint32_t label = labels[bucket];
-    if (label >= next_label || !table.is_free(label)) {
-      return Error(Errc::corrupt, "label {} was not given, or is given twice", label);
-    }
-    table.labels_[bucket] = label;
-    table.put_on_ring(label, bucket);
-    for (unsigned i = 0; i < shape.places; ++i) {
-      if (table.ring_.crowd_at(table.place_of(label, i)) <= HashRing::kCrowdMax) continue;
-      return Error(Errc::corrupt, "buckets crowd on a ring, at label {}", label);
-    }
-  }
+  TRY_VOID(table.place_labels(labels));
   if (is_hashed && table.ring_.longest_gap() > HashRing::kGapMax) {
     return Error(Errc::corrupt, "buckets leave most of a ring empty");
   }
   TRY_VOID(table.check());
   return table;
+}
+
+// All at once: one by one, places that were chosen to be put each before the others would cost the
+// square of their number before it shows that they leave a gap.
+base::Result<void> IndexIndependentCuckoo::place_labels(std::span<const std::uint32_t> labels) {
+  std::vector<PlacedNode> places;
+  places.reserve(labels.size() * shape_.places);
+  for (std::uint32_t bucket = 0; bucket < labels.size(); ++bucket) {
+    if (labels[bucket] >= next_label_) {
+      return Error(Errc::corrupt, "label {} was not given", labels[bucket]);
+    }
+    labels_[bucket] = labels[bucket];
+    for (unsigned i = 0; i < shape_.places; ++i) {
+      places.push_back({place_of(labels[bucket], i), bucket});
+    }
+  }
+  std::ranges::sort(places, {}, &PlacedNode::position);
+  const auto twice = std::ranges::adjacent_find(places, {}, &PlacedNode::position);
+  if (twice != places.end()) {
+    return Error(Errc::corrupt, "label {} is given twice, or has the place of another",
+                 labels[twice->node]);
+  }
+  ring_ = HashRing(places);
+  for (const PlacedNode& place : places) {
+    if (ring_.crowd_at(place.position) <= HashRing::kCrowdMax) continue;
+    return Error(Errc::corrupt, "buckets crowd on a ring, at label {}", labels[place.node]);
+  }
+  return {};
 }
 
 base::Result<void> IndexIndependentCuckoo::check() const {

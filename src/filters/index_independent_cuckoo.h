@@ -179,8 +179,9 @@ class IndexIndependentCuckoo {
 
   // A table from its parts, as slots(), labels() and next_label() gave them. Errors: corrupt when
   // they do not fit together or break the invariant, or when labels were chosen so that their
-  // places crowd or leave most of the ring empty. Cost: linear. Memory: 170 times that of the parts
-  // at most, where a bucket of one slot has 32 places. Requires: a sound shape.
+  // places crowd or leave most of the ring empty. Cost: that of sorting the places. Memory: 170
+  // times that of the parts at most, where a bucket of one slot has 32 places. Requires: a sound
+  // shape.
   static base::Result<IndexIndependentCuckoo> from_parts(Shape shape, std::uint32_t salt,
                                                          std::uint32_t next_label,
                                                          std::vector<std::uint32_t> labels,
@@ -219,6 +220,8 @@ class IndexIndependentCuckoo {
   // Labels are given once. A label that is no longer free is passed over, which is rare.
   bool has_labels_left() const { return shape_.ring == Ring::even || next_label_ < kLabelsMax; }
   void put_on_ring(std::uint32_t label, std::uint32_t bucket);
+  // All of them on a ring that is empty, with the checks of from_parts.
+  base::Result<void> place_labels(std::span<const std::uint32_t> labels);
   void take_off_ring(std::uint32_t label);
   // At the next label whose places are free.
   void append_bucket();

@@ -8,8 +8,8 @@
 //
 // A search counts the lows before the one that it wants, which takes no branch that depends on
 // them, and there is its owner: also where the sector has no node after the position, or none at
-// all. Only what does not fit the line, in one sector of ten or fewer, is in another line, to which
-// the last owner leads.
+// all. Only what does not fit the line, in one sector of seven or fewer, is in another line, to
+// which the last owner leads.
 //
 // The high bits of a position are those of its sector. With 2^16 sectors or more 16 low bits are
 // enough, and a line takes ten nodes; with fewer it takes seven.
