@@ -94,13 +94,7 @@ bool AdaptiveCuckoo<kBits>::insert(KeyHash key, ResidentKeys& residents) {
 template <unsigned kBits>
 void AdaptiveCuckoo<kBits>::contains_batch(std::span<const KeyHash> keys,
                                            std::span<bool> answers) const {
-  overlap(
-      keys, answers,
-      [this](KeyHash key) {
-        prefetch(key);
-        return key;
-      },
-      [this](KeyHash key) { return contains(key); });
+  overlap_lookups(*this, keys, answers);
 }
 
 template <unsigned kBits>

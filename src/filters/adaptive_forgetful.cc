@@ -132,13 +132,7 @@ bool AdaptiveForgetful::contains(KeyHash key) const {
 
 void AdaptiveForgetful::contains_batch(std::span<const KeyHash> keys,
                                        std::span<bool> answers) const {
-  overlap(
-      keys, answers,
-      [this](KeyHash key) {
-        prefetch(key);
-        return key;
-      },
-      [this](KeyHash key) { return contains(key); });
+  overlap_lookups(*this, keys, answers);
 }
 
 void AdaptiveForgetful::prefetch(KeyHash key) const {

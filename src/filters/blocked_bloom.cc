@@ -80,13 +80,7 @@ base::Result<BlockedBloom> BlockedBloom::for_rate(std::uint64_t capacity,
 }
 
 void BlockedBloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  overlap(
-      keys, answers,
-      [this](KeyHash key) {
-        prefetch(key);
-        return key;
-      },
-      [this](KeyHash key) { return contains(key); });
+  overlap_lookups(*this, keys, answers);
 }
 
 double BlockedBloom::rate_with(std::uint64_t keys) const {

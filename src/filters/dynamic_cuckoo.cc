@@ -135,13 +135,7 @@ void DynamicCuckoo::prefetch(KeyHash key) const {
 }
 
 void DynamicCuckoo::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  overlap(
-      keys, answers,
-      [this](KeyHash key) {
-        prefetch(key);
-        return key;
-      },
-      [this](KeyHash key) { return contains(key); });
+  overlap_lookups(*this, keys, answers);
 }
 
 bool DynamicCuckoo::erase(KeyHash key) {

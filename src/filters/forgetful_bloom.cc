@@ -132,13 +132,7 @@ void ForgetfulBloom::refresh() {
 }
 
 void ForgetfulBloom::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  overlap(
-      keys, answers,
-      [this](KeyHash key) {
-        prefetch(key);
-        return key;
-      },
-      [this](KeyHash key) { return contains(key); });
+  overlap_lookups(*this, keys, answers);
 }
 
 std::uint64_t ForgetfulBloom::keys_of_period(unsigned ago) const {

@@ -14,6 +14,7 @@
 #include "filters/filter_contract.h"
 #include "filters/forgetful_analysis.h"
 #include "filters/forgetful_bloom.h"
+#include "filters/hostile_bytes_test_support.h"
 #include "filters/probes.h"
 #include "filters/recyclable_bloom.h"
 
@@ -492,38 +493,24 @@ TEST(AdaptiveForgetful, ItsCapacityMeetsTheTarget) {
 }
 
 // Bytes with sound checksums that describe no filter: four filters, refreshed once.
-class HostileAdaptive : public ::testing::Test {
+class HostileAdaptive : public HostileBytes<AdaptiveForgetful> {
  protected:
   static constexpr std::size_t kFilters = 64;
   static constexpr std::size_t kFilterBytes = 16 + kEnvelopeBytes + 13;  // of 100 bits
 
-  HostileAdaptive() {
+  HostileAdaptive() : HostileBytes(refreshed_once()) {
+    EXPECT_EQ(body_.size(), kFilters + 4 * kFilterBytes);
+  }
+
+  static AdaptiveForgetful refreshed_once() {
     auto filter = *AdaptiveForgetful::with_options(
         {.bits = 100, .probes = 3, .filters = 3, .period = 2, .rate_max = 0.25, .filters_max = 9});
     for (std::uint64_t i = 0; i < 3; ++i) {
       EXPECT_TRUE(filter.insert(KeyHash::of_integer(i)));
       EXPECT_TRUE(filter.tick().has_value());
     }
-    auto opened = *unseal(filter.encode());
-    envelope_ = opened.envelope;
-    body_.append(opened.body);
-    EXPECT_EQ(body_.size(), kFilters + 4 * kFilterBytes);
+    return filter;
   }
-
-  base::Result<AdaptiveForgetful> decode() {
-    return AdaptiveForgetful::decode(seal(envelope_, body_.view()));
-  }
-  // Whether the bytes are corrupt with one of them changed.
-  bool is_corrupt_with(std::size_t offset, std::uint8_t value) {
-    const std::byte kept = std::exchange(body_.data()[offset], std::byte{value});
-    EXPECT_NE(kept, std::byte{value}) << offset;
-    const bool is_corrupt = decode().failed_with(Errc::corrupt);
-    body_.data()[offset] = kept;
-    return is_corrupt;
-  }
-
-  Envelope envelope_;
-  base::Buffer body_;
 };
 
 TEST_F(HostileAdaptive, TheUnchangedBytesDecode) {

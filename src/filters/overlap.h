@@ -36,4 +36,16 @@ void overlap(std::span<const KeyHash> keys, std::span<bool> answers, Begin&& beg
   }
 }
 
+// The same by what every filter has: prefetch() begins, contains() answers.
+template <class Filter>
+void overlap_lookups(const Filter& filter, std::span<const KeyHash> keys, std::span<bool> answers) {
+  overlap(
+      keys, answers,
+      [&filter](KeyHash key) {
+        filter.prefetch(key);
+        return key;
+      },
+      [&filter](KeyHash key) { return filter.contains(key); });
+}
+
 }  // namespace helenus::filters

@@ -217,13 +217,7 @@ void SlicedForgetful::prefetch(KeyHash key) const {
 }
 
 void SlicedForgetful::contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-  overlap(
-      keys, answers,
-      [this](KeyHash key) {
-        prefetch(key);
-        return key;
-      },
-      [this](KeyHash key) { return contains(key); });
+  overlap_lookups(*this, keys, answers);
 }
 
 std::uint64_t SlicedForgetful::size() const {

@@ -19,6 +19,7 @@
 #include "filters/filter_contract.h"
 #include "filters/forgetful_analysis.h"
 #include "filters/forgetful_bloom.h"
+#include "filters/hostile_bytes_test_support.h"
 
 namespace helenus::filters {
 namespace {
@@ -463,11 +464,13 @@ TEST(SlicedForgetful, OptionsThatCannotBeAreErrors) {
 }
 
 // Bytes with sound checksums that describe no filter: two tables, of which the first is old.
-class HostileSliced : public ::testing::Test {
+class HostileSliced : public HostileBytes<SlicedForgetful> {
  protected:
   static constexpr std::size_t kFirstTable = 64;
 
-  HostileSliced() {
+  HostileSliced() : HostileBytes(with_two_tables()) {}
+
+  static SlicedForgetful with_two_tables() {
     auto filter =
         *SlicedForgetful::with_options({.window = 50, .rate_max = 0.1, .capacity = 6, .slices = 3});
     for (std::uint64_t i = 0; i < 9; ++i) {
@@ -475,25 +478,8 @@ class HostileSliced : public ::testing::Test {
       EXPECT_TRUE(filter.insert(KeyHash::of_integer(i)));
     }
     EXPECT_EQ(filter.table_count(), 2U);
-    auto opened = *unseal(filter.encode());
-    envelope_ = opened.envelope;
-    body_.append(opened.body);
+    return filter;
   }
-
-  base::Result<SlicedForgetful> decode() {
-    return SlicedForgetful::decode(seal(envelope_, body_.view()));
-  }
-  // Whether the bytes are corrupt with one of them changed.
-  bool is_corrupt_with(std::size_t offset, std::uint8_t value) {
-    const std::byte kept = std::exchange(body_.data()[offset], std::byte{value});
-    EXPECT_NE(kept, std::byte{value}) << offset;
-    const bool is_corrupt = decode().failed_with(Errc::corrupt);
-    body_.data()[offset] = kept;
-    return is_corrupt;
-  }
-
-  Envelope envelope_;
-  base::Buffer body_;
 };
 
 TEST_F(HostileSliced, TheUnchangedBytesDecode) {
