@@ -102,15 +102,12 @@ Task<Result<void>> ClusterService::start(Until until) {
   if (!listening) co_return std::move(listening).error().within("listening for other nodes");
   if (self_.node_address.port() == 0) self_.node_address = rpc_.address();
   if (store_->known().is_blank()) CO_TRY_VOID(co_await find_cluster(until));
-  // Who decides alone asks nobody; others are not waited for.
-  const bool decides_alone = store_->known().acceptors == std::vector{self_.id};
-  if (decides_alone) CO_TRY_VOID(co_await catch_up(until));
   CO_TRY(const auto known, metadata::decode_cluster_metadata(store_->known().content));
   CO_TRY_VOID(check_place(known));
   CO_TRY_VOID(adopt(store_->known()));
   tasks_.spawn(follow());
   tasks_.spawn(keep_judging_proximity());
-  if (!decides_alone) CO_TRY_VOID(co_await ask_for_newest(until));
+  CO_TRY_VOID(co_await ask_for_newest(until));
   if (hooks_.take_up) tasks_.spawn(take_up_newer());
   CO_TRY_VOID(co_await wait_held(until));
   start_gossip();
@@ -473,45 +470,26 @@ Task<void> ClusterService::follow() {
   }
 }
 
-Task<Result<Document>> ClusterService::read_until(runtime::StopSource& done, Until until) {
-  auto document = co_await store_->read(std::move(until));
-  done.request_stop();
-  co_return document;
-}
-
-Task<void> ClusterService::find_majority_away(runtime::StopSource& found, Until until) {
-  const std::vector<NodeId> acceptors = store_->known().acceptors;
-  const std::set<NodeId> away = co_await unreachable_of(acceptors, std::move(until));
-  if (acceptors.size() - away.size() < consensus::majority_of(acceptors.size())) {
-    found.request_stop();
-  }
-}
-
-// What was decided while this node was away clients are not to miss on it. Who decides and is there
-// answers in a moment; if there are too few of them there is nobody to wait for, and this node
-// starts with what it has.
+// What was decided while this node was away clients are not to miss on it, nor what it decided alone
+// and had not noted as decided when it stopped. Others may be starting as well, so they are asked
+// again and again; if too few of them come there is nobody to wait for, and this node starts with
+// what it has.
 Task<Result<void>> ClusterService::ask_for_newest(Until until) {
-  const auto limit = runtime_.clock.now() + options_.catch_up_timeout;
-  const Until in_time{.deadline = std::min(limit, until.deadline), .stop = until.stop};
-  const Document known = store_->known();
-  const std::size_t majority = consensus::majority_of(known.acceptors.size());
+  const std::size_t acceptors = store_->known().acceptors.size();
   const auto seconds =
       std::chrono::duration_cast<std::chrono::duration<double>>(options_.catch_up_timeout);
   phase_ = fmt::format(
       "waits for {} of the {} nodes that decide on the metadata to tell the newest, {} s at most",
-      majority, known.acceptors.size(), seconds.count());
-  runtime::StopSource read(until.stop);
-  runtime::StopSource in_vain(until.stop);
-  auto outcomes = co_await runtime::when_all(
-      read_until(read, {.deadline = in_time.deadline, .stop = in_vain.token()}),
-      find_majority_away(in_vain, {.deadline = in_time.deadline, .stop = read.token()}));
-  auto newest = std::get<0>(std::move(outcomes));
+      consensus::majority_of(acceptors), acceptors, seconds.count());
+  const auto limit = runtime_.clock.now() + options_.catch_up_timeout;
+  const auto newest = co_await store_->read(
+      {.deadline = std::min(limit, until.deadline), .stop = until.stop});
   if (newest) co_return adopt(*newest);
-  if (until.stop.stop_requested()) co_return std::move(newest).error();
+  if (until.stop.stop_requested()) co_return newest.error();
   log_.warn("too few of those who decide are there to tell: this node starts with what it has",
-            base::kv("version", known.version), base::kv("error", newest.error()));
+            base::kv("version", store_->known().version), base::kv("error", newest.error()));
   tasks_.spawn(keep_catching_up());
-  co_return {};
+  co_return adopt(store_->known());
 }
 
 // What was decided when this node stopped need not be in its file as decided; asking finds it out.

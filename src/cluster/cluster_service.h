@@ -18,9 +18,11 @@
 //
 // Joining takes two documents (metadata/transitions.h) with the transfer of data in between, which
 // is the owner's. A node that the metadata names asks those who decide for the newest, so that
-// clients meet no schema that is out of date; who is not there is not waited for, so that nodes may
-// be restarted in any order: it starts with what it has on disk then, and goes on asking. One that
-// comes back at other addresses changes the metadata by and by.
+// clients meet no schema that is out of date. It asks again and again for catch_up_timeout, since
+// they may be starting too, and no longer, so that nodes may be restarted in any order: it starts
+// with what it has on disk then, and goes on asking. What it decided alone, and died before it could
+// note so, it finds in its own acceptor, whoever else is there. One that comes back at other
+// addresses changes the metadata by and by.
 //
 // Joining without a Transfer is for clusters without keyspaces. This is checked in the document
 // that begins the join; keyspaces that are made from then on are those of a cluster of more than
@@ -85,7 +87,7 @@ class ClusterService {
     model::Schema schema{};
     runtime::Duration retry_pause = std::chrono::milliseconds(500);
     runtime::Duration attempt_timeout = std::chrono::seconds(5);
-    // How long a start waits for others that are there to tell the newest metadata.
+    // How long a start waits for a majority of those who decide to tell the newest metadata.
     runtime::Duration catch_up_timeout = std::chrono::seconds(3);
     runtime::Duration gossip_interval = std::chrono::seconds(1);
     membership::PhiConfig detector{};
@@ -193,11 +195,6 @@ class ClusterService {
 
   runtime::Task<void> follow();
   runtime::Task<base::Result<void>> ask_for_newest(runtime::Until until);
-  // Stops the source when it ends; and if so many that decide cannot be reached that they decide
-  // nothing.
-  runtime::Task<base::Result<consensus::Document>> read_until(runtime::StopSource& done,
-                                                              runtime::Until until);
-  runtime::Task<void> find_majority_away(runtime::StopSource& found, runtime::Until until);
   runtime::Task<base::Result<void>> catch_up(runtime::Until until);
   runtime::Task<void> keep_catching_up();
   base::Result<void> adopt(const consensus::Document& document);

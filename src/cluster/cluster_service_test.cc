@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "base/test_scale.h"
+#include "consensus/acceptor.h"
 #include "metadata/transitions.h"
 #include "rpc/verb.h"
 #include "runtime/contract/world.h"
@@ -21,6 +22,7 @@
 #include "sim/faults.h"
 #include "sim/nemesis.h"
 #include "sim/process.h"
+#include "sim/sim_disk.h"
 #include "sim/world.h"
 
 namespace helenus::cluster {
@@ -328,6 +330,17 @@ class Cluster {
     world_.network().set_blocked(targets_[j], targets_[i], blocked);
   }
 
+  // What its acceptor has written, if it has.
+  std::optional<consensus::AcceptorState> acceptor_state(std::size_t i) {
+    const sim::SimDisk& disk = machine(i).disk();
+    const auto file = disk.find(kFolder + "/acceptor");
+    if (!file) return std::nullopt;
+    std::vector<std::byte> bytes(disk.size(*file));
+    bytes.resize(disk.read(*file, 0, bytes));
+    auto state = consensus::decode_acceptor_state(bytes);
+    return state ? std::optional(*std::move(state)) : std::nullopt;
+  }
+
   sim::World& world() { return world_; }
   sim::Machine& machine(std::size_t i) { return world_.machine(targets_[i]); }
   const std::vector<sim::MachineId>& targets() const { return targets_; }
@@ -405,6 +418,43 @@ TEST(ClusterService, WhoWasAwayHoldsWhatWasDecidedMeanwhileWhenItHasStarted) {
   cluster.machine(2).start();
   EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 2s));
   EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+}
+
+TEST(ClusterService, WhoStartsAMomentBeforeTheOthersHoldsWhatTheyKnow) {
+  Cluster cluster(21, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.machine(2).kill();
+  cluster.tell(0, change(add_keyspace("shop")));
+  const auto newest = cluster.service(0).version();
+  for (const std::size_t i : {0U, 1U}) cluster.machine(i).kill();
+  cluster.machine(2).start();
+  cluster.world().run_for(1s);
+  EXPECT_FALSE(cluster.node(2).is_started());
+  for (const std::size_t i : {0U, 1U}) cluster.machine(i).start();
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 2s));
+  EXPECT_EQ(cluster.service(2).held(), newest);
+}
+
+// One node decides until there are three; the document that has three decide is decided by one.
+TEST(ClusterService, WhoDiedBeforeItNotedThatOthersDecideWithItStartsAlone) {
+  Cluster cluster(22, 3);
+  cluster.start_all();
+  const auto has_accepted = [&] {
+    const auto state = cluster.acceptor_state(0);
+    return state && state->accepted && state->accepted->document.acceptors.size() == 3;
+  };
+  ASSERT_TRUE(cluster.world().run_until(has_accepted, 1min));
+  const auto accepted = cluster.acceptor_state(0)->accepted->document.version;
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.machine(i).kill();
+  ASSERT_TRUE(has_accepted()) << "a test of nothing";
+  ASSERT_EQ(cluster.acceptor_state(0)->decided.acceptors.size(), 1U) << "a test of nothing";
+  cluster.machine(0).start();
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(0).is_started(); }, 4s))
+      << cluster.phases();
+  EXPECT_EQ(cluster.service(0).held(), accepted);
+  for (const std::size_t i : {1U, 2U}) cluster.machine(i).start();
+  cluster.expect_whole(3);
 }
 
 TEST(ClusterService, WhoWasAwayAsksForTheNewestAndDoesNotWaitForEver) {
