@@ -456,6 +456,28 @@ void ClusterService::start_gossip() {
   announce();
   all_heard_by_ = runtime_.clock.now() + kRoundsUntilHeard * options_.gossip_interval;
   gossip_.start();
+  tasks_.spawn(keep_asking_holders());
+}
+
+// Whoever tells of a newer version is asked for it at once, and that question or its answer may be
+// lost: so one who holds it is asked in each round for as long as this node is behind.
+Task<void> ClusterService::keep_asking_holders() {
+  while (co_await runtime::sleep_for(runtime_, options_.gossip_interval, stopping_.token())) {
+    if (const auto holder = draw_holder_of_newer()) {
+      store_->heard_of(*holder, held_by(*holder));
+    }
+  }
+}
+
+std::optional<NodeId> ClusterService::draw_holder_of_newer() {
+  std::vector<NodeId> up;
+  std::vector<NodeId> down;
+  for (const auto& [node, known] : gossip_.view().nodes()) {
+    if (held_by(node) > store_->known().version) (known.up ? up : down).push_back(node);
+  }
+  const std::vector<NodeId>& holders = up.empty() ? down : up;
+  if (holders.empty()) return std::nullopt;
+  return holders[runtime_.random.below(holders.size())];
 }
 
 Task<void> ClusterService::follow() {
@@ -470,10 +492,10 @@ Task<void> ClusterService::follow() {
   }
 }
 
-// What was decided while this node was away clients are not to miss on it, nor what it decided alone
-// and had not noted as decided when it stopped. Others may be starting as well, so they are asked
-// again and again; if too few of them come there is nobody to wait for, and this node starts with
-// what it has.
+// What was decided while this node was away clients are not to miss on it, nor what it decided
+// alone and had not noted as decided when it stopped. Others may be starting as well, so they are
+// asked again and again; if too few of them come there is nobody to wait for, and this node starts
+// with what it has.
 Task<Result<void>> ClusterService::ask_for_newest(Until until) {
   const std::size_t acceptors = store_->known().acceptors.size();
   const auto seconds =
@@ -482,8 +504,8 @@ Task<Result<void>> ClusterService::ask_for_newest(Until until) {
       "waits for {} of the {} nodes that decide on the metadata to tell the newest, {} s at most",
       consensus::majority_of(acceptors), acceptors, seconds.count());
   const auto limit = runtime_.clock.now() + options_.catch_up_timeout;
-  const auto newest = co_await store_->read(
-      {.deadline = std::min(limit, until.deadline), .stop = until.stop});
+  const auto newest =
+      co_await store_->read({.deadline = std::min(limit, until.deadline), .stop = until.stop});
   if (newest) co_return adopt(*newest);
   if (until.stop.stop_requested()) co_return newest.error();
   log_.warn("too few of those who decide are there to tell: this node starts with what it has",

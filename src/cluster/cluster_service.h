@@ -20,9 +20,13 @@
 // is the owner's. A node that the metadata names asks those who decide for the newest, so that
 // clients meet no schema that is out of date. It asks again and again for catch_up_timeout, since
 // they may be starting too, and no longer, so that nodes may be restarted in any order: it starts
-// with what it has on disk then, and goes on asking. What it decided alone, and died before it could
-// note so, it finds in its own acceptor, whoever else is there. One that comes back at other
+// with what it has on disk then, and goes on asking. What it decided alone, and died before it
+// could note so, it finds in its own acceptor, whoever else is there. One that comes back at other
 // addresses changes the metadata by and by.
+//
+// Following. A version that somebody is said to hold is asked for at once from who holds it, and
+// again in each round of gossip from one of those who do, until it is here: no message that is lost
+// leaves a node behind.
 //
 // Joining without a Transfer is for clusters without keyspaces. This is checked in the document
 // that begins the join; keyspaces that are made from then on are those of a cluster of more than
@@ -193,6 +197,8 @@ class ClusterService {
   consensus::Version held_by(model::NodeId node) const;
   std::string describe(const std::vector<model::NodeId>& nodes) const;
 
+  runtime::Task<void> keep_asking_holders();
+  std::optional<model::NodeId> draw_holder_of_newer();
   runtime::Task<void> follow();
   runtime::Task<base::Result<void>> ask_for_newest(runtime::Until until);
   runtime::Task<base::Result<void>> catch_up(runtime::Until until);

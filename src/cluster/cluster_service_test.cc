@@ -490,6 +490,25 @@ TEST(ClusterService, AChangeIsEverywhereBeforeTheNextRoundOfGossip) {
   });
 }
 
+TEST(ClusterService, WhoCouldNotAskTheOnlyHolderOfANewerVersionAsksItAgain) {
+  Cluster cluster(23, 3);
+  cluster.plan(1).has_owner = true;
+  cluster.start_all();
+  cluster.expect_whole(3);
+  // The third node hears by way of the second what the first one holds; the second holds nothing.
+  cluster.plan(1).owner_waits = true;
+  cluster.cut_off(0, 2);
+  cluster.world().run_for(1min);
+  cluster.tell(0, change(add_keyspace("shop")));
+  cluster.world().run_for(20s);
+  ASSERT_LT(cluster.service(2).version(), cluster.service(0).version()) << "a test of nothing";
+  cluster.cut_off(0, 2, false);
+  const auto knows = [&] { return cluster.service(2).version() == cluster.service(0).version(); };
+  EXPECT_TRUE(cluster.world().run_until(knows, 15s));
+  cluster.plan(1).owner_waits = false;
+  cluster.expect_whole(3);
+}
+
 TEST(ClusterService, AKeyspaceThatIsMadeAndAlteredWhileANodeJoinsDelaysItAndNoMore) {
   Cluster cluster(18, 4, 1);
   for (const std::size_t i : {0U, 1U, 2U}) cluster.machine(i).start();
