@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "causality/scope_index.h"
+#include "causality/scope_sweep.h"
 
 namespace helenus::causality {
 
@@ -104,6 +104,20 @@ void CellStore::strip(const Clock& known) {
   if (!context_.empty()) context_ = subtract(context_, known);
 }
 
+void CellStore::strip(const Clock& known, std::span<const Dot> spared) {
+  if (context_.empty()) return;
+  Clock left = subtract(context_, known);
+  for (const Dot& dot : spared) {
+    if (context_.contains(dot)) left.add(dot);
+  }
+  context_ = std::move(left);
+}
+
+void CellStore::drop_superseded(const Clock& seen) {
+  if (seen.empty()) return;
+  erase_versions(versions_, [&](const Version& version) { return seen.contains(version.dot); });
+}
+
 void CellStore::forget(std::span<const Dot> dots) {
   if (dots.empty()) return;
   std::vector<Dot> sorted(dots.begin(), dots.end());
@@ -177,15 +191,14 @@ void RowStore::strip(const Clock& known) {
   cells_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
+void RowStore::strip(const Clock& known, std::span<const Dot> spared) {
+  for (auto& [column, cell] : cells_) cell.strip(known, spared);
+  cells_.erase_if([](const auto& entry) { return entry.second.empty(); });
+}
+
 void RowStore::drop_superseded(const Clock& seen) {
   if (seen.empty()) return;
-  for (auto& [column, cell] : cells_) {
-    std::vector<Dot> gone;
-    for (const Version& version : cell.versions()) {
-      if (seen.contains(version.dot)) gone.push_back(version.dot);
-    }
-    cell.forget(gone);
-  }
+  for (auto& [column, cell] : cells_) cell.drop_superseded(seen);
   cells_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
@@ -236,9 +249,28 @@ void PartitionStore::absorb(const ScopedStore& scoped) {
 }
 
 void PartitionStore::absorb(const PartitionStore& other) {
+  if (&other == this) return;
   rows_.merge(other.rows_,
               [](RowStore& mine, RowStore&& theirs) { mine.absorb(std::move(theirs)); });
-  for (const ScopedStore& scoped : other.scoped_) absorb(scoped);
+  // One by one each would move those behind it.
+  constexpr std::size_t kOneByOneMax = 8;
+  if (other.scoped_.size() <= kOneByOneMax) {
+    for (const ScopedStore& scoped : other.scoped_) absorb(scoped);
+    return;
+  }
+  std::vector<ScopedStore> both;
+  both.reserve(scoped_.size() + other.scoped_.size());
+  auto mine = scoped_.begin();
+  for (const ScopedStore& theirs : other.scoped_) {
+    while (mine != scoped_.end() && mine->scope < theirs.scope) both.push_back(std::move(*mine++));
+    if (mine != scoped_.end() && mine->scope == theirs.scope) {
+      mine->store.absorb(theirs.store);
+    } else {
+      both.push_back(theirs);
+    }
+  }
+  std::move(mine, scoped_.end(), std::back_inserter(both));
+  scoped_ = std::move(both);
 }
 
 void PartitionStore::settle() {
@@ -250,52 +282,9 @@ void PartitionStore::settle() {
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
-namespace {
-
-// How many of the scopes around another are asked.
-constexpr std::size_t kScopesAroundMax = 64;
-
-// Around before inside: by where they begin, and of those that begin alike the one that ends last.
-bool begins_or_ends_around(const ScopedStore& a, const ScopedStore& b) {
-  if (a.scope.from != b.scope.from) return a.scope.from < b.scope.from;
-  if (!a.scope.to || !b.scope.to) return !a.scope.to && b.scope.to.has_value();
-  return *b.scope.to < *a.scope.to;
-}
-
-// Takes out of the inner one what the outer one makes needless.
-void settle_inside(CellStore& inner, const CellStore& outer) {
-  std::vector<Dot> needless;
-  for (const Version& version : inner.versions()) {
-    const Version* same = outer.find(version.dot);
-    if (outer.context().contains(version.dot) || (same != nullptr && *same == version)) {
-      needless.push_back(version.dot);
-    }
-  }
-  inner.forget(needless);
-  if (inner.versions().empty() && outer.context().covers(inner.context())) inner = {};
-}
-
-}  // namespace
-
 void PartitionStore::settle_scopes() {
   if (scoped_.size() < 2) return;
-  std::vector<ScopedStore*> order;
-  order.reserve(scoped_.size());
-  for (ScopedStore& scoped : scoped_) order.push_back(&scoped);
-  std::ranges::sort(order, [](const ScopedStore* a, const ScopedStore* b) {
-    return begins_or_ends_around(*a, *b);
-  });
-  std::vector<const ScopedStore*> around;
-  for (ScopedStore* inner : order) {
-    std::erase_if(around, [&](const ScopedStore* outer) {
-      return outer->scope.to && inner->scope.from && *outer->scope.to <= *inner->scope.from;
-    });
-    for (const ScopedStore* outer : around) {
-      if (outer->scope.contains(inner->scope)) settle_inside(inner->store, outer->store);
-      if (inner->store.empty()) break;
-    }
-    if (!inner->store.empty() && around.size() < kScopesAroundMax) around.push_back(inner);
-  }
+  ScopesInside(scoped_).advance(scoped_.size());
   std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
 }
 
@@ -309,13 +298,12 @@ void PartitionStore::strip(const Clock& known) {
     }
     store.strip(spared);
   }
-  const ScopeIndex index(scoped_);
   for (ScopedStore& scoped : scoped_) {
-    if (scoped.store.context().empty()) continue;
     Clock spared = known;
-    index.each_overlapping(scoped.scope, [&](const ScopedStore& other) {
+    for (const ScopedStore& other : scoped_) {
+      if (!scoped.scope.overlaps(other.scope)) continue;
       for (const Version& version : other.store.versions()) spared.remove(version.dot);
-    });
+    }
     scoped.store.strip(spared);
   }
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });

@@ -80,6 +80,11 @@ class CellStore {
   // When it is allowed: merge_instant in delta.h; `known` is the durable *base* of the
   // replica's clock at the instant T, never a newer clock.
   void strip(const Clock& known);
+  // The same, but that it goes on naming those of `spared` that it names.
+  void strip(const Clock& known, std::span<const Dot> spared);
+  // Takes out the versions that `seen` names without remembering it: another store does that holds
+  // for the cell.
+  void drop_superseded(const Clock& seen);
   // Takes versions out without a trace: their dots must be covered by the clock the store will be
   // filled with, as at stability (resolve.h), or be named by another store that holds for the cell.
   void forget(std::span<const Dot> dots);
@@ -156,6 +161,7 @@ class RowStore {
   void absorb(ColumnId column, CellStore cell);
   void absorb(RowStore other);
   void strip(const Clock& known);
+  void strip(const Clock& known, std::span<const Dot> spared);
   // Takes out the versions that `seen` names without remembering it: a scope remembers it.
   void drop_superseded(const Clock& seen);
   void forget(ColumnId column, std::span<const Dot> dots);
@@ -204,7 +210,8 @@ class PartitionStore {
   // fragment of the *partition* that existed at T (merge_instant in delta.h). Law: no
   // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be
   // taken out for a part of it, so a cell's context goes on naming those that it supersedes, and so
-  // does the context of another scope that overlaps.
+  // does the context of another scope that overlaps. The plain form: it compares each row and each
+  // scope with all scopes. For very many: scope_sweep.h, scopes_around.h.
   void strip(const Clock& known);
   // Takes versions of one cell, or of all scopes, out without a trace; see CellStore::forget.
   void forget(const RowKey& row, ColumnId column, std::span<const Dot> dots);

@@ -40,13 +40,12 @@ bool expired_everywhere(const Version& version, const Stability& stable) {
   return stable.wall && version.expires && *version.expires <= *stable.wall;
 }
 
-// It shows nothing for ever, and need not be remembered.
+}  // namespace
+
 bool is_over(const Version& version, const Stability& stable) {
   const bool is_forgettable = version.kind == VersionKind::empty && !version.expires;
   return is_forgettable || expired_everywhere(version, stable);
 }
-
-}  // namespace
 
 VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now) {
   VisibleVersions seen;
@@ -105,6 +104,14 @@ std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability
 
 void drop_stable(CellStore& cell, Policy policy, const Stability& stable) {
   cell.forget(droppable(cell, policy, stable));
+}
+
+void drop_over(CellStore& scoped, const Stability& stable) {
+  std::vector<Dot> over;
+  for (const Version& version : scoped.versions()) {
+    if (stable.dots.contains(version.dot) && is_over(version, stable)) over.push_back(version.dot);
+  }
+  scoped.forget(over);
 }
 
 void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable) {

@@ -55,6 +55,10 @@ struct Stability {
 Stability stability(const Clock& own, WallTime own_wall,
                     std::span<const std::optional<Watermark>> members_and_pending);
 
+// Whether a version shows nothing for ever and need not be remembered, so that it goes as soon as
+// its dot is stable.
+bool is_over(const Version& version, const Stability& stable);
+
 // The versions that may be dropped from a merge of every fragment of the cell at an instant T, with
 // `stable` the stability *at T* (merge_instant in delta.h):
 //   lww        a version that is stable and shows nothing for ever (empty, unless it is to be
@@ -70,6 +74,8 @@ std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability
 // version of a scope, unless it is to be remembered, goes together with all it defeats in every
 // cell of the scope.
 void drop_stable(CellStore& cell, Policy policy, const Stability& stable);
+// Of a scope's store alone: what is stable and over.
+void drop_over(CellStore& scoped, const Stability& stable);
 void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable);
 
 // Rule (d), explicit USING TIMESTAMP: whether a mutation at `timestamp` may write the cell, or must

@@ -21,22 +21,6 @@ constexpr std::uint8_t kFormatDeletedRow = 2;
 // Of scopes that are not all there are.
 constexpr std::uint8_t kFormatFirstOfScopes = 3;
 
-// Takes the versions that `seen` names out without a trace.
-void drop_superseded(causality::CellStore& store, const causality::Clock& seen) {
-  std::vector<causality::Dot> gone;
-  for (const causality::Version& version : store.versions()) {
-    if (seen.contains(version.dot)) gone.push_back(version.dot);
-  }
-  store.forget(gone);
-}
-
-const causality::CellStore* store_of(const causality::PartitionStore& partition,
-                                     const causality::Scope& scope) {
-  const auto scoped = partition.scoped();
-  const auto at = std::ranges::lower_bound(scoped, scope, {}, &causality::ScopedStore::scope);
-  return at != scoped.end() && at->scope == scope ? &at->store : nullptr;
-}
-
 }  // namespace
 
 std::string encode_key(const EntryKey& key) {
@@ -102,57 +86,6 @@ void Entry::absorb_row_delete(const causality::Delta& delta, causality::Policy p
 void Entry::add_depth(ScopeDepth depth) {
   const auto at = std::ranges::lower_bound(depths_, depth);
   if (at == depths_.end() || *at != depth) depths_.insert(at, depth);
-}
-
-void Entry::settle_row(causality::Policy policy, const causality::Clock& known,
-                       const causality::Stability& stable, const causality::PartitionStore& scopes,
-                       base::ByteView clustering) {
-  // Scopes that do not hold the row say nothing about it, and a partition may have very many.
-  const bool alone = scopes.empty() && row_deletes_.empty();
-  const auto key = alone ? base::Bytes() : base::Bytes::copy_of(clustering);
-  causality::PartitionStore partition;
-  for (const causality::ScopedStore& scoped : scopes.scoped()) {
-    if (scoped.scope.from && *scoped.scope.from > key) break;
-    if (!scoped.scope.contains(key)) continue;
-    partition.absorb(scoped);
-    drop_superseded(row_deletes_, scoped.store.context());
-  }
-  if (partition.empty() && row_deletes_.empty()) {
-    settle_cells(policy, known, stable);
-    return;
-  }
-  const causality::Scope own = causality::row_scope(key);
-  const bool also_among_scopes = store_of(partition, own) != nullptr;
-  partition.absorb({own, row_deletes_});
-  partition.absorb(key, std::move(row_));
-  causality::drop_stable(partition, policy, stable);
-  partition.strip(known);
-  const auto at = partition.rows().find(key);
-  row_ = at == partition.rows().end() ? causality::RowStore() : at->second;
-  const causality::CellStore* left = store_of(partition, own);
-  if (!also_among_scopes) {
-    row_deletes_ = left == nullptr ? causality::CellStore() : *left;
-    return;
-  }
-  // An entry of the first format has deletes of the row among the scopes, and they stay there. What
-  // is here goes on naming those that it supersedes.
-  std::vector<causality::Dot> gone;
-  for (const causality::Version& version : row_deletes_.versions()) {
-    if (left == nullptr || left->find(version.dot) == nullptr) gone.push_back(version.dot);
-  }
-  row_deletes_.forget(gone);
-}
-
-// Of a row that no delete of more than a cell concerns.
-void Entry::settle_cells(causality::Policy policy, const causality::Clock& known,
-                         const causality::Stability& stable) {
-  std::vector<std::pair<causality::ColumnId, std::vector<causality::Dot>>> drops;
-  for (const auto& [column, cell] : row_.cells()) {
-    auto dots = causality::droppable(cell, policy, stable);
-    if (!dots.empty()) drops.emplace_back(column, std::move(dots));
-  }
-  for (const auto& [column, dots] : drops) row_.forget(column, dots);
-  row_.strip(known);
 }
 
 void encode(base::Encoder& out, const Entry& entry) {

@@ -35,6 +35,7 @@
 #include "causality/delta.h"
 #include "causality/dot_store.h"
 #include "causality/resolve.h"
+#include "causality/scopes_around.h"
 #include "storage/scope_place.h"
 
 namespace helenus::storage {
@@ -82,13 +83,10 @@ class Entry {
   void add_depth(ScopeDepth depth);
   // Gives the row away, without its deletes.
   causality::RowStore take_row() && { return std::move(row_); }
-  // Drops what is stable in a row's entry and strips the rest, beside the partition's scopes, those
-  // that hold the row at least, as they were before they were settled. What these supersede goes,
-  // too, deletes of the row included: the scopes' contexts, stripped by themselves, no longer name
-  // it. See merge_writer.h for when it is allowed.
-  void settle_row(causality::Policy policy, const causality::Clock& known,
-                  const causality::Stability& stable, const causality::PartitionStore& scopes,
-                  base::ByteView clustering);
+  // Drops what is stable in a row's entry and strips the rest, deletes of the row included, beside
+  // the scopes that hold it, as these were before they were settled: their contexts, stripped by
+  // themselves, no longer name all that they supersede. See merge_writer.h for when it is allowed.
+  void settle_row(const causality::ScopesAround& around) { around.settle(row_, row_deletes_); }
 
   friend bool operator==(const Entry&, const Entry&) = default;
   friend void encode(base::Encoder& out, const Entry& entry);
@@ -96,9 +94,6 @@ class Entry {
   friend base::Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry);
 
  private:
-  void settle_cells(causality::Policy policy, const causality::Clock& known,
-                    const causality::Stability& stable);
-
   causality::RowStore row_;
   causality::CellStore row_deletes_;
   causality::PartitionStore scopes_;

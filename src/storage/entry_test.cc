@@ -187,6 +187,18 @@ TEST(Entry, TheFirstOfManyScopesHasTheThirdFormat) {
 
 // ---- Settling ----
 
+using causality::ScopesAround;
+
+// Those that hold the row.
+std::vector<const causality::ScopedStore*> around(const PartitionStore& scopes,
+                                                  const base::Bytes& row) {
+  std::vector<const causality::ScopedStore*> found;
+  for (const causality::ScopedStore& scoped : scopes.scoped()) {
+    if (scoped.scope.contains(row)) found.push_back(&scoped);
+  }
+  return found;
+}
+
 // A partition of one row, "b", as a merge finds it: the row's entry and the scopes, among which
 // an entry of the first format has deletes of the row, too.
 struct Fragments {
@@ -228,7 +240,7 @@ struct Fragments {
 
   // As a merge does that has everything of the partition.
   void settle(Policy policy, const Clock& known, const causality::Stability& stable) {
-    row.settle_row(policy, known, stable, scopes, base::as_bytes("b"));
+    row.settle_row(ScopesAround(around(scopes, text("b")), policy, known, stable));
     causality::drop_stable(scopes, policy, stable);
     scopes.strip(known);
   }
@@ -311,11 +323,13 @@ TEST(Entry, AStableDeleteOfARowLeavesNothing) {
   Clock known;
   known.add(causality::DotRange{causality::actor_of(3, 1), 1, 2});
   Entry unstable = row;
-  unstable.settle_row(Policy::lww, known, {}, {}, base::as_bytes("r"));
+  const causality::Stability nothing;
+  unstable.settle_row(ScopesAround({}, Policy::lww, known, nothing));
   EXPECT_TRUE(unstable.row().empty());
   EXPECT_EQ(unstable.row_deletes().versions().size(), 1U);
   EXPECT_TRUE(unstable.row_deletes().context().empty());
-  row.settle_row(Policy::lww, known, {.dots = known, .wall = {}}, {}, base::as_bytes("r"));
+  const causality::Stability all{.dots = known, .wall = {}};
+  row.settle_row(ScopesAround({}, Policy::lww, known, all));
   EXPECT_TRUE(row.empty());
 }
 
@@ -326,7 +340,8 @@ TEST(Entry, ARangeDeletedLaterTakesTheDeletesOfItsRowsAlong) {
   scopes.absorb(causality::fragment_of(delete_of(3, {text("a"), text("z")}), Policy::lww));
   Clock known;
   known.add(causality::DotRange{causality::actor_of(3, 1), 1, 3});
-  row.settle_row(Policy::lww, known, {}, scopes, base::as_bytes("r"));
+  const causality::Stability nothing;
+  row.settle_row(ScopesAround(around(scopes, text("r")), Policy::lww, known, nothing));
   EXPECT_TRUE(row.empty()) << "or it would be concurrent with the range, whose context is stripped";
 }
 

@@ -240,7 +240,10 @@ void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded, std::
 }
 
 bool Memtable::should_merge(const Node& node) {
-  if (node.length > kFragmentsPerKeyMax) return true;
+  if (node.length > kFragmentsPerKeyMax &&
+      node.merged_bytes / kMergedPerWrittenMax <= node.written_bytes) {
+    return true;
+  }
   const bool is_read_mostly = node.reads_since_write == kReadsOfReadMostly && node.length > 1;
   const bool is_read = node.read_since_merge && node.length > kFragmentsPerReadKeyMax;
   return (is_read_mostly || is_read) && node.merged_bytes / 2 <= node.written_bytes;

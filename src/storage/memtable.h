@@ -35,8 +35,11 @@ namespace helenus::storage {
 
 class Memtable {
  public:
-  // Beyond this many, the fragments of one key are merged into one.
+  // Beyond this many, the fragments of one key are merged into one, once they are a part of it that
+  // is worth the copying: so a key that only grows, as that of ranges which overlap, is copied a
+  // bounded number of times.
   static constexpr std::uint32_t kFragmentsPerKeyMax = 16;
+  static constexpr std::uint32_t kMergedPerWrittenMax = 8;
   // The same for a key that was read since, unless merging would mostly copy what is merged.
   static constexpr std::uint32_t kFragmentsPerReadKeyMax = 3;
   // A key with so many reads between two writes is merged by every write, with the same exception.

@@ -197,6 +197,22 @@ TEST(Memtable, ALargeRowThatIsReadIsNotCopiedForEverySmallWrite) {
   EXPECT_LE(memtable.memory_bytes(), 2 * kLarge * (2 + kWrites / Memtable::kFragmentsPerKeyMax));
 }
 
+// Deletes of a window that moves on: none lies inside another, so that all of them stay.
+TEST(Memtable, VeryManyRangesThatOverlapAreNotCopiedForEveryFew) {
+  Memtable memtable(Policy::lww);
+  constexpr std::uint64_t kRanges = 5000;
+  std::size_t written = 0;
+  for (std::uint64_t i = 1; i <= kRanges; ++i) {
+    Delta delta;
+    delta.dot = {causality::actor_of(1, 1), i};
+    delta.scopes = {{text(fmt::format("1{:06}", i)), text(fmt::format("2{:06}", i))}};
+    const auto bytes = causality::encoded(delta);
+    written += bytes.size();
+    memtable.apply(base::as_bytes("p"), delta, bytes, i);
+  }
+  EXPECT_LE(memtable.memory_bytes(), 20 * written);
+}
+
 // Keys are compared by their first bytes as a number: short ones, zeros and equal beginnings are
 // where that could go wrong.
 RC_GTEST_PROP(Memtable, KeysAscendAsBytesDo, ()) {

@@ -1,6 +1,7 @@
 #include "storage/merge_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "causality/codec.h"
@@ -49,6 +50,10 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
       }
     } else {
       if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
+      if (known_of_partition_ != nullptr) {
+        const EntryKey parts = key_parts(key.bytes, key.partition_size);
+        CO_TRY_VOID(co_await find_around(parts.clustering, stop));
+      }
       CO_TRY_VOID(take_row(source));
       CO_TRY_VOID(co_await write(key, writer));
     }
@@ -99,9 +104,7 @@ Result<void> MergeWriter::take_row(EntrySource& source) {
   entry_.clear();
   if (partition_gone_) return {};
   TRY_VOID(source.absorb_into(entry_));
-  if (!tablet_) return {};
-  const RowKey key = source.key();
-  settle_row(key.bytes, key_parts(key.bytes, key.partition_size).clustering);
+  if (tablet_) settle_row(source.key().bytes);
   return {};
 }
 
@@ -153,31 +156,55 @@ Task<Result<std::vector<MergeWriter::ScopeGroup>>> MergeWriter::group_scopes(
     } else if (!scope.to || (groups.back().end && *scope.to > *groups.back().end)) {
       groups.back().end = scope.to;
     }
-    const causality::ScopedStore scoped{scope, std::move(store)};
-    turn_bytes_ += memory_of(scoped);
-    groups.back().scopes.absorb(scoped);
+    groups.back().scopes.push_back({scope, std::move(store)});
+    turn_bytes_ += memory_of(groups.back().scopes.back());
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   co_return groups;
 }
 
+namespace {
+
+void take_out_empty(std::vector<causality::ScopedStore>& scopes) {
+  std::erase_if(scopes, [](const causality::ScopedStore& scoped) { return scoped.store.empty(); });
+}
+
+}  // namespace
+
 Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_scopes(
     runtime::StopToken stop) {
   std::vector<causality::ScopedStore> left;
   for (ScopeGroup& group : scope_groups_) {
-    group.scopes.settle_scopes();
-    causality::PartitionStore settled = group.scopes;
-    if (known_of_partition_ != nullptr) {
-      causality::drop_stable(settled, plan_.policy, known_of_partition_->stable);
-      settled.strip(known_of_partition_->base);
-    }
-    for (const causality::ScopedStore& scoped : group.scopes.scoped()) {
-      turn_bytes_ += memory_of(scoped);
-    }
-    left.insert(left.end(), settled.scoped().begin(), settled.scoped().end());
-    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+    CO_TRY(auto settled, co_await settle_group(group, stop));
+    std::ranges::move(settled, std::back_inserter(left));
   }
   co_return left;
+}
+
+Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_group(
+    ScopeGroup& group, runtime::StopToken stop) {
+  causality::ScopesInside inside(group.scopes);
+  while (!inside.advance(kScopesPerTurn)) {
+    CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  take_out_empty(group.scopes);
+  std::vector<causality::ScopedStore> settled;
+  settled.reserve(group.scopes.size());
+  for (const causality::ScopedStore& scoped : group.scopes) {
+    settled.push_back(scoped);
+    if (known_of_partition_ != nullptr) {
+      causality::drop_over(settled.back().store, known_of_partition_->stable);
+    }
+    turn_bytes_ += memory_of(scoped);
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  if (known_of_partition_ == nullptr) co_return settled;
+  causality::ScopesStripping stripping(settled, known_of_partition_->base);
+  while (!stripping.advance(kScopesPerTurn)) {
+    CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  take_out_empty(settled);
+  co_return settled;
 }
 
 // The first of them, under the partition's own key, names the depths of the others.
@@ -226,8 +253,9 @@ void MergeWriter::begin_partition(ByteView partition) {
   unsettled_ = false;
   scope_groups_.clear();
   group_ = 0;
-  indexed_group_.reset();
-  scope_index_ = {};
+  swept_group_.reset();
+  sweep_ = {};
+  around_.reset();
   known_of_partition_ = nullptr;
   partition_gone_ = std::ranges::any_of(
       plan_.gone, [&](const KeyRange& range) { return range.contains(partition); });
@@ -264,30 +292,43 @@ void MergeWriter::find_knowledge(TabletId tablet) {
   if (!known_now_->covers(*known_at_freeze_)) known_now_ = nullptr;
 }
 
-void MergeWriter::settle_row(ByteView key, ByteView clustering) {
+void MergeWriter::settle_row(ByteView key) {
   const TabletKnowledge* known = has_scopes_ ? known_of_partition_ : knowledge_for_row(key);
   if (known == nullptr) return;
   ++counts_.keys_whole;
-  entry_.settle_row(plan_.policy, known->base, known->stable, scopes_around(clustering),
-                    clustering);
+  if (around_) {
+    entry_.settle_row(*around_);
+  } else {
+    entry_.settle_row(causality::ScopesAround({}, plan_.policy, known->base, known->stable));
+  }
 }
 
-causality::PartitionStore MergeWriter::scopes_around(ByteView clustering) {
-  causality::PartitionStore around;
+Task<Result<void>> MergeWriter::find_around(ByteView clustering, runtime::StopToken stop) {
   const auto is_past = [&](const ScopeGroup& group) {
     return group.end && base::compare(*group.end, clustering) <= 0;
   };
   while (group_ < scope_groups_.size() && is_past(scope_groups_[group_])) {
+    around_.reset();
     scope_groups_[group_++].scopes = {};
   }
-  if (group_ == scope_groups_.size()) return around;
-  if (indexed_group_ != group_) {
-    scope_index_ = causality::ScopeIndex(scope_groups_[group_].scopes.scoped());
-    indexed_group_ = group_;
+  if (group_ == scope_groups_.size()) co_return {};
+  if (swept_group_ != group_) {
+    sweep_ = causality::ScopeSweep(scope_groups_[group_].scopes);
+    swept_group_ = group_;
+    around_changes_ = 0;
   }
-  scope_index_.each_overlapping(causality::row_scope(base::Bytes::copy_of(clustering)),
-                                [&](const auto& scoped) { around.absorb(scoped); });
-  return around;
+  const auto row = base::Bytes::copy_of(clustering);
+  while (!sweep_.advance(row, kScopesPerTurn)) {
+    CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  }
+  if (sweep_.changes() == around_changes_) co_return {};
+  around_changes_ = sweep_.changes();
+  around_.reset();
+  if (sweep_.open().empty()) co_return {};
+  around_.emplace(sweep_.open(), plan_.policy, known_of_partition_->base,
+                  known_of_partition_->stable);
+  turn_bytes_ += sweep_.open().size() * sizeof(causality::ScopedStore);
+  co_return {};
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {

@@ -18,8 +18,10 @@
 // where the argument is), by whatever is known: no cell changes by that. So the deletes of all rows
 // before a mark that moves on do not gather while a peer is away.
 //
-// Scopes that do not overlap say nothing about one another. They are judged in groups that do not,
-// and others run in between; a group of very many takes its time at once.
+// Scopes that do not overlap say nothing about one another: they are judged in groups that do not.
+// The effort follows what overlaps (scope_sweep.h), and is done in steps, with others running in
+// between. What holds a row is worked out once for all rows that the same scopes hold
+// (scopes_around.h), for those of one row at once: at most what scopes_bytes_max has room for.
 //
 // Memory: if there are more scopes than scopes_bytes_max, those of the partition are written as
 // they come, merged by their keys and no further, and its rows are merged and not judged: nothing
@@ -51,7 +53,8 @@
 #include "base/result.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
-#include "causality/scope_index.h"
+#include "causality/scope_sweep.h"
+#include "causality/scopes_around.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -116,6 +119,8 @@ class MergeWriter {
   // millisecond or less. Every write that comes meanwhile waits as long, once for each merge that
   // runs.
   static constexpr std::size_t kBytesPerTurn = std::size_t{16} << 10;
+  // Of scopes that are judged among others: each looks at some dozens of them at most.
+  static constexpr std::size_t kScopesPerTurn = 64;
 
   // An entry of scopes as it was read.
   struct Gathered {
@@ -124,8 +129,8 @@ class MergeWriter {
   };
   // Scopes that overlap, one with the other, and no others.
   struct ScopeGroup {
-    causality::PartitionStore scopes;
-    std::optional<causality::RowKey> end;  // of the last to end; none: there is no end
+    std::vector<causality::ScopedStore> scopes;  // ascending
+    std::optional<causality::RowKey> end;        // of the last to end; none: there is no end
   };
   using EntriesByPath = absl::btree_map<std::string, Entry>;
 
@@ -140,6 +145,9 @@ class MergeWriter {
   // What is left of all of them.
   runtime::Task<base::Result<std::vector<causality::ScopedStore>>> settle_scopes(
       runtime::StopToken stop);
+  // What is left of a group.
+  runtime::Task<base::Result<std::vector<causality::ScopedStore>>> settle_group(
+      ScopeGroup& group, runtime::StopToken stop);
   runtime::Task<base::Result<EntriesByPath>> lay_out(std::vector<causality::ScopedStore> scopes,
                                                      runtime::StopToken stop);
   runtime::Task<base::Result<void>> write_scopes(EntriesByPath by_path, SstableWriter& writer,
@@ -147,9 +155,10 @@ class MergeWriter {
   // Writes what was gathered as it is: there is too much of it.
   runtime::Task<base::Result<void>> write_as_gathered(SstableWriter& writer,
                                                       runtime::StopToken stop);
-  void settle_row(base::ByteView key, base::ByteView clustering);
-  // The scopes that hold a row of the partition under way. Rows are asked for in their order.
-  causality::PartitionStore scopes_around(base::ByteView clustering);
+  // Has a row's turn come: finds the scopes of the partition that hold it. Rows come in their
+  // order.
+  runtime::Task<base::Result<void>> find_around(base::ByteView clustering, runtime::StopToken stop);
+  void settle_row(base::ByteView key);
   // Adds the entry to the file unless it is empty.
   MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
   // Whether it is time to let others run.
@@ -184,9 +193,11 @@ class MergeWriter {
   bool unsettled_ = false;  // it has too many
   // As merged, before anything was stripped or dropped; ascending.
   std::vector<ScopeGroup> scope_groups_;
-  std::size_t group_ = 0;                     // where the rows have come
-  std::optional<std::size_t> indexed_group_;  // what the index is of
-  causality::ScopeIndex scope_index_;
+  std::size_t group_ = 0;                   // where the rows have come
+  std::optional<std::size_t> swept_group_;  // what the sweep is of
+  causality::ScopeSweep sweep_;
+  std::optional<causality::ScopesAround> around_;  // the row; none: nothing is
+  std::uint64_t around_changes_ = 0;               // of the sweep, when that was found
   bool scopes_in_files_ = false;
   bool scopes_outside_ = false;
   bool partition_gone_ = false;

@@ -1,6 +1,7 @@
 // What a merge may strip beside files that it cannot look into.
 #include "storage/merge_writer.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -184,6 +185,55 @@ TEST(MergeWriter, OthersRunWhileManyRangesAreJudged) {
   EXPECT_EQ(merged.counts.partitions_unsettled, 0);
   EXPECT_EQ(merged.counts.keys_whole, 1501) << "the ranges, and each row";
   EXPECT_GT(merged.turns_of_others, 100);
+}
+
+// Deletes of a window that moves on, none of which has seen another, and rows in all of them. A row
+// was written by somebody who had seen the deletes before it.
+std::shared_ptr<const Memtable> overlapping_ranges(int ranges, int rows) {
+  auto memtable = std::make_shared<Memtable>(causality::Policy::lww);
+  causality::Counter counter = 0;
+  const auto apply = [&](const causality::Delta& delta) {
+    memtable->apply(base::as_bytes(kPartition), delta, causality::encoded(delta), counter);
+  };
+  for (int i = 0; i < std::max(ranges, rows); ++i) {
+    if (i < ranges) {
+      causality::Delta delta;
+      delta.dot = {actor_of(1, 1), ++counter};
+      delta.timestamp = causality::Timestamp{i};
+      delta.scopes.push_back({base::Bytes::copy_of(fmt::format("1{:06}", i)),
+                              base::Bytes::copy_of(fmt::format("3{:06}", i))});
+      apply(delta);
+    }
+    if (i < rows) {
+      causality::Delta put;
+      put.dot = {actor_of(1, 1), ++counter};
+      put.timestamp = causality::Timestamp{i};
+      put.context.dots.add(causality::DotRange{actor_of(1, 1), 1, counter - 1});
+      causality::CellChange cell;
+      cell.row = base::Bytes::copy_of(fmt::format("2{:06}", i));
+      cell.value = base::Bytes::copy_of("v");
+      put.cells.push_back(std::move(cell));
+      apply(put);
+    }
+  }
+  memtable->freeze();
+  return memtable;
+}
+
+// Judging each row by each range, and each range by each, would take hours.
+TEST(MergeWriter, ManyRowsInsideVeryManyRangesAreJudged) {
+  constexpr int kRanges = 3000;
+  const auto memtable = overlapping_ranges(kRanges, kRanges);
+  const Merged merged = flushed(memtable, std::size_t{64} << 20);
+  EXPECT_EQ(merged.counts.keys_whole, kRanges + 1) << "the ranges, and each row";
+  EXPECT_GT(merged.turns_of_others, kRanges / 64) << "others run while they are judged";
+  std::size_t ranges = 0;
+  for (const auto& [key, entry] : merged.entries) {
+    ranges += entry.scopes().size();
+    if (entry.holds_scopes()) continue;
+    EXPECT_EQ(entry, memtable->find(base::as_bytes(key))) << "it names more than it is asked for";
+  }
+  EXPECT_EQ(ranges, kRanges);
 }
 
 // Nothing is judged, nothing is lost, and nothing lies where it is not found.

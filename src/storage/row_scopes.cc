@@ -30,6 +30,7 @@ bool RowScopes::Level::serves(base::ByteView key) const {
 void RowScopes::Level::take(base::ByteView key, Entry found) {
   row.assign(base::as_text(key));
   entry = std::move(found);
+  index = causality::ScopeIndex(entry.scopes());
   loaded = true;
 }
 
@@ -40,6 +41,7 @@ bool RowScopes::serves(base::ByteView partition, base::ByteView row) const {
 
 void RowScopes::begin(base::ByteView partition, Entry together) {
   together_ = std::move(together);
+  together_index_ = causality::ScopeIndex(together_.scopes());
   levels_.clear();
   for (const ScopeDepth depth : together_.depths()) levels_.emplace_back().depth = depth;
   partition_ = std::string(base::as_text(partition));
@@ -49,6 +51,7 @@ RowScopes::Level* RowScopes::next_missing(base::ByteView row) {
   for (Level& level : levels_) {
     if (level.serves(row)) continue;
     level.entry.clear();
+    level.index = {};
     level.too_short = !has_digits(row, level.depth);
     level.loaded = level.too_short;
     if (!level.loaded) return &level;
@@ -93,13 +96,13 @@ void RowScopes::load_active(const TableView& view, base::ByteView partition, bas
 }
 
 void RowScopes::add_to(causality::PartitionStore& partition, const causality::RowKey& row) const {
-  const auto add = [&](const Entry& entry) {
-    for (const causality::ScopedStore& scoped : entry.scopes()) {
-      if (scoped.scope.contains(row)) partition.absorb(scoped);
-    }
+  if (!partition_) return;
+  const causality::Scope sought = causality::row_scope(row);
+  const auto add = [&](const causality::ScopeIndex& index) {
+    index.each_overlapping(sought, [&](const auto& scoped) { partition.absorb(scoped); });
   };
-  add(together_);
-  for (const Level& level : levels_) add(level.entry);
+  add(together_index_);
+  for (const Level& level : levels_) add(level.index);
 }
 
 }  // namespace helenus::storage

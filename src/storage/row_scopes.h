@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/dot_store.h"
+#include "causality/scope_index.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/entry.h"
@@ -23,6 +24,10 @@ namespace helenus::storage {
 
 class RowScopes {
  public:
+  RowScopes() = default;
+  RowScopes(const RowScopes&) = delete;
+  RowScopes& operator=(const RowScopes&) = delete;
+
   // Whether everything is loaded that may hold the row.
   bool serves(base::ByteView partition, base::ByteView row) const;
   // Loads what is missing of frozen memtables and files. Both keys must outlive the wait. After an
@@ -34,7 +39,8 @@ class RowScopes {
   // nothing loaded that is older.
   void load_active(const TableView& view, base::ByteView partition, base::ByteView row,
                    ReadTrace& trace);
-  // Adds those that hold the row. Requires: nothing loaded yet, or serves() the row.
+  // Adds those that hold the row, without looking at the others. Requires: nothing loaded yet, or
+  // serves() the row.
   void add_to(causality::PartitionStore& partition, const causality::RowKey& row) const;
 
  private:
@@ -45,6 +51,7 @@ class RowScopes {
     bool too_short = false;  // the row has not so many digits
     std::string row;         // one that begins so
     Entry entry;
+    causality::ScopeIndex index;  // of the entry
 
     bool serves(base::ByteView key) const;
     void take(base::ByteView key, Entry found);
@@ -57,6 +64,7 @@ class RowScopes {
 
   std::optional<std::string> partition_;
   Entry together_;
+  causality::ScopeIndex together_index_;
   std::vector<Level> levels_;
   std::uint64_t scope_writes_ = 0;  // of the active memtable, when it was loaded
 };
