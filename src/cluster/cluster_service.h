@@ -140,6 +140,10 @@ class ClusterService {
   // Why this node decides on nothing any more, if that is so.
   std::optional<base::Error> failure() const;
   // Where others reach this node. Requires: start() has come to listen.
+  // Requires: start() has come to listen.
+  const consensus::PaxosStore::Statistics& consensus_statistics() const {
+    return store_->statistics();
+  }
   const runtime::Address& node_address() const { return self_.node_address; }
   // Drivers reach this node there, and not where the options say.
   void move_clients_to(const runtime::Address& address);

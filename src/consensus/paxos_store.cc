@@ -156,13 +156,31 @@ void PaxosStore::heard_of(NodeId node, Version version) {
                     .body = Probe{.version = after(known().version), .ticket = {}}}});
 }
 
+Result<Message> PaxosStore::understand(const rpc::Incoming& incoming) const {
+  TRY(Message message, decode_message(incoming.payload, format_of(incoming.version)));
+  const bool names_a_register = message.register_id != RegisterId();
+  if (names_a_register && !known().is_blank() && message.register_id != known().register_id) {
+    return Error(Errc::refused, "about the register {}, and this node is of {}",
+                 message.register_id, known().register_id);
+  }
+  return message;
+}
+
 Task<Result<base::Bytes>> PaxosStore::handle(rpc::Incoming incoming) {
-  CO_TRY(const Message message, decode_message(incoming.payload, format_of(incoming.version)));
   if (stopped_) co_return Error(Errc::closed);
-  if (is_question(message)) {
-    acceptor_->receive(incoming.from, message);
+  auto message = understand(incoming);
+  if (!message) {
+    ++statistics_.messages_refused;
+    if (lines_.admits(log_, runtime_.clock.now())) {
+      log_.warn("a message was refused", base::kv("from", incoming.from),
+                base::kv("reason", message.error()));
+    }
+    co_return std::move(message).error();
+  }
+  if (is_question(*message)) {
+    acceptor_->receive(incoming.from, *message);
   } else {
-    proposer_->receive(incoming.from, message, runtime_.clock.now());
+    proposer_->receive(incoming.from, *message, runtime_.clock.now());
     pump();
   }
   co_return base::Bytes();
@@ -203,7 +221,7 @@ void PaxosStore::pump() {
 void PaxosStore::send(const Outgoing& outgoing) {
   auto message = rpc::Payload::of(outgoing.message, rpc_.versions().newest);
   if (!rpc_.tell(outgoing.to, rpc::verbs::kConsensus, std::move(message))) {
-    ++messages_dropped_;
+    ++statistics_.messages_dropped;
   }
 }
 

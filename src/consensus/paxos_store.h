@@ -37,6 +37,7 @@
 #include "runtime/clock.h"
 #include "runtime/event.h"
 #include "runtime/gate.h"
+#include "runtime/line_budget.h"
 #include "runtime/runtime.h"
 #include "runtime/semaphore.h"
 #include "runtime/task.h"
@@ -56,6 +57,11 @@ class PaxosStore final : public MetadataStore {
     std::vector<model::NodeId> contacts;
     Proposer::Config proposer = {};
     std::size_t operations_waiting_max = 128;
+  };
+
+  struct Statistics {
+    std::uint64_t messages_dropped = 0;  // could not be sent: nobody was reached, most of them
+    std::uint64_t messages_refused = 0;  // garbage, of a later format, or of another register
   };
 
   // Reads the acceptor's file and begins to serve rpc::verbs::kConsensus. Errors: as those of
@@ -82,8 +88,7 @@ class PaxosStore final : public MetadataStore {
   const Document& known() const { return proposer_->known(); }
   // Why this node's acceptor answers nothing any more, if that is so: the node should stop.
   const std::optional<base::Error>& failure() const { return acceptor_->failure(); }
-  // Messages that could not be sent: to nodes that cannot be reached, most of them.
-  std::uint64_t messages_dropped() const { return messages_dropped_; }
+  const Statistics& statistics() const { return statistics_; }
 
   // Ends what is under way with Errc::closed, and returns when nothing is and the file is at rest.
   runtime::Task<void> stop();
@@ -96,6 +101,8 @@ class PaxosStore final : public MetadataStore {
   };
 
   runtime::Task<base::Result<base::Bytes>> handle(rpc::Incoming incoming);
+  // Errors: of the bytes; refused if it is about another register than this node's.
+  base::Result<Message> understand(const rpc::Incoming& incoming) const;
   // Runs one operation to its end; a read without a change.
   runtime::Task<base::Result<Outcome>> operate(std::optional<Change> change, runtime::Until until);
   base::Error no_answer() const;
@@ -114,7 +121,8 @@ class PaxosStore final : public MetadataStore {
   std::unique_ptr<Proposer> proposer_;
   Version announced_;  // the newest that waiters and the acceptor were told of
   std::optional<Outcome> outcome_;
-  std::uint64_t messages_dropped_ = 0;
+  Statistics statistics_;
+  runtime::LineBudget lines_;  // about messages, which others send as many of as they like
   bool stopped_ = false;
   Alarm alarm_;
   runtime::Semaphore turn_;

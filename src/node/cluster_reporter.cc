@@ -122,6 +122,7 @@ void ClusterReporter::add_metrics(std::vector<Metric>& metrics) const {
                                .nodes = metadata.nodes.size(),
                                .nodes_up = 1,
                                .gossip = cluster_.gossip().statistics(),
+                               .consensus = cluster_.consensus_statistics(),
                                .rpc = cluster_.rpc().statistics(),
                                .peers = {}};
   for (const auto& [node, known] : cluster_.gossip().view().nodes()) {

@@ -194,6 +194,15 @@ void add_gossip(const membership::GossipService::Statistics& gossip, Adder& add)
               gossip.messages_refused);
 }
 
+void add_consensus(const consensus::PaxosStore::Statistics& consensus, Adder& add) {
+  add.counter("helenus_consensus_messages_dropped_total",
+              "Messages that could not be sent: nobody was reached.", consensus.messages_dropped);
+  add.counter("helenus_consensus_messages_refused_total",
+              "Messages of others that made no sense, or were of a later version or another "
+              "cluster.",
+              consensus.messages_refused);
+}
+
 void add_connections(const rpc::Statistics& rpc, Adder& add) {
   add.gauge("helenus_rpc_connections_inbound", "Connections that other nodes dialled.",
             rpc.connections_current);
@@ -299,6 +308,7 @@ void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric
   add.gauge("helenus_cluster_metadata_version", "Version of the metadata that this node acts by.",
             statistics.metadata_version);
   add_gossip(statistics.gossip, add);
+  add_consensus(statistics.consensus, add);
   add_connections(statistics.rpc, add);
   add_peers(statistics, metrics);
 }

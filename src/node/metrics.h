@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "consensus/paxos_store.h"
 #include "cql/server_statistics.h"
 #include "membership/gossip_service.h"
 #include "model/node_id.h"
@@ -53,6 +54,7 @@ struct ClusterStatistics {
   std::size_t nodes = 0;
   std::size_t nodes_up = 0;
   membership::GossipService::Statistics gossip;
+  consensus::PaxosStore::Statistics consensus;
   rpc::Statistics rpc;
   std::vector<Peer> peers;  // by ascending id
 };
