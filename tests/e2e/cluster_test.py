@@ -487,6 +487,23 @@ class ClusterTest(unittest.TestCase):
         with connect(gone, only=True) as driver:
             self.assertIn("meanwhile", driver.tables("simple"), "it learned what it missed")
 
+    def test_who_is_killed_says_nothing_and_drivers_are_told_that_it_is_down(self):
+        gone = self.members[2]
+        address = f"{gone.ip}:{self.ports['cql']}"
+        listeners = [Listener(member) for member in self.members[:2]]
+        with connect(self.members[0]) as driver:
+            gone.end(signal.SIGKILL)
+            for listener in listeners:
+                self.assertEqual(listener.next_event(), ("DOWN", address))
+            host = next(host for host in driver.cluster.metadata.all_hosts()
+                        if host.address == gone.ip)
+            await_that(lambda: host.is_up is False, "the driver takes it for down")
+            gone.start()
+            for listener in listeners:
+                self.assertEqual(listener.next_event(), ("UP", address))
+                listener.close()
+            await_that(lambda: host.is_up, "the driver takes it for up")
+
     # ---- Strangers ----
 
     def test_a_node_of_another_cluster_is_refused_and_told_why(self):
