@@ -35,6 +35,11 @@ namespace {
 
 // How many rounds of gossip it may take until a beat of everybody who is up has been heard of.
 constexpr int kRoundsUntilHeard = 5;
+// After how many without one it is looked whether a node can be reached, so that this is known when
+// the others are over.
+constexpr int kRoundsUntilDoubt = 2;
+// How long a connection may take: a packet may be lost and sent again a second later.
+constexpr runtime::Duration kReachTimeout = std::chrono::seconds(2);
 // How long the owner is given to act by newer metadata before it is asked again.
 constexpr runtime::Duration kTakeUpTimeout = std::chrono::minutes(1);
 constexpr runtime::Duration kTakeUpPauseMax = std::chrono::seconds(30);
@@ -107,7 +112,7 @@ Task<Result<void>> ClusterService::start(Until until) {
   CO_TRY_VOID(adopt(store_->known()));
   tasks_.spawn(follow());
   tasks_.spawn(keep_judging_proximity());
-  CO_TRY_VOID(co_await ask_for_newest(until));
+  CO_TRY(const bool is_newest, co_await ask_for_newest(until));
   if (hooks_.take_up) tasks_.spawn(take_up_newer());
   CO_TRY_VOID(co_await wait_held(until));
   start_gossip();
@@ -115,6 +120,7 @@ Task<Result<void>> ClusterService::start(Until until) {
   if (self == nullptr || self->state == metadata::NodeState::joining) {
     CO_TRY_VOID(co_await join_cluster(until));
   }
+  if (is_newest) CO_TRY_VOID(co_await look_when_heard(until));
   CO_TRY_VOID(co_await wait_held(until));
   phase_ = "is of the cluster";
   correct_addresses();
@@ -359,7 +365,12 @@ Task<Result<MetadataPtr>> ClusterService::change(Transition transition, Until un
 
 Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until) {
   std::set<NodeId> unreachable;
-  auto next_look = runtime_.clock.now() + options_.gossip_interval;
+  // A look that the deadline would cut short could not tell who is slow from who is gone.
+  const auto look_after = [&](runtime::MonotonicTime now) {
+    const auto next = now + options_.gossip_interval;
+    return next + kReachTimeout > until.deadline ? until.deadline : next;
+  };
+  auto next_look = look_after(runtime_.clock.now());
   for (;;) {
     const auto missing = not_holding(version, unreachable);
     if (missing.empty()) co_return {};
@@ -370,13 +381,12 @@ Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until)
     }
     if (now >= next_look) {
       std::vector<NodeId> silent = not_holding(version, {});
-      std::erase_if(silent, [&](NodeId node) { return !is_silent(node); });
-      unreachable = co_await unreachable_of(std::move(silent), until);
-      next_look = runtime_.clock.now() + options_.gossip_interval;
+      std::erase_if(silent, [&](NodeId node) { return !is_silent(node, kRoundsUntilDoubt); });
+      unreachable = co_await unreachable_of(std::move(silent), until.stop);
+      next_look = look_after(runtime_.clock.now());
       continue;
     }
-    auto waited =
-        co_await news_.wait({.deadline = std::min(until.deadline, next_look), .stop = until.stop});
+    auto waited = co_await news_.wait({.deadline = next_look, .stop = until.stop});
     if (!waited && !waited.failed_with(Errc::timeout)) co_return std::move(waited).error();
   }
 }
@@ -386,9 +396,10 @@ std::vector<NodeId> ClusterService::not_holding(Version version,
   std::vector<NodeId> missing;
   if (held_ < version) missing.push_back(self_.id);
   for (const auto& [node, known] : gossip_.view().nodes()) {
-    const bool is_gone = is_silent(node) && unreachable.contains(node);
+    const bool is_quiet = is_silent(node, kRoundsUntilHeard);
+    const bool is_gone = is_quiet && unreachable.contains(node);
     // One that has just come back is not known to be up before its heart has beaten again.
-    const bool may_be_up = known.up || (!is_silent(node) && metadata_->find(node) != nullptr);
+    const bool may_be_up = known.up || (!is_quiet && metadata_->find(node) != nullptr);
     if (may_be_up && !is_gone && held_by(node) < version) missing.push_back(node);
   }
   if (runtime_.clock.now() >= all_heard_by_) return missing;
@@ -399,26 +410,33 @@ std::vector<NodeId> ClusterService::not_holding(Version version,
   return missing;
 }
 
-bool ClusterService::is_silent(NodeId node) const {
+bool ClusterService::is_silent(NodeId node, int rounds) const {
   const auto beat = gossip_.last_beat(node);
-  return !beat || runtime_.clock.now() - *beat > kRoundsUntilHeard * options_.gossip_interval;
+  return !beat || runtime_.clock.now() - *beat > rounds * options_.gossip_interval;
 }
 
-// Those to whom no connection can be had: a process that was killed is gone long before the
-// detector is sure of it. Who is slow is waited for.
-Task<std::set<NodeId>> ClusterService::unreachable_of(std::vector<NodeId> nodes, Until until) {
-  const auto attempt = runtime_.clock.now() + options_.gossip_interval;
-  std::vector<Task<Result<base::Bytes>>> calls;
-  for (const NodeId node : nodes) {
-    calls.push_back(rpc_.call(node, rpc::verbs::kMetadataVersion, rpc::Payload(base::Bytes()),
-                              {.deadline = std::min(attempt, until.deadline), .stop = until.stop}));
-  }
-  const auto answers = co_await runtime::when_all(std::move(calls));
+Task<std::set<NodeId>> ClusterService::unreachable_of(std::vector<NodeId> nodes,
+                                                      runtime::StopToken stop) {
+  std::vector<Task<bool>> looks;
+  for (const NodeId node : nodes) looks.push_back(is_unreachable(node, stop));
+  const auto answers = co_await runtime::when_all(std::move(looks));
   std::set<NodeId> unreachable;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (answers[i].failed_with(Errc::unavailable)) unreachable.insert(nodes[i]);
+    if (answers[i]) unreachable.insert(nodes[i]);
   }
   co_return unreachable;
+}
+
+// No connection can be had to it, or none to the node that it is: a process that was killed or a
+// machine that is cut off is gone long before the detector is sure of it. Who is slow to answer is
+// waited for.
+Task<bool> ClusterService::is_unreachable(NodeId node, runtime::StopToken stop) {
+  const auto [reached, answer] = co_await runtime::when_all(
+      rpc_.reach(node, Until::after(runtime_, kReachTimeout, stop)),
+      rpc_.call(node, rpc::verbs::kMetadataVersion, rpc::Payload(base::Bytes()),
+                Until::after(runtime_, options_.gossip_interval, stop)));
+  if (stop.stop_requested()) co_return false;
+  co_return !reached || answer.failed_with(Errc::unavailable);
 }
 
 Version ClusterService::held_by(NodeId node) const {
@@ -456,6 +474,11 @@ void ClusterService::start_gossip() {
   announce();
   all_heard_by_ = runtime_.clock.now() + kRoundsUntilHeard * options_.gossip_interval;
   gossip_.start();
+  std::vector<NodeId> others;
+  for (const metadata::Node& node : metadata_->nodes) {
+    if (node.id() != self_.id) others.push_back(node.id());
+  }
+  gossip_.greet(std::move(others));
   tasks_.spawn(keep_asking_holders());
 }
 
@@ -496,7 +519,7 @@ Task<void> ClusterService::follow() {
 // alone and had not noted as decided when it stopped. Others may be starting as well, so they are
 // asked again and again; if too few of them come there is nobody to wait for, and this node starts
 // with what it has.
-Task<Result<void>> ClusterService::ask_for_newest(Until until) {
+Task<Result<bool>> ClusterService::ask_for_newest(Until until) {
   const std::size_t acceptors = store_->known().acceptors.size();
   const auto seconds =
       std::chrono::duration_cast<std::chrono::duration<double>>(options_.catch_up_timeout);
@@ -506,12 +529,39 @@ Task<Result<void>> ClusterService::ask_for_newest(Until until) {
   const auto limit = runtime_.clock.now() + options_.catch_up_timeout;
   const auto newest =
       co_await store_->read({.deadline = std::min(limit, until.deadline), .stop = until.stop});
-  if (newest) co_return adopt(*newest);
+  if (newest) {
+    CO_TRY_VOID(adopt(*newest));
+    co_return true;
+  }
   if (until.stop.stop_requested()) co_return newest.error();
   log_.warn("too few of those who decide are there to tell: this node starts with what it has",
             base::kv("version", store_->known().version), base::kv("error", newest.error()));
   tasks_.spawn(keep_catching_up());
-  co_return adopt(store_->known());
+  CO_TRY_VOID(adopt(store_->known()));
+  co_return false;
+}
+
+// Others acknowledge changes without a node that they take for down, as they did this one until
+// they heard of it. Who has spoken to it by gossip knows of it before it is asked here, on the same
+// connection: what that one changes from then on waits for this node, and what was decided before
+// is read here. The others were greeted as well; one that changes something and has not heard of
+// this node yet is left, for some rounds of gossip at most. If nobody speaks to it soon, nobody is
+// taken to be there.
+Task<Result<void>> ClusterService::look_when_heard(Until until) {
+  if (metadata_->nodes.size() == 1) co_return {};
+  phase_ = "waits for another node to hear of it";
+  const auto limit = std::min(until.deadline, runtime_.clock.now() + options_.gossip_interval);
+  while (gossip_.view().nodes().empty()) {
+    const auto heard = co_await news_.wait({.deadline = limit, .stop = until.stop});
+    if (heard.failed_with(Errc::timeout)) co_return {};
+    if (!heard) co_return heard.error();
+  }
+  const auto attempt = std::min(until.deadline, runtime_.clock.now() + options_.gossip_interval);
+  const auto newest = co_await store_->read({.deadline = attempt, .stop = until.stop});
+  if (newest) co_return adopt(*newest);
+  if (until.stop.stop_requested()) co_return newest.error();
+  // Too few of those who decide are there: then nobody changes anything either.
+  co_return {};
 }
 
 // What was decided when this node stopped need not be in its file as decided; asking finds it out.

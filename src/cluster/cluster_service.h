@@ -21,7 +21,8 @@
 // clients meet no schema that is out of date. It asks again and again for catch_up_timeout, since
 // they may be starting too, and no longer, so that nodes may be restarted in any order: it starts
 // with what it has on disk then, and goes on asking. What it decided alone, and died before it
-// could note so, it finds in its own acceptor, whoever else is there. One that comes back at other
+// could note so, it finds in its own acceptor, whoever else is there. When it has been heard of, it
+// asks once more: until then changes were acknowledged without it. One that comes back at other
 // addresses changes the metadata by and by.
 //
 // Following. A version that somebody is said to hold is asked for at once from who holds it, and
@@ -139,11 +140,11 @@ class ClusterService {
   const std::string& phase() const { return phase_; }
   // Why this node decides on nothing any more, if that is so.
   std::optional<base::Error> failure() const;
-  // Where others reach this node. Requires: start() has come to listen.
   // Requires: start() has come to listen.
   const consensus::PaxosStore::Statistics& consensus_statistics() const {
     return store_->statistics();
   }
+  // Where others reach this node. Requires: start() has come to listen.
   const runtime::Address& node_address() const { return self_.node_address; }
   // Drivers reach this node there, and not where the options say.
   void move_clients_to(const runtime::Address& address);
@@ -165,7 +166,8 @@ class ClusterService {
   runtime::Task<base::Result<MetadataPtr>> change(Transition transition, runtime::Until until);
   // Returns when this node holds that version, and every one that is up has said so. Who cannot be
   // connected to and whose heart nobody has heard for some rounds of gossip is not up, though the
-  // detector may think so yet: a node that is cut off from this one alone is waited for. In the
+  // detector may think so yet: a node that is cut off from this one alone is waited for, and so is
+  // one that is held up on a machine that answers, until the detector is sure of it. In the
   // first moments of a life, who has not been heard of may be up, and is waited for. Errors:
   // timeout, naming who is waited for; cancelled, closed.
   runtime::Task<base::Result<void>> wait_everywhere(consensus::Version version,
@@ -194,17 +196,20 @@ class ClusterService {
   // Who keeps a version from being held everywhere. Of `unreachable` those count whose heart beats.
   std::vector<model::NodeId> not_holding(consensus::Version version,
                                          const std::set<model::NodeId>& unreachable) const;
-  // Nobody has told of a beat of its heart for longer than that takes.
-  bool is_silent(model::NodeId node) const;
+  // Nobody has told of a beat of its heart for longer than so many rounds of gossip.
+  bool is_silent(model::NodeId node, int rounds) const;
   runtime::Task<std::set<model::NodeId>> unreachable_of(std::vector<model::NodeId> nodes,
-                                                        runtime::Until until);
+                                                        runtime::StopToken stop);
+  runtime::Task<bool> is_unreachable(model::NodeId node, runtime::StopToken stop);
   consensus::Version held_by(model::NodeId node) const;
   std::string describe(const std::vector<model::NodeId>& nodes) const;
 
   runtime::Task<void> keep_asking_holders();
   std::optional<model::NodeId> draw_holder_of_newer();
   runtime::Task<void> follow();
-  runtime::Task<base::Result<void>> ask_for_newest(runtime::Until until);
+  // Whether they told.
+  runtime::Task<base::Result<bool>> ask_for_newest(runtime::Until until);
+  runtime::Task<base::Result<void>> look_when_heard(runtime::Until until);
   runtime::Task<base::Result<void>> catch_up(runtime::Until until);
   runtime::Task<void> keep_catching_up();
   base::Result<void> adopt(const consensus::Document& document);

@@ -13,6 +13,7 @@
 
 #include "base/test_scale.h"
 #include "consensus/acceptor.h"
+#include "consensus/message.h"
 #include "metadata/transitions.h"
 #include "rpc/verb.h"
 #include "runtime/contract/world.h"
@@ -281,22 +282,27 @@ class Cluster {
   }
   // All that are up hold the same metadata, in which all of `count` are normal, and see each other.
   bool is_whole(std::size_t count) {
-    std::set<std::uint64_t> versions;
-    MetadataPtr first;
+    // It is asked after every event of the world: what is cheap to see comes first.
+    std::vector<ClusterService*> services;
     for (ClusterNode* node : nodes_) {
       if (node == nullptr) continue;
       if (!node->is_started()) return false;
-      const ClusterMetadata& metadata = *node->service().metadata();
-      versions.insert(node->service().version().value());
-      if (first && *first != metadata) return false;
-      first = node->service().metadata();
-      if (metadata.nodes.size() != count || metadata::change_is_under_way(metadata)) return false;
+      services.push_back(&node->service());
+      if (services.back()->version() != services.front()->version()) return false;
+    }
+    for (ClusterService* service : services) {
       std::size_t up = 0;
-      for (const auto& [id, known] : node->service().gossip().view().nodes())
-        up += known.up ? 1 : 0;
+      for (const auto& [id, known] : service->gossip().view().nodes()) up += known.up ? 1 : 0;
       if (up + 1 != count) return false;
     }
-    return versions.size() == 1;
+    return std::ranges::all_of(services,
+                               [&](ClusterService* service) {
+                                 const ClusterMetadata& metadata = *service->metadata();
+                                 return metadata == *services.front()->metadata() &&
+                                        metadata.nodes.size() == count &&
+                                        !metadata::change_is_under_way(metadata);
+                               }) &&
+           !services.empty();
   }
   void expect_whole(std::size_t count, runtime::Duration limit = 2min) {
     EXPECT_TRUE(world_.run_until([&] { return is_whole(count); }, limit)) << phases();
@@ -474,6 +480,31 @@ TEST(ClusterService, WhoWasAwayAsksForTheNewestAndDoesNotWaitForEver) {
   cluster.expect_whole(3);
 }
 
+// Changes are acknowledged without a node that is taken for down, until it is heard of again.
+TEST(ClusterService, WhatWasDecidedWhileAStartTookItsTimeIsHeldWhenItIsOver) {
+  Cluster cluster(26, 3);
+  cluster.plan(2).has_owner = true;
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.machine(2).kill();
+  cluster.world().run_for(1min);
+  cluster.plan(2).owner_waits = true;
+  cluster.machine(2).start();
+  const auto takes_up = [&] { return cluster.service(2).phase().starts_with("takes over"); };
+  ASSERT_TRUE(cluster.world().run_until(takes_up, 5s)) << cluster.phases();
+  for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i);
+  cluster.world().run_for(1min);
+  cluster.tell(0, change(add_keyspace("shop")));
+  cluster.tell(0, wait_everywhere(1s));
+  cluster.world().run_for(10s);
+  for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i, false);
+  cluster.world().run_for(10s);
+  ASSERT_LT(cluster.service(2).version(), cluster.service(0).version()) << "a test of nothing";
+  cluster.plan(2).owner_waits = false;
+  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 5s));
+  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+}
+
 TEST(ClusterService, AChangeIsEverywhereBeforeTheNextRoundOfGossip) {
   Cluster cluster(17, 3);
   cluster.start_all();
@@ -604,16 +635,19 @@ TEST(ClusterService, WhoHasJustStartedWaitsForNodesItHasNotHeardOf) {
   Cluster cluster(10, 3);
   cluster.start_all();
   cluster.expect_whole(3);
-  cluster.plan(2).has_owner = true;
-  cluster.plan(2).owner_waits = true;
-  for (const std::size_t i : {1U, 2U}) cluster.machine(i).power_loss();
-  cluster.machine(1).start();
-  EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(1).is_started(); }, 1s));
-  // Node 0 is up, and node 1 has not heard of it in this life.
-  cluster.tell(1, [](Runtime& runtime, ClusterService& service) -> Task<void> {
-    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
-    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 30s)));
-  });
+  for (const std::size_t i : {1U, 2U}) {
+    cluster.machine(i).power_loss();
+    cluster.cut_off(0, i);
+  }
+  for (const std::size_t i : {2U, 1U}) {
+    cluster.machine(i).start();
+    EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(i).is_started(); }, 5s));
+  }
+  // Node 0 is up, and nobody has told node 1 of it in this life.
+  EXPECT_EQ(cluster.service(1).gossip().view().find(node_of(0)), nullptr) << "a test of nothing";
+  cluster.tell(1, change_that_waits_for(0, 3s));
+  for (const std::size_t i : {1U, 2U}) cluster.cut_off(0, i, false);
+  cluster.tell(1, wait_everywhere(20s));
   EXPECT_EQ(cluster.service(0).held(), cluster.service(1).version());
 }
 
@@ -627,6 +661,33 @@ TEST(ClusterService, WhoWasKilledIsNotWaitedForUntilItsSilenceIsNoticed) {
     CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 8s)));
     EXPECT_TRUE(service.gossip().view().find(node_of(2))->up) << "a test of nothing";
   });
+}
+
+TEST(ClusterService, WhoVanishedFromTheNetworkIsNotWaitedForUntilItsSilenceIsNoticed) {
+  Cluster cluster(27, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.world().run_for(10s);
+  // Packets to it are lost, and nobody says so.
+  for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i);
+  cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 5s)));
+    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 8s)));
+    EXPECT_TRUE(service.gossip().view().find(node_of(2))->up) << "a test of nothing";
+  });
+}
+
+TEST(ClusterService, WhoIsHeldUpForAMomentIsWaitedFor) {
+  Cluster cluster(28, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.world().run_for(10s);
+  cluster.machine(2).pause();
+  // Longer than its silence lasts until who is gone is not waited for.
+  cluster.tell(0, change_that_waits_for(2, 9s));
+  cluster.machine(2).resume();
+  cluster.tell(0, wait_everywhere(9s));
+  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
 }
 
 TEST(ClusterService, ANodeKnowsWhichOthersAreNearByTheirPlaceAndTheirRoundTrips) {
@@ -679,6 +740,56 @@ TEST(ClusterService, NodesOfTwoReleasesAreOneCluster) {
   cluster.expect_whole(3);
   cluster.world().run_for(10s);
   EXPECT_EQ(cluster.spoken(0, 1), kNewest);
+}
+
+TEST(ClusterService, ANodeThatIsTakenBackToTheReleaseBeforeIsStillOfTheCluster) {
+  constexpr rpc::ProtocolVersion kNewest = rpc::kVersions.newest;
+  constexpr rpc::ProtocolVersion kOlder(kNewest.value() - 1);
+  Cluster cluster(24, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  cluster.tell(0, change(add_keyspace("shop")));
+  cluster.world().run_for(10s);
+  EXPECT_EQ(cluster.spoken(0, 1), kNewest);
+  cluster.machine(1).kill();
+  // It decides on what was accepted and decided among those of the newer one.
+  cluster.plan(1).options.versions.newest = kOlder;
+  cluster.machine(1).start();
+  cluster.expect_whole(3);
+  cluster.machine(2).kill();
+  cluster.tell(0, change(add_keyspace("bank")));
+  cluster.tell(1, change(add_keyspace("port")));
+  cluster.machine(2).start();
+  cluster.expect_whole(3);
+  cluster.world().run_for(10s);
+  EXPECT_EQ(cluster.spoken(0, 1), kOlder);
+  EXPECT_EQ(cluster.spoken(1, 2), kOlder);
+  EXPECT_EQ(cluster.spoken(0, 2), kNewest);
+  EXPECT_EQ(cluster.service(2).metadata()->keyspaces.size(), 3U);
+  for (const std::size_t i : {0U, 1U, 2U}) {
+    EXPECT_EQ(cluster.service(i).consensus_statistics().messages_refused, 0U) << i;
+  }
+}
+
+TEST(ClusterService, MessagesOfOtherRegistersAndLaterFormatsAreRefusedAndCounted) {
+  Cluster cluster(25, 3);
+  cluster.start_all();
+  cluster.expect_whole(3);
+  const auto version = cluster.service(0).version();
+  cluster.tell(1, [](Runtime& runtime, ClusterService& service) -> Task<void> {
+    const consensus::Message foreign{
+        .register_id = consensus::RegisterId(base::Uuid::from_random(1, 2)),
+        .body = consensus::Probe{.version = consensus::Version(1), .ticket = {}}};
+    const base::Bytes of_a_later_format = base::Bytes::copy_of("\x63 is no version yet");
+    for (const auto& bytes : {consensus::encode(foreign), of_a_later_format, base::Bytes()}) {
+      CO_ASSERT_OK(service.rpc().tell(node_of(0), rpc::verbs::kConsensus, rpc::Payload(bytes)));
+    }
+    EXPECT_TRUE(co_await runtime::sleep_for(runtime, 1s, {}));
+  });
+  EXPECT_EQ(cluster.service(0).consensus_statistics().messages_refused, 3U);
+  EXPECT_EQ(cluster.service(0).version(), version);
+  cluster.tell(1, change(add_keyspace("shop")));
+  cluster.expect_whole(3);
 }
 
 TEST(ClusterService, AFounderThatCannotWriteSaysSoAtOnce) {

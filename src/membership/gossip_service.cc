@@ -88,6 +88,10 @@ void GossipService::spread() {
   if (started_ && !stopping_.stop_requested()) act_on(membership_.spread(prng_));
 }
 
+void GossipService::greet(std::vector<NodeId> nodes) {
+  if (!stopping_.stop_requested()) act_on(membership_.greet(std::move(nodes), prng_));
+}
+
 void GossipService::forget(NodeId node) {
   act_on(membership_.forget(node));
   beats_.erase(node);

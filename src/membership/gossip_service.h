@@ -90,6 +90,9 @@ class GossipService {
   // What was said is to be known before the next round; see Membership::spread. Nothing before the
   // start, which tells everything.
   void spread();
+  // Opens exchanges with nodes that may be there; see Membership::greet. Requires: started; they
+  // were introduced to the Rpc.
+  void greet(std::vector<model::NodeId> nodes);
   // That node is no more; its return under the same id is not believed. Requires: not this one.
   void forget(model::NodeId node);
 

@@ -44,11 +44,20 @@ Output Membership::spread(base::Prng& random) const {
   for (const auto& [node, known] : view_.nodes()) {
     if (known.alive) live.push_back(node);
   }
+  return tell_some(std::move(live), message_with(gossip_.open_self()), random);
+}
+
+Output Membership::greet(std::vector<NodeId> nodes, base::Prng& random) {
+  return tell_some(std::move(nodes), message_with(gossip_.open()), random);
+}
+
+Output Membership::tell_some(std::vector<NodeId> nodes, const Message& message,
+                             base::Prng& random) {
   Output out;
-  while (!live.empty() && out.messages.size() < kSpreadPeersMax) {
-    std::swap(live[random.below(live.size())], live.back());
-    out.messages.push_back({live.back(), message_with(gossip_.open_self())});
-    live.pop_back();
+  while (!nodes.empty() && out.messages.size() < kSpreadPeersMax) {
+    std::swap(nodes[random.below(nodes.size())], nodes.back());
+    out.messages.push_back({nodes.back(), message});
+    nodes.pop_back();
   }
   return out;
 }

@@ -78,6 +78,9 @@ class Membership {
   // Tells some live nodes, out of turn, what this one says of itself: all of them if there are no
   // more than kSpreadPeersMax. For what others wait for; it costs each of them a small exchange.
   Output spread(base::Prng& random) const;
+  // Opens exchanges with some of these, out of turn: all of them if there are no more than
+  // kSpreadPeersMax. For who has just started, and knows from elsewhere who may be there.
+  Output greet(std::vector<model::NodeId> nodes, base::Prng& random);
   // The detector probes and judges.
   Output tick(runtime::MonotonicTime now, base::Prng& random);
   // Errors: refused for a message of another cluster; nothing has changed then.
@@ -94,6 +97,8 @@ class Membership {
   Message message_with(Body body) const {
     return {.cluster = config_.cluster, .sender = gossip_.self(), .body = std::move(body)};
   }
+  static Output tell_some(std::vector<model::NodeId> nodes, const Message& message,
+                          base::Prng& random);
   void choose_peers(base::Prng& random, Output& out);
   void judge(runtime::MonotonicTime now);
   void take(const Progress& progress, runtime::MonotonicTime now);

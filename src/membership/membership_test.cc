@@ -87,6 +87,27 @@ TEST(Membership, ANodeIsUpOnceItsHeartIsSeenBeating) {
   EXPECT_EQ(kinds(out), std::vector{Kind::up}) << "an older version's value is not taken again";
 }
 
+TEST(Membership, WhoHasJustStartedGreetsSomeOfThoseItWasToldOf) {
+  base::Prng random(1);
+  Membership node = node_with_timeout(kSelf);
+  EXPECT_TRUE(node.greet({}, random).messages.empty());
+  std::vector<NodeId> others;
+  for (std::uint64_t number = 1; number < 30; ++number) others.push_back(node_of(number));
+  std::set<NodeId> greeted;
+  for (const Outgoing& outgoing : node.greet(others, random).messages) {
+    greeted.insert(std::get<NodeId>(outgoing.to));
+    EXPECT_TRUE(std::holds_alternative<Opening>(outgoing.message.body));
+  }
+  EXPECT_EQ(greeted.size(), Membership::kSpreadPeersMax) << "nobody twice";
+  // Who is greeted tells what it knows.
+  Membership other = node_with_timeout(node_of(1));
+  const Output greeting = node.greet({node_of(1)}, random);
+  const auto answer = other.receive(greeting.messages.front().message, at_ms(1), random);
+  ASSERT_TRUE(answer && answer->messages.size() == 1);
+  ASSERT_TRUE(node.receive(answer->messages.front().message, at_ms(2), random));
+  EXPECT_NE(node.view().find(node_of(1)), nullptr);
+}
+
 TEST(Membership, WhatIsUrgentIsSpreadToSomeWhoLive) {
   base::Prng random(1);
   Membership node = node_with_timeout(kSelf);

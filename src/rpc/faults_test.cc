@@ -222,6 +222,40 @@ TEST(RpcFaults, ACrashedNodeIsDialledAgainWhenItIsBack) {
   cluster.stop_all();
 }
 
+TEST(RpcFaults, ANodeThatIsHeldUpCanBeReachedAndOneThatIsGoneCannot) {
+  Cluster cluster(4, 3);
+  cluster.start_all();
+  const auto reach = [&](Result<void> expected) {
+    cluster.tell(0, [expected](Runtime& rt, Rpc& rpc) -> Task<void> {
+      const auto reached = co_await rpc.reach(node_of(1), Until::after(rt, 2s));
+      EXPECT_EQ(reached.has_value(), expected.has_value());
+      if (!expected && !reached) EXPECT_EQ(reached.error().code(), expected.error().code());
+    });
+  };
+  reach({});
+  EXPECT_EQ(cluster.statistics(0, 1).dials, 0U) << "nothing was to be said";
+  cluster.machine(1).pause();
+  reach({});
+  cluster.machine(1).resume();
+  const std::vector<std::uint32_t> sides = {0, 1, 0};
+  cluster.world().network().partition(sides);
+  reach(Error(Errc::timeout));
+  cluster.world().network().heal_partitions();
+  cluster.machine(1).kill();
+  reach(Error(Errc::refused));
+  cluster.tell(0, [](Runtime& rt, Rpc& rpc) -> Task<void> {
+    EXPECT_TRUE(co_await rpc.reach(node_of(0), Until::after(rt, 2s)));
+    const auto nobody = co_await rpc.reach(node_of(77), Until::after(rt, 2s));
+    EXPECT_TRUE(nobody.failed_with(Errc::unavailable));
+    rpc.forget(node_of(2));
+    const auto forgotten = co_await rpc.reach(node_of(2), Until::after(rt, 2s));
+    EXPECT_TRUE(forgotten.failed_with(Errc::unavailable));
+    co_await rpc.stop();
+    EXPECT_TRUE((co_await rpc.reach(node_of(1), Until::after(rt, 2s))).failed_with(Errc::closed));
+  });
+  cluster.stop_all();
+}
+
 TEST(RpcFaults, APausedNodeDelaysItsAnswersOnly) {
   Cluster cluster(3, 2);
   cluster.start_all();

@@ -162,6 +162,22 @@ Task<Result<NodeId>> Rpc::meet(Address address, Until until) {
   co_return node;
 }
 
+Task<Result<void>> Rpc::reach(NodeId node, Until until) {
+  CO_TRY(const auto inside, calls_.enter());
+  if (stopping_.stop_requested()) co_return Error(Errc::closed, "this node is stopping");
+  if (node == options_.node) co_return {};
+  const Peer* const known = find(node);
+  if (known == nullptr || !known->address) {
+    co_return Error(Errc::unavailable, "where node {} is is not known", node.value());
+  }
+  runtime::StopSource stop(until.stop);
+  const SecondParent parent(stop, stopping_.token());
+  const Address address = *known->address;
+  CO_TRY_VOID(co_await runtime_.transport.connect(
+      address, {.deadline = until.deadline, .stop = stop.token()}));
+  co_return {};
+}
+
 Task<Result<Bytes>> Rpc::call(NodeId to, Verb verb, Payload payload, Until until) {
   CO_TRY(Reply reply, co_await ask(to, verb, std::move(payload), std::move(until)));
   co_return std::move(reply.payload);

@@ -115,6 +115,11 @@ class Rpc final : private InboundOwner {
   // Dials an address and tells who is there, who is then introduced; the own id if it is this node.
   // Errors: those of connecting; refused, with the other side's reason; corrupt; overloaded.
   runtime::Task<base::Result<model::NodeId>> meet(runtime::Address address, runtime::Until until);
+  // Whether a connection can be had to where that node is: one is made and closed, with nothing
+  // said over it. A process that is held up can be reached, as the machine under it answers; one
+  // that is gone cannot, nor a machine behind a broken link. Errors: those of connecting;
+  // unavailable if it is not known where the node is; closed.
+  runtime::Task<base::Result<void>> reach(model::NodeId node, runtime::Until until);
 
   // See above. Errors: as above; not_found does not come from here.
   runtime::Task<base::Result<base::Bytes>> call(model::NodeId to, Verb verb, Payload payload,
