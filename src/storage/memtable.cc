@@ -173,12 +173,8 @@ void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
 }
 
 Memtable::Node* Memtable::node_at(base::ByteView key, std::uint64_t hash) const {
-  const auto short_hash = static_cast<std::uint32_t>(hash);
-  for (HashLink* link = nodes_.first(short_hash); link != nullptr; link = link->next) {
-    auto* node = static_cast<Node*>(link);
-    if (node->hash == short_hash && base::equal(node->key(), key)) return node;
-  }
-  return nullptr;
+  return nodes_.find(static_cast<std::uint32_t>(hash),
+                     [key](const Node& node) { return base::equal(node.key(), key); });
 }
 
 Entry Memtable::find(base::ByteView key) const {
@@ -211,13 +207,13 @@ Memtable::Node& Memtable::node_of(const EntryKey& key) {
   if (Node* node = node_at(bytes, hash)) return *node;
   std::byte* memory = arena_.allocate(sizeof(Node) + text.size(), alignof(Node));
   auto* node = ::new (memory) Node();
-  node->hash = static_cast<std::uint32_t>(hash);
   node->key_size = static_cast<std::uint32_t>(text.size());
   node->partition_size = static_cast<std::uint32_t>(key.partition.size());
   std::memcpy(memory + sizeof(Node), text.data(), text.size());
   ++generation_;
-  keys_.insert(Place{Key(bytes).head, node});
-  nodes_.insert(*node);
+  // Keys that come in order, as a load of sorted rows has them, need no descent.
+  keys_.insert(keys_.end(), Place{Key(bytes).head, node});
+  nodes_.insert(static_cast<std::uint32_t>(hash), *node);
   return *node;
 }
 

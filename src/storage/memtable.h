@@ -28,7 +28,7 @@
 #include "causality/delta.h"
 #include "storage/arena.h"
 #include "storage/entry.h"
-#include "storage/hash_chains.h"
+#include "storage/hash_index.h"
 #include "storage/row_key.h"
 
 namespace helenus::storage {
@@ -81,13 +81,13 @@ class Memtable {
   std::uint64_t scope_writes() const { return scope_writes_; }
   // What it takes of memory, the tree's nodes estimated.
   std::size_t memory_bytes() const {
-    return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey;
+    return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey + nodes_.memory_bytes();
   }
 
   class Cursor;
 
  private:
-  static constexpr std::size_t kTreeBytesPerKey = 24 + HashChains::kBytesPerThing;
+  static constexpr std::size_t kTreeBytesPerKey = 24;
 
   enum class Form : std::uint8_t { delta, row_delete, depths, merged };
   // One encoded fragment; the bytes lie behind it.
@@ -98,7 +98,7 @@ class Memtable {
     base::ByteView bytes() const { return {reinterpret_cast<const std::byte*>(this + 1), size}; }
   };
   // A key and its fragments. It lies in the arena and never moves; the key's bytes lie behind it.
-  struct Node : HashLink {
+  struct Node {
     std::uint32_t key_size = 0;
     const Fragment* newest = nullptr;
     std::uint64_t sequence = 0;  // of the newest
@@ -149,7 +149,7 @@ class Memtable {
   std::uint64_t scope_writes_ = 0;
   Arena arena_;
   Keys keys_;
-  HashChains nodes_;
+  HashIndex<Node> nodes_;
   std::uint64_t generation_ = 0;  // of the tree: a new key may move the others
 };
 
