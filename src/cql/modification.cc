@@ -157,6 +157,17 @@ Scope scope_of(const ModificationPlan& plan, const model::ClusteringRange& range
   return {.from = range.from, .to = range.to};
 }
 
+// What rows of the table may have, there or not.
+replication::RowColumns row_columns_of(const model::Table& table) {
+  replication::RowColumns columns;
+  columns.of_rows.push_back(model::kRowMarker);
+  for (const Column& column : table.regular_columns()) columns.of_rows.push_back(column.id);
+  // The static row's key is empty, and so is that of the only row where nothing is clustered.
+  if (table.clustering().empty()) return {.of_rows = {}, .of_first = std::move(columns.of_rows)};
+  for (const Column& column : table.static_columns()) columns.of_first.push_back(column.id);
+  return columns;
+}
+
 // The statement's own timestamp, if it has one. Only where the newest wins does it matter who named
 // it.
 QueryResult<WriteCollector::Stamp> stamp_of(const ModificationPlan& plan,
@@ -213,6 +224,7 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
                          Scope scope, std::optional<causality::WallTime> remembered_until) {
   ++size_;
   Changes& changes = changes_of(plan, partition, stamp, false);
+  if (changes.scopes.empty() && stamp.is_explicit) changes.columns = row_columns_of(*plan.table);
   changes.scopes.insert(std::move(scope));
   changes.remembered_until = remembered_until;
 }
@@ -254,6 +266,7 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
     }
     write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());
     write.mutation.remembered_until = changes.remembered_until;
+    write.columns = std::move(changes.columns);
     if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
     writes.push_back(std::move(write));
   }
@@ -299,6 +312,7 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
   if (plan.whole_rows) {
     mutation.scopes.push_back(scope_of(plan, {.from = place.clustering, .to = {}}));
     mutation.remembered_until = lifetime.of_deletes;
+    if (stamp.is_explicit) write.columns = row_columns_of(*plan.table);
   }
   if (mutation.cells.empty() && mutation.scopes.empty()) {
     return std::optional<replication::PartitionWrite>();

@@ -124,6 +124,7 @@ class WriteCollector {
     std::map<std::pair<causality::RowKey, causality::ColumnId>, causality::CellChange> cells;
     std::set<causality::Scope> scopes;
     std::optional<causality::WallTime> remembered_until;  // of the scopes: they are of one table
+    replication::RowColumns columns;                      // if they have a timestamp of their own
   };
 
   Changes& changes_of(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,

@@ -9,7 +9,6 @@ using causality::ColumnId;
 using causality::Delta;
 using causality::RowKey;
 using causality::Scope;
-using causality::Timestamp;
 using causality::Version;
 
 namespace {
@@ -63,7 +62,11 @@ void BatchOverlay::cut(const RowKey& row) {
 }
 
 const Version* BatchOverlay::find(const RowKey& row, ColumnId column) const {
-  if (const auto cell = cells_.find({row, column}); cell != cells_.end()) return &cell->second;
+  const auto cell = cells_.find({row, column});
+  return cell != cells_.end() ? &cell->second : deleted_at(row);
+}
+
+const Version* BatchOverlay::deleted_at(const RowKey& row) const {
   const auto behind = deleted_.upper_bound(row);
   if (behind == deleted_.begin()) return nullptr;
   const Deleted& deleted = std::prev(behind)->second;
@@ -77,14 +80,15 @@ BatchOverlay::written_in(const Scope& scope) const {
           scope.to ? cells_.lower_bound({*scope.to, ColumnId{0}}) : cells_.end()};
 }
 
-std::vector<Scope> BatchOverlay::deleted_after(const Scope& scope, Timestamp timestamp) const {
-  std::vector<Scope> ranges;
+std::vector<BatchOverlay::DeletedRange> BatchOverlay::deleted_in(const Scope& scope) const {
+  std::vector<DeletedRange> ranges;
   auto at = deleted_.upper_bound(first_of(scope));
   if (at != deleted_.begin()) --at;
   for (; at != deleted_.end() && (!scope.to || at->first < *scope.to); ++at) {
     const bool ends_before = at->second.to && *at->second.to <= first_of(scope);
-    if (ends_before || at->second.version.timestamp <= timestamp) continue;
-    ranges.push_back({.from = at->first, .to = at->second.to});
+    if (ends_before) continue;
+    ranges.push_back(
+        {.scope = {.from = at->first, .to = at->second.to}, .version = at->second.version});
   }
   return ranges;
 }

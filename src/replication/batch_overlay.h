@@ -6,8 +6,8 @@
 // and a cell that none touched is as storage has it.
 //
 //   cells    (row, column) -> the version
-//   deleted  disjoint ranges of rows -> the empty version of the last scope, where no cell was
-//            written after it
+//   deleted  disjoint ranges of rows -> the empty version of the last scope, which holds where no
+//            cell was written after it
 //
 // Cost: laying and asking are logarithmic in what was laid.
 #pragma once
@@ -34,9 +34,14 @@ class BatchOverlay {
   // The cells that were written in the scope's rows, and not deleted after that.
   std::pair<Cells::const_iterator, Cells::const_iterator> written_in(
       const causality::Scope& scope) const;
-  // The ranges that overlap the scope and were deleted with a larger timestamp, ascending.
-  std::vector<causality::Scope> deleted_after(const causality::Scope& scope,
-                                              causality::Timestamp timestamp) const;
+  struct DeletedRange {
+    causality::Scope scope;
+    causality::Version version;
+  };
+  // The ranges that were deleted and overlap the scope: ascending, disjoint.
+  std::vector<DeletedRange> deleted_in(const causality::Scope& scope) const;
+  // How a row was deleted, whatever cells were written after that; null if it was not.
+  const causality::Version* deleted_at(const causality::RowKey& row) const;
 
  private:
   struct Deleted {

@@ -1,6 +1,7 @@
 // What writes leave, compared with what storage makes of the same writes.
 #include "replication/batch_overlay.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -94,7 +95,6 @@ TEST(BatchOverlay, KnowsWhatAScopeHolds) {
     }
     Scope scope{.from = maybe_row(prng), .to = maybe_row(prng)};
     if (scope.from && scope.to && !(*scope.from < *scope.to)) scope.to.reset();
-    const Timestamp timestamp{static_cast<std::int64_t>(prng.between(5, 45))};
     std::size_t written = 0;
     const auto [first, last] = overlay.written_in(scope);
     for (auto cell = first; cell != last; ++cell) {
@@ -102,23 +102,26 @@ TEST(BatchOverlay, KnowsWhatAScopeHolds) {
       EXPECT_EQ(overlay.find(cell->first.first, cell->first.second), &cell->second) << seed;
       ++written;
     }
-    bool deleted_after = false;
+    const auto ranges = overlay.deleted_in(scope);
+    for (std::size_t i = 1; i < ranges.size(); ++i) {
+      EXPECT_TRUE(ranges[i - 1].scope.to && *ranges[i - 1].scope.to <= *ranges[i].scope.from);
+    }
+    for (const auto& range : ranges) EXPECT_TRUE(range.scope.overlaps(scope)) << seed;
     for (std::uint64_t at = 0; at < kRows; ++at) {
       if (!scope.contains(row(at))) continue;
+      const causality::Version* const left = overlay.deleted_at(row(at));
       // No mutation writes this column: what is found here is a delete of the row.
-      const causality::Version* const left = overlay.find(row(at), ColumnId{kColumns});
-      deleted_after = deleted_after || (left != nullptr && left->timestamp > timestamp);
+      EXPECT_EQ(overlay.find(row(at), ColumnId{kColumns}), left) << seed;
+      const auto range = std::ranges::find_if(
+          ranges, [&](const auto& deleted) { return deleted.scope.contains(row(at)); });
+      EXPECT_EQ(range == ranges.end(), left == nullptr) << seed;
+      if (left != nullptr && range != ranges.end()) EXPECT_EQ(range->version, *left) << seed;
       for (std::uint32_t column = 0; column < kColumns; ++column) {
         const causality::Version* const cell = overlay.find(row(at), ColumnId{column});
         if (cell != nullptr && cell != left) --written;
       }
     }
     EXPECT_EQ(written, 0U) << seed;
-    // Between the rows that are asked here there are others.
-    if (deleted_after) {
-      EXPECT_FALSE(overlay.deleted_after(scope, timestamp).empty()) << seed;
-    }
-    EXPECT_TRUE(overlay.deleted_after(scope, Timestamp{45}).empty()) << seed;
   }
 }
 

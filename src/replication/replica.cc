@@ -32,8 +32,8 @@ namespace {
 constexpr causality::Epoch kEpoch{1};
 // How often a write with an explicit timestamp looks again when others wrote meanwhile.
 constexpr int kJudgementsMax = 64;
-// How many cells a delete of a scope with an explicit timestamp may leave out.
-constexpr std::size_t kCellsJudgedMax = 100'000;
+// How many cells and deletes of ranges a delete of a scope with an explicit timestamp may meet.
+constexpr std::size_t kChangesJudgedMax = 100'000;
 
 std::size_t size_of(const PartitionWrite& write) {
   std::size_t size = write.partition.size();
@@ -71,12 +71,17 @@ causality::Version version_of(const Mutation& mutation, const causality::CellCha
   return version;
 }
 
-bool applies(const causality::Version& write, const causality::CellStore& there) {
-  return causality::explicit_write_applies(there, causality::kTimestampMin, write);
+// The row, of a scope that has no other.
+std::optional<Bytes> only_row_of(const causality::Scope& scope) {
+  if (!scope.from || scope != causality::row_scope(*scope.from)) return std::nullopt;
+  return scope.from;
 }
 
-bool applies(const causality::Version& write, const causality::Version& there) {
-  return applies(write, causality::CellStore({there}, {}));
+Result<void> check_size(const ScopeJudgement& judgement) {
+  if (judgement.size() <= kChangesJudgedMax) return {};
+  return Error(Errc::invalid_argument,
+               "a delete with a timestamp of its own covers more than {} cells and deletes",
+               kChangesJudgedMax);
 }
 
 }  // namespace
@@ -263,84 +268,56 @@ Task<Result<void>> Replica::judge_cells(const PartitionWrite& write, const Batch
   for (const causality::CellChange& cell : write.mutation.cells) {
     const causality::Version version = version_of(write.mutation, cell);
     if (const causality::Version* const there = before.find(cell.row, cell.column)) {
-      if (applies(version, *there)) judged.cells.push_back(cell);
+      if (wins(version, *there)) judged.cells.push_back(cell);
       continue;
     }
     if (row == nullptr || *row != cell.row) {
       row = &cell.row;
       CO_TRY(read, co_await engine_.read_row(write.table, tablet, write.partition, *row, until));
     }
-    if (applies(version, read->partition.cell(cell.row, cell.column))) judged.cells.push_back(cell);
+    if (wins(version, read->partition.cell(cell.row, cell.column))) judged.cells.push_back(cell);
   }
   co_return {};
 }
 
-// A scope is deleted as one, save for what is newer: it is cut around ranges that were deleted
-// later and rows in which a cell is newer, and what is older there is deleted cell by cell. So is
-// all of it if there would be too many pieces; then no row is deleted that is not there.
 Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causality::Scope& scope,
                                         const BatchOverlay& before, Mutation& judged, Until until) {
   causality::CellChange change;
   change.kind = causality::VersionKind::empty;
   change.expires = write.mutation.remembered_until;
-  const causality::Version version = version_of(write.mutation, change);
-  struct Row {
-    std::vector<causality::CellChange> older;
-    bool has_newer = false;
-  };
-  std::map<Bytes, Row> rows;
-  std::size_t cells = 0;
-  const auto weigh = [&](const Bytes& row, causality::ColumnId column,
-                         const auto& there) -> Result<void> {
-    change.row = row;
-    change.column = column;
-    Row& weighed = rows[row];
-    if (applies(version, there)) {
-      weighed.older.push_back(change);
-    } else {
-      weighed.has_newer = true;
-    }
-    if (++cells <= kCellsJudgedMax) return {};
-    return Error(Errc::invalid_argument,
-                 "a delete with a timestamp of its own covers more than {} cells", kCellsJudgedMax);
-  };
-  std::vector<causality::Scope> newer = before.deleted_after(scope, version.timestamp);
-  const auto [first, last] = before.written_in(scope);
-  for (auto cell = first; cell != last; ++cell) {
-    CO_TRY_VOID(weigh(cell->first.first, cell->first.second, cell->second));
+  const causality::Version deletion = version_of(write.mutation, change);
+  ScopeJudgement judgement(scope, deletion, write.columns, before);
+  if (const auto row = only_row_of(scope)) {
+    const TabletId tablet = tablet_of(write.partition.view());
+    CO_TRY(const auto read,
+           co_await engine_.read_row(write.table, tablet, write.partition, *row, until));
+    judgement.take_ranges({});
+    judgement.take_row(*row, read.partition);
+  } else {
+    CO_TRY_VOID(co_await look_across(write, scope, judgement, until));
   }
+  JudgedScope left =
+      std::move(judgement).finish(causality::kScopesPerMutationMax - judged.scopes.size());
+  std::ranges::move(left.scopes, std::back_inserter(judged.scopes));
+  std::ranges::move(left.cells, std::back_inserter(judged.cells));
+  co_return {};
+}
+
+Task<Result<void>> Replica::look_across(const PartitionWrite& write, const causality::Scope& scope,
+                                        ScopeJudgement& judgement, Until until) {
   CO_TRY(const auto cursor,
          engine_.cursor(write.table, tablet_of(write.partition.view()), {.until = until}));
+  CO_TRY(auto ranges, co_await cursor->scopes_across(write.partition, scope, kChangesJudgedMax));
+  judgement.take_ranges(std::move(ranges));
   CO_TRY_VOID(co_await cursor->seek(write.partition, scope.from.value_or(Bytes())));
   while (cursor->valid() && base::compare(cursor->partition(), write.partition.view()) == 0) {
     const Bytes row = Bytes::copy_of(cursor->row_key());
     if (!scope.contains(row)) break;
     CO_TRY(const auto read, cursor->read());
-    for (const causality::ScopedStore& scoped : read.scoped()) {
-      if (!applies(version, scoped.store)) newer.push_back(scoped.scope);
-    }
-    const auto stored = read.rows().find(row);
-    if (stored != read.rows().end()) {
-      for (const auto& column : stored->second.cells()) {
-        if (before.find(row, column.first) != nullptr) continue;
-        const causality::CellStore there = read.cell(row, column.first);
-        if (!there.versions().empty()) CO_TRY_VOID(weigh(row, column.first, there));
-      }
-    }
+    judgement.take_row(row, read);
+    CO_TRY_VOID(check_size(judgement));
     CO_TRY_VOID(co_await cursor->next());
   }
-  for (const auto& [row, weighed] : rows) {
-    if (weighed.has_newer) newer.push_back(causality::row_scope(row));
-  }
-  std::vector<causality::Scope> pieces = cut(scope, std::move(newer));
-  if (judged.scopes.size() + pieces.size() > causality::kScopesPerMutationMax) pieces.clear();
-  auto piece = pieces.begin();
-  for (auto& [row, weighed] : rows) {
-    while (piece != pieces.end() && piece->to && *piece->to <= row) ++piece;
-    if (piece != pieces.end() && piece->contains(row)) continue;
-    std::ranges::move(weighed.older, std::back_inserter(judged.cells));
-  }
-  std::ranges::move(pieces, std::back_inserter(judged.scopes));
   co_return co_await engine_.settle(cursor->trace(), until);
 }
 

@@ -17,13 +17,12 @@
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
+#include "replication/scope_judgement.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine.h"
 
 namespace helenus::replication {
-
-class BatchOverlay;
 
 // The mutation of one partition: atomic, one dot.
 struct PartitionWrite {
@@ -34,6 +33,8 @@ struct PartitionWrite {
   // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads. Only
   // in 'lww' tables.
   bool explicit_timestamp = false;
+  // Of a delete of rows with an explicit timestamp: what its rows may have (ScopeJudgement).
+  RowColumns columns = {};
 };
 
 // Some rows of one tablet, one after the other.
@@ -123,6 +124,10 @@ class Replica {
                                                 const causality::Scope& scope,
                                                 const BatchOverlay& before,
                                                 causality::Mutation& judged, runtime::Until until);
+  // Shows the judgement all that storage has of a scope of several rows.
+  runtime::Task<base::Result<void>> look_across(const PartitionWrite& write,
+                                                const causality::Scope& scope,
+                                                ScopeJudgement& judgement, runtime::Until until);
   // The rows as a cursor finds them: nothing between them waits once their blocks are in memory.
   runtime::Task<base::Result<std::vector<storage::RowRead>>> look_together(
       storage::TableCursor& cursor, const base::Bytes& partition,

@@ -1,8 +1,10 @@
 // What a reader sees while others write: each row as it was at one moment, with the deletes of
 // ranges that hold it.
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -63,8 +65,11 @@ class Writer {
   causality::Dot remove(const std::string& from, const std::string& to) {
     causality::Mutation mutation;
     mutation.scopes.push_back(range(from, to));
+    mutation.remembered_until = remembered_until_;
     return stage(std::move(mutation));
   }
+  // What is deleted from now on is in files for good.
+  void remember() { remembered_until_ = causality::WallTime{INT64_MAX / 2}; }
   // Deletes the range and writes a row of it, at once.
   causality::Dot replace(const std::string& from, const std::string& to, const std::string& row,
                          int column, const std::string& value) {
@@ -85,6 +90,7 @@ class Writer {
   Engine& engine_;
   Runtime& runtime_;
   std::int64_t time_ = 1000;
+  std::optional<causality::WallTime> remembered_until_;
 };
 
 Task<void> life(Runtime& runtime, std::function<Task<void>(Engine&, Writer&)> tell) {
@@ -109,6 +115,18 @@ void live(const std::function<Task<void>(Engine&, Writer&)>& tell) {
 
 Task<base::Result<void>> seek(TableCursor& cursor, const std::string& row) {
   return cursor.seek(Bytes::copy_of("p"), Bytes::copy_of(row));
+}
+
+Task<base::Result<std::vector<causality::ScopedStore>>> scopes_across(Engine& engine,
+                                                                      causality::Scope scope,
+                                                                      std::size_t count_max) {
+  CO_TRY(const auto cursor, engine.cursor(kTable, kTablet, {}));
+  CO_TRY(auto found, co_await cursor->scopes_across(Bytes::copy_of("p"), scope, count_max));
+  EXPECT_FALSE(cursor->valid());
+  // It goes on from wherever it is told to.
+  CO_TRY_VOID(co_await seek(*cursor, ""));
+  EXPECT_TRUE(cursor->valid());
+  co_return found;
 }
 
 // A delete of a range and a later write of a row in it: neither alone.
@@ -178,6 +196,55 @@ TEST(EngineCursor, RangesThatComeInPartsAreSeenByTheNextRead) {
     }
     EXPECT_GT((*cursor)->trace().scope_paths_read, 60U);
   });
+}
+
+std::vector<std::string> texts_of(const std::vector<causality::ScopedStore>& ranges) {
+  std::vector<std::string> texts;
+  for (const causality::ScopedStore& range : ranges) {
+    texts.push_back(fmt::format("{}-{}: {}", range.scope.from->text(), range.scope.to->text(),
+                                range.store.versions().size()));
+  }
+  return texts;
+}
+
+// Of memtables and files, few under the partition's own key and many under their paths.
+Task<void> find_ranges_across(Engine& engine, Writer& writer) {
+  const auto across = [&](std::optional<causality::Scope> scope, std::size_t count_max) {
+    return scopes_across(engine, scope.value_or(causality::Scope{}), count_max);
+  };
+  writer.remember();
+  writer.put("m", 0, "a row");
+  writer.remove("b", "d");
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  writer.remove("c", "f");
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  writer.remove("p", "q");
+  writer.remove("c", "f");
+  auto found = co_await across(std::nullopt, 3);
+  CO_ASSERT_OK(found);
+  EXPECT_EQ(texts_of(*found), (std::vector<std::string>{"b-d: 1", "c-f: 1", "p-q: 1"}));
+  found = co_await across(range("d", "p"), 3);
+  CO_ASSERT_OK(found);
+  EXPECT_EQ(texts_of(*found), (std::vector<std::string>{"c-f: 1"}));
+  found = co_await across(std::nullopt, 2);
+  EXPECT_TRUE(found.failed_with(base::Errc::invalid_argument));
+  constexpr int kMany = 300;
+  for (int i = 0; i < kMany; ++i) {
+    const std::string at = fmt::format("x{:04}", i * 7 % kMany);
+    writer.remove(at, at + "z");
+    if (i % 100 == 50) CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+    if (i == 200) CO_ASSERT_OK(co_await engine.compact(kTable, Until::forever()));
+  }
+  found = co_await across(range("x0100", "x0200"), 1000);
+  CO_ASSERT_OK(found);
+  CO_ASSERT_TRUE(found->size() == 100);
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    EXPECT_EQ((*found)[i].scope.from->text(), fmt::format("x{:04}", 100 + i));
+  }
+}
+
+TEST(EngineCursor, AllRangesOfAPartitionAreFoundWithoutRows) {
+  live(find_ranges_across);
 }
 
 TEST(EngineCursor, WhatCameBetweenArrivingAndReadingIsWaitedForToo) {

@@ -1,7 +1,10 @@
 #include "storage/table_cursor.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
+
+#include <absl/container/btree_map.h>
 
 namespace helenus::storage {
 
@@ -143,24 +146,54 @@ bool TableCursor::may_have_come_late() const {
   return !stands_there && view_.active().key_count() != active_keys_;
 }
 
-Result<void> TableCursor::absorb_row(Entry& entry) {
+Result<void> TableCursor::absorb_here(Entry& entry) {
   TRY_VOID(entries_->absorb_into(entry));
   trace_.sequence = std::max(trace_.sequence, entries_->sequence());
   if (may_have_come_late()) view_.absorb_active(entries_->key().bytes, entry, trace_);
   return {};
 }
 
+Task<Result<std::vector<causality::ScopedStore>>> TableCursor::scopes_across(
+    base::Bytes partition, causality::Scope scope, std::size_t count_max) {
+  valid_ = false;
+  // Ranges that lie under different paths do not come in their order.
+  absl::btree_map<causality::Scope, causality::CellStore> across;
+  const auto at_scopes = [&] {
+    const RowKey key = entries_->key();
+    return base::equal(key.partition(), partition) &&
+           key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes;
+  };
+  const std::string first = encode_key({partition, EntryKind::scopes, {}});
+  CO_TRY_VOID(co_await seek_entries(base::as_bytes(first), Direction::forward));
+  while (entries_->valid() && at_scopes()) {
+    Entry entry;
+    CO_TRY_VOID(absorb_here(entry));
+    for (const causality::ScopedStore& scoped : entry.scopes()) {
+      if (scoped.scope.overlaps(scope)) across[scoped.scope].absorb(scoped.store);
+    }
+    if (across.size() > count_max) {
+      co_return base::Error(base::Errc::invalid_argument, "more than {} deleted ranges overlap",
+                            count_max);
+    }
+    CO_TRY_VOID(co_await step_entries(Direction::forward));
+  }
+  std::vector<causality::ScopedStore> found;
+  found.reserve(across.size());
+  for (auto& [range, store] : across) found.push_back({range, std::move(store)});
+  co_return found;
+}
+
 Result<Entry> TableCursor::row() {
   ASSERT(valid_);
   Entry entry;
-  TRY_VOID(absorb_row(entry));
+  TRY_VOID(absorb_here(entry));
   return entry;
 }
 
 Result<const Entry*> TableCursor::look() {
   ASSERT(valid_);
   row_.clear();
-  TRY_VOID(absorb_row(row_));
+  TRY_VOID(absorb_here(row_));
   return &row_;
 }
 

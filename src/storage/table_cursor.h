@@ -17,8 +17,10 @@
 // there when the cursor was made may be passed by.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -72,6 +74,14 @@ class TableCursor {
   Motion next() { return step(Direction::forward); }
   Motion previous() { return step(Direction::backward); }
 
+  // The deletes of ranges of a partition that overlap the scope, of all fragments and of the active
+  // memtable as it is when it gets there, merged: strictly ascending. Those of exactly one row lie
+  // with the row, save what older formats have among the ranges. It stands nowhere afterwards.
+  // Cost: of all ranges of the partition. Errors: as of motions; invalid_argument if more than
+  // `count_max` overlap.
+  runtime::Task<base::Result<std::vector<causality::ScopedStore>>> scopes_across(
+      base::Bytes partition, causality::Scope scope, std::size_t count_max);
+
   bool valid() const { return valid_; }
   // All below require valid(); views live until the cursor moves.
   base::ByteView partition() const { return entries_->key().partition(); }
@@ -107,8 +117,8 @@ class TableCursor {
   runtime::Task<base::Result<void>> settle_waiting(Direction direction);
   void arrive();
   bool in_tablet() const;
-  // Merges all there is under the row's key.
-  base::Result<void> absorb_row(Entry& entry);
+  // Merges all there is under the key that the entries stand on.
+  base::Result<void> absorb_here(Entry& entry);
   // Whether the active memtable may have got the key since its source went past it.
   bool may_have_come_late() const;
 
