@@ -27,6 +27,7 @@ struct Step {
   std::int64_t wait_seconds = 0;
   std::optional<std::string> flushed;    // a table, first
   std::optional<std::string> compacted;  // likewise
+  bool restarted = false;                // after these
   std::optional<std::string> columns;
   std::vector<std::string> rows;
   bool any_order = false;
@@ -127,6 +128,8 @@ class Reader {
       next_.flushed = std::string(line);
     } else if (take_prefix(line, "@compact")) {
       next_.compacted = std::string(line);
+    } else if (line == "@restart") {
+      next_.restarted = true;
     } else {
       return false;
     }
@@ -293,6 +296,7 @@ Task<void> run_steps(QueryStory& story, const std::vector<Step>& steps) {
           co_await runtime::sleep_for(story.runtime(), std::chrono::seconds(step.wait_seconds), {});
     }
     co_await write_files(story, step);
+    if (step.restarted) co_await story.restart();
     check(step, co_await send_all(story, step));
   }
 }

@@ -127,6 +127,17 @@ class QueryStory {
     world.machine().kill();
   }
 
+  // Stops the node and starts it again upon what it left on disk. What clients know of it, they
+  // know still.
+  runtime::Task<void> restart() {
+    EXPECT_TRUE((co_await coordinator_->stop()).has_value());
+    seats_.clear();
+    catalog_.reset();
+    coordinator_.reset();
+    const auto started = co_await start();
+    EXPECT_TRUE(started.has_value()) << started.error().to_string();
+  }
+
   runtime::Runtime& runtime() { return runtime_; }
   Session& session() { return session_; }
   QueryProcessor& processor(std::size_t core = 0) { return *seats_[core]->processor; }
@@ -240,7 +251,8 @@ class QueryStory {
                                   QueryProcessorOptions options, std::uint32_t cores) {
     QueryStory story(runtime);
     story.cores_ = cores == 0 ? runtime.cores.count() : cores;
-    const auto started = co_await story.start(options);
+    story.options_ = options;
+    const auto started = co_await story.start();
     EXPECT_TRUE(started.has_value()) << started.error().to_string();
     if (started) co_await body(story);
     if (story.coordinator_ != nullptr) {
@@ -248,7 +260,7 @@ class QueryStory {
     }
   }
 
-  runtime::Task<base::Result<void>> start(QueryProcessorOptions options) {
+  runtime::Task<base::Result<void>> start() {
     replication::CoordinatorOptions coordinator;
     storage::EngineOptions& engine = coordinator.engine;
     engine.data_directories = {"/data"};
@@ -271,7 +283,7 @@ class QueryStory {
     facts.rack = "rack1";
     for (std::uint32_t core = 0; core < cores_; ++core) {
       const auto sit = [&](runtime::Runtime& there, const runtime::Until&) {
-        return take_seat(there, facts, options);
+        return take_seat(there, facts, options_);
       };
       CO_TRY_VOID(co_await runtime::run_on<void>(runtime_, runtime::CoreId{core}, sit,
                                                  runtime::Until::forever()));
@@ -313,6 +325,7 @@ class QueryStory {
 
   runtime::Runtime& runtime_;
   std::uint32_t cores_ = 1;
+  QueryProcessorOptions options_;
   std::unique_ptr<replication::Coordinator> coordinator_;
   std::unique_ptr<Catalog> catalog_;
   std::vector<std::unique_ptr<Seat>> seats_;

@@ -92,6 +92,7 @@ std::string ReferenceTable::create() const {
   if (default_time_to_live > 0) {
     text += fmt::format(" AND default_time_to_live = {}", default_time_to_live);
   }
+  if (delete_memory > 0) text += fmt::format(" AND delete_memory = {}", delete_memory);
   return text;
 }
 
@@ -176,42 +177,61 @@ ReferenceExecutor::Mutation ReferenceExecutor::without_deleted(Mutation mutation
 void ReferenceExecutor::apply(const Mutation& mutation, const ReferenceTable& table,
                               Partition& partition, std::int64_t timestamp,
                               bool is_explicit) const {
-  const auto erase = [&](Cells& cells) {
-    std::erase_if(cells, [&](const auto& cell) {
-      return !is_explicit || cell.second.timestamp <= timestamp;
-    });
-  };
-  const auto covered = [&](const ReferenceKey& row) {
-    const FoundRow found{&partition, &row, nullptr};
-    return std::ranges::any_of(mutation.deletes, [&](const auto& relations) {
-      return matches(table, found, relations, 0);
-    });
-  };
-  const bool all = std::ranges::any_of(mutation.deletes, [](const auto& d) { return d.empty(); });
-  for (auto& [row, cells] : partition.rows) {
-    if (covered(row)) erase(cells);
-  }
-  if (all) erase(partition.statics);
-  if (!mutation.deletes.empty()) {
+  const bool is_remembered = is_explicit || table.delete_memory > 0;
+  const auto forget = [&] {
+    if (is_remembered) return;
     partition.forgotten_up_to = std::max(partition.forgotten_up_to, timestamp);
+  };
+  for (const auto& relations : mutation.deletes) {
+    const Delete deleted{.rows = relations, .timestamp = timestamp, .is_explicit = is_explicit};
+    for (auto& [row, cells] : partition.rows) {
+      if (deletes(deleted, table, partition, row)) erase(cells, deleted);
+    }
+    if (relations.empty()) erase(partition.statics, deleted);
+    partition.deletes.push_back(deleted);
+    forget();
   }
   for (const auto& [at, cell] : mutation.cells) {
     const auto& [row, column] = at;
-    if (row ? covered(*row) : all) continue;
-    write(row ? partition.rows[*row] : partition.statics, column, cell, partition, is_explicit);
+    const bool is_deleted = std::ranges::any_of(mutation.deletes, [&](const auto& relations) {
+      return row ? deletes({.rows = relations}, table, partition, *row) : relations.empty();
+    });
+    if (is_deleted) continue;
+    if (!cell.value) forget();
+    if (row && !partition.rows.contains(*row)) {
+      partition.rows[*row] = unwritten(table, partition, *row);
+    }
+    write(row ? partition.rows[*row] : partition.statics, column, cell, is_explicit);
   }
 }
 
-void ReferenceExecutor::write(Cells& cells, std::size_t column, const Cell& cell,
-                              Partition& partition, bool is_explicit) const {
-  const auto there = cells.find(column);
-  if (is_explicit && there != cells.end() && there->second.strength() >= cell.strength()) return;
-  if (cell.value) {
-    cells[column] = cell;
-    return;
+bool ReferenceExecutor::deletes(const Delete& deleted, const ReferenceTable& table,
+                                const Partition& partition, const ReferenceKey& row) const {
+  return matches(table, {&partition, &row, nullptr}, deleted.rows, 0);
+}
+
+ReferenceExecutor::Cells ReferenceExecutor::unwritten(const ReferenceTable& table,
+                                                      const Partition& partition,
+                                                      const ReferenceKey& row) const {
+  Cells cells;
+  for (const Delete& deleted : partition.deletes) {
+    if (deletes(deleted, table, partition, row)) erase(cells, deleted);
   }
-  cells.erase(column);
-  partition.forgotten_up_to = std::max(partition.forgotten_up_to, cell.timestamp);
+  return cells;
+}
+
+void ReferenceExecutor::erase(Cells& cells, const Delete& deleted) {
+  const Cell nothing{.value = {}, .timestamp = deleted.timestamp, .expires = {}};
+  for (auto& [column, cell] : cells) write(cells, column, nothing, deleted.is_explicit);
+  write(cells, kUnwritten, nothing, deleted.is_explicit);
+}
+
+void ReferenceExecutor::write(Cells& cells, std::size_t column, const Cell& cell,
+                              bool is_explicit) {
+  auto there = cells.find(column);
+  if (there == cells.end()) there = cells.find(kUnwritten);
+  if (is_explicit && there != cells.end() && there->second.strength() >= cell.strength()) return;
+  cells[column] = cell;
 }
 
 std::int64_t ReferenceExecutor::forgotten_up_to(std::size_t table, const ReferenceKey& key,
@@ -221,7 +241,7 @@ std::int64_t ReferenceExecutor::forgotten_up_to(std::size_t table, const Referen
   std::int64_t last = found->second.forgotten_up_to;
   const auto look = [&](const Cells& cells) {
     for (const auto& [column, cell] : cells) {
-      if (!cell.is_live(now)) last = std::max(last, cell.timestamp);
+      if (cell.value && !cell.is_live(now)) last = std::max(last, cell.timestamp);
     }
   };
   look(found->second.statics);
@@ -238,6 +258,7 @@ std::vector<std::int64_t> ReferenceExecutor::timestamps(std::size_t table,
   for (const auto& [row, cells] : found->second.rows) {
     for (const auto& [column, cell] : cells) all.push_back(cell.timestamp);
   }
+  for (const Delete& deleted : found->second.deletes) all.push_back(deleted.timestamp);
   return all;
 }
 

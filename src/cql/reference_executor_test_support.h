@@ -3,9 +3,11 @@
 // all values ever written are compared with one another.
 //
 // What it takes from Helenus rather than from Cassandra: a write without a timestamp of its own has
-// seen all that was written before it, and replaces it whatever the timestamps are. A write with
-// USING TIMESTAMP wins by its timestamp, as in Cassandra; against what was deleted it may win or
-// lose, for deletes are forgotten (forgotten_up_to()).
+// seen all that was written before it, and replaces it whatever the timestamps are. A write or a
+// delete with USING TIMESTAMP wins by its timestamp, as in Cassandra, cell by cell, whether the
+// cell is there or not: deletes are remembered if they have a timestamp of their own, or if the
+// table remembers all of them. Against other deletes, and values that expired, it may win or lose,
+// for they are forgotten (forgotten_up_to()).
 #pragma once
 
 #include <compare>
@@ -52,6 +54,7 @@ struct ReferenceTable {
   std::string name;
   std::vector<ReferenceColumn> columns;
   std::int32_t default_time_to_live = 0;
+  std::int32_t delete_memory = 0;  // none, or longer than a test
 
   std::vector<std::size_t> of(ReferenceKind kind) const;
   std::string create() const;
@@ -117,12 +120,14 @@ class ReferenceExecutor {
 
   // A write up to this timestamp may meet something that is dead, and known or forgotten.
   std::int64_t forgotten_up_to(std::size_t table, const ReferenceKey& key, std::int64_t now) const;
-  // Of all cells of the partition.
+  // Of all cells of the partition, and all deletes of it.
   std::vector<std::int64_t> timestamps(std::size_t table, const ReferenceKey& key) const;
   static std::int64_t token_of(const ReferenceKey& partition);
 
  private:
   static constexpr std::size_t kMarker = static_cast<std::size_t>(-1);
+  // In the place of all cells of a row that are not there: what deleted them.
+  static constexpr std::size_t kUnwritten = static_cast<std::size_t>(-2);
 
   struct Cell {
     ReferenceOptional value;  // none: a delete
@@ -138,6 +143,12 @@ class ReferenceExecutor {
     }
   };
   using Cells = std::map<std::size_t, Cell>;  // by column
+  // Of rows that match; of all, and the static one, if nothing is said.
+  struct Delete {
+    std::vector<ReferenceRelation> rows;
+    std::int64_t timestamp = 0;
+    bool is_explicit = false;
+  };
   // Partitions of a table lie in the order of tokens, then of the bytes that storage makes of keys.
   using Place = std::tuple<std::int64_t, std::string>;
   struct Partition {
@@ -145,6 +156,7 @@ class ReferenceExecutor {
     ReferenceKey key;
     Cells statics;
     std::map<ReferenceKey, Cells> rows;
+    std::vector<Delete> deletes;  // all there ever were, in their order
     std::int64_t forgotten_up_to = INT64_MIN;
   };
   // What the changes of one timestamp do to one partition.
@@ -165,8 +177,13 @@ class ReferenceExecutor {
                            const Partition& partition) const;
   void apply(const Mutation& mutation, const ReferenceTable& table, Partition& partition,
              std::int64_t timestamp, bool is_explicit) const;
-  void write(Cells& cells, std::size_t column, const Cell& cell, Partition& partition,
-             bool is_explicit) const;
+  // What a row that was never written has.
+  Cells unwritten(const ReferenceTable& table, const Partition& partition,
+                  const ReferenceKey& row) const;
+  bool deletes(const Delete& deleted, const ReferenceTable& table, const Partition& partition,
+               const ReferenceKey& row) const;
+  static void erase(Cells& cells, const Delete& deleted);
+  static void write(Cells& cells, std::size_t column, const Cell& cell, bool is_explicit);
   const Cell* cell_of(const ReferenceTable& table, const FoundRow& row, std::size_t column) const;
   ReferenceOptional value_of(const ReferenceTable& table, const FoundRow& row, std::size_t column,
                              std::int64_t now) const;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kTimestampStep = 10;
 constexpr std::int64_t kTimeToLiveMax = 40;
+constexpr std::int32_t kDeleteMemory = 86'400;
 
 using Kind = ReferenceKind;
 using Type = ReferenceType;
@@ -22,7 +23,7 @@ using Type = ReferenceType;
 std::vector<ReferenceTable> ReferenceStatements::tables(std::uint64_t seed) {
   base::Prng prng(seed);
   const auto any = [&] { return prng.chance(0.5); };
-  return {
+  std::vector<ReferenceTable> tables = {
       {.name = "wide",
        .columns = {{"k", Type::int_, Kind::partition},
                    {"a", Type::int_, Kind::clustering, any()},
@@ -50,6 +51,10 @@ std::vector<ReferenceTable> ReferenceStatements::tables(std::uint64_t seed) {
                    {"v", Type::text, Kind::regular}},
        .default_time_to_live = 15},
   };
+  for (ReferenceTable& table : tables) {
+    if (prng.chance(0.6)) table.delete_memory = kDeleteMemory;
+  }
+  return tables;
 }
 
 // ---- Values ----

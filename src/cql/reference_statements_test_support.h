@@ -2,7 +2,8 @@
 // means. Few different values, so that statements meet.
 //
 // Statements are such that the outcome is known: a timestamp of the client's own lies above what
-// may have been forgotten. Some of them must be refused.
+// may have been forgotten, and as often below what is remembered as not. Some of them must be
+// refused.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ struct ReferenceStatement {
 
 class ReferenceStatements {
  public:
-  // Tables of several shapes; their clustering order depends on the seed.
+  // Tables of several shapes; their clustering order depends on the seed, and whether they remember
+  // deletes.
   static std::vector<ReferenceTable> tables(std::uint64_t seed);
 
   // The executor outlives it.

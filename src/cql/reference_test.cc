@@ -70,7 +70,7 @@ class Comparison {
   }
 
   // What no statement may notice: time that passes, memory that goes to files, files that are
-  // merged.
+  // merged, a node that is stopped and started.
   Task<void> disturb() {
     base::Prng& prng = statements_.prng();
     const std::uint64_t what = prng.below(400);
@@ -78,6 +78,10 @@ class Comparison {
       const auto pause = std::chrono::milliseconds(prng.between(1, 20'000));
       std::ignore = co_await runtime::sleep_for(story_.runtime(), pause, {});
       history_.push_back(fmt::format("(it is {})", seconds()));
+    }
+    if (what == 9 && prng.chance(0.1)) {
+      history_.push_back("(restart)");
+      co_await story_.restart();
     }
     if (what < 6 || what > 8) co_return;
     const ReferenceTable& table = reference_.tables()[prng.below(reference_.tables().size())];
@@ -162,7 +166,8 @@ class Comparison {
     const std::string* const table =
         statement.query ? &reference_.tables()[statement.query->table].name : nullptr;
     for (const std::string& event : history_) {
-      if (table == nullptr || event.starts_with("(it is") || event.contains(*table)) {
+      if (table == nullptr || event.starts_with("(it is") || event == "(restart)" ||
+          event.contains(*table)) {
         shown.push_back(event);
       }
     }
