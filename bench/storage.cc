@@ -1,17 +1,18 @@
 // bench-storage: the engine beside RocksDB: fills, overwrites, reads warm and cold, absent keys, a
 // scan, and fills that wait for the disk.
 //
-// Rows of 16-byte keys and 100-byte values (rows.h), 10 million of them (300,000 with --quick;
-// --rows N). Both sides: one processor for the whole process, background work included; blocks of
-// 16 KiB, LZ4, filters of about ten bits a key, memtables of 64 MiB, the same cache, a log that is
-// written for every row and synced as the row says. RocksDB runs with universal compaction, which
-// is its size-tiered one, and with one writing thread where nothing is synced: more make it slower
-// on one processor. Our side writes with 64 coroutines, as a server would. Fills that sync have as
-// many writers on both sides: threads there, coroutines here.
+// Rows of 16-byte keys and 100-byte values (rows.h), 10 million of them (300,000 with --quick; or
+// --rows N); --fills leaves the rest out. Both sides: one processor for the whole process,
+// background work included; blocks of 16 KiB, LZ4, filters of about ten bits a key, memtables of 64
+// MiB, the same cache, a log that is written for every row and synced as the row says. RocksDB runs
+// with universal compaction, which is its size-tiered one, and with one writing thread where
+// nothing is synced: more make it slower on one processor. Our side writes with 64 coroutines, as a
+// server would. Fills that sync have as many writers on both sides: threads there, coroutines here.
 //
 // Cold reads: the engine and RocksDB are opened anew with an empty cache and the page cache is
 // dropped (/proc/sys/vm/drop_caches), which takes root; without it the row is left out.
 #include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -398,7 +399,28 @@ struct Sizes {
   std::uint64_t reads = 0;
   std::uint64_t synced = 0;
   std::size_t cache_bytes = 0;
+  bool fills_only = false;
 };
+
+Sizes sizes_of(const Options& options) {
+  Sizes sizes{.rows = options.quick ? 300'007U : 10'000'019U,
+              .reads = options.quick ? 100'000U : 1'000'000U,
+              .synced = options.quick ? 200U : 2'000U,
+              .cache_bytes = std::size_t{2} << 30};
+  for (std::size_t i = 0; i < options.others.size(); ++i) {
+    const std::string& option = options.others[i];
+    if (option == "--fills") {
+      sizes.fills_only = true;
+      continue;
+    }
+    ASSERT(option == "--rows", "no option {}; see --help", option);
+    ASSERT(++i < options.others.size(), "--rows takes a number");
+    const std::string& value = options.others[i];
+    const auto parsed = std::from_chars(value.data(), value.data() + value.size(), sizes.rows);
+    ASSERT(parsed.ec == std::errc() && sizes.rows >= 1000, "--rows takes 1000 or more");
+  }
+  return sizes;
+}
 
 Task<void> compare_fills(Comparison& comparison, const Data& data, Ours& ours, Rocks& rocks) {
   using Kind = Order::Kind;
@@ -468,18 +490,17 @@ Task<int> measure(Runtime& runtime, std::string directory, Sizes sizes, Report& 
   Rocks rocks(directory + "/rocks", sizes.cache_bytes);
   Comparison comparison(report);
   co_await compare_fills(comparison, data, ours, rocks);
-  co_await compare_reads(comparison, data, sizes, ours, rocks);
-  co_await compare_synced(comparison, data, sizes, ours, rocks);
+  if (!sizes.fills_only) {
+    co_await compare_reads(comparison, data, sizes, ours, rocks);
+    co_await compare_synced(comparison, data, sizes, ours, rocks);
+  }
   co_await ours.close();
   rocks.close();
   co_return 0;
 }
 
 void run(const Options& options, Report& report) {
-  Sizes sizes{.rows = options.quick ? 300'007U : 10'000'019U,
-              .reads = options.quick ? 100'000U : 1'000'000U,
-              .synced = options.quick ? 200U : 2'000U,
-              .cache_bytes = std::size_t{2} << 30};
+  const Sizes sizes = sizes_of(options);
   use_one_processor();
   fmt::print("{} rows; both: 1 processor, 16 KiB blocks, LZ4, 64 MiB memtables, {} MiB cache\n",
              sizes.rows, sizes.cache_bytes >> 20);
@@ -501,5 +522,7 @@ void run(const Options& options, Report& report) {
 }  // namespace helenus::bench
 
 int main(int argc, char** argv) {
-  return helenus::bench::benchmark_main(argc, argv, helenus::bench::run);
+  return helenus::bench::benchmark_main(argc, argv, helenus::bench::run,
+                                        "  --rows N     instead of 10,000,019\n"
+                                        "  --fills      fills and overwrites alone\n");
 }

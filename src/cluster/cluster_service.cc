@@ -427,16 +427,13 @@ Task<std::set<NodeId>> ClusterService::unreachable_of(std::vector<NodeId> nodes,
   co_return unreachable;
 }
 
-// No connection can be had to it, or none to the node that it is: a process that was killed or a
-// machine that is cut off is gone long before the detector is sure of it. Who is slow to answer is
-// waited for.
+// No connection can be had to its machine: a process that was killed or a machine that is cut off
+// is gone long before the detector is sure of it. Who is slow to answer is waited for. So what a
+// call says does not count: it is refused at once where a process that is held up did not shake
+// hands.
 Task<bool> ClusterService::is_unreachable(NodeId node, runtime::StopToken stop) {
-  const auto [reached, answer] = co_await runtime::when_all(
-      rpc_.reach(node, Until::after(runtime_, kReachTimeout, stop)),
-      rpc_.call(node, rpc::verbs::kMetadataVersion, rpc::Payload(base::Bytes()),
-                Until::after(runtime_, options_.gossip_interval, stop)));
-  if (stop.stop_requested()) co_return false;
-  co_return !reached || answer.failed_with(Errc::unavailable);
+  const auto reached = co_await rpc_.reach(node, Until::after(runtime_, kReachTimeout, stop));
+  co_return !reached && !stop.stop_requested();
 }
 
 Version ClusterService::held_by(NodeId node) const {
@@ -560,7 +557,7 @@ Task<Result<void>> ClusterService::look_when_heard(Until until) {
   const auto newest = co_await store_->read({.deadline = attempt, .stop = until.stop});
   if (newest) co_return adopt(*newest);
   if (until.stop.stop_requested()) co_return newest.error();
-  // Too few of those who decide are there: then nobody changes anything either.
+  // Too few of those who decide answered it in time; what it misses it hears of by gossip.
   co_return {};
 }
 

@@ -683,8 +683,9 @@ TEST(ClusterService, WhoIsHeldUpForAMomentIsWaitedFor) {
   cluster.expect_whole(3);
   cluster.world().run_for(10s);
   cluster.machine(2).pause();
-  // Longer than its silence lasts until who is gone is not waited for.
-  cluster.tell(0, change_that_waits_for(2, 9s));
+  // Longer than its silence lasts until who is gone is not waited for, and until calls to it are
+  // refused since it does not shake hands either.
+  cluster.tell(0, change_that_waits_for(2, 16s));
   cluster.machine(2).resume();
   cluster.tell(0, wait_everywhere(9s));
   EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());

@@ -49,6 +49,7 @@ QueryError error_of(const Error& error) {
       return QueryError(error);
     case Errc::timeout:
     case Errc::cancelled:
+    case Errc::closed:
     case Errc::connection_lost:
       return QueryError(ErrorCode::server_error,
                         fmt::format("The schema may have been changed, or may yet be: {}", error));

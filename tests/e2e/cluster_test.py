@@ -507,13 +507,13 @@ class ClusterTest(unittest.TestCase):
     # ---- Strangers ----
 
     def test_a_node_of_another_cluster_is_refused_and_told_why(self):
-        stranger = Member(self.scratch.name, 4, self.ports, cluster_name="Sparta")
+        stranger = Member(self.scratch.name, 4, self.ports, cluster_name="Argos")
         stranger.begin()
         try:
-            await_that(lambda: "Sparta" in stranger.log() and "Troy" in stranger.log()
+            await_that(lambda: "Argos" in stranger.log() and "Troy" in stranger.log()
                        or not stranger.is_running(), "it says why")
             self.assertIn("Troy", stranger.log())
-            await_that(lambda: any("Sparta" in member.log() for member in self.members),
+            await_that(lambda: any("Argos" in member.log() for member in self.members),
                        "the cluster says whom it refused")
         finally:
             if stranger.is_running():
