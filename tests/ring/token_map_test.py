@@ -92,6 +92,13 @@ class TokenMapTest(unittest.TestCase):
                              text=True)
         cls.cases = [Case(line) for line in run.stdout.splitlines()]
 
+    @staticmethod
+    def comparable(case, replicas):
+        """In their order; with NetworkTopologyStrategy, whose nodes of a rack met before the driver
+        puts last and Cassandra 4 where the walk meets them, as a set."""
+        is_simple = case.case["replication"]["class"] == "SimpleStrategy"
+        return replicas if is_simple else sorted(replicas)
+
     def where(self, number, token):
         return (f"HELENUS_RING_SEED={SEED}, case {number}, token {token}: "
                 f"{json.dumps(self.cases[number].case)}")
@@ -110,7 +117,8 @@ class TokenMapTest(unittest.TestCase):
             for tablet, entry in enumerate(case.case["tablets"]):
                 expected = case.driver_replicas(tablet)
                 self.assertEqual(len(set(expected)), len(expected))
-                self.assertEqual(sorted(entry["replicas"]), sorted(expected),
+                self.assertEqual(self.comparable(case, entry["replicas"]),
+                                 self.comparable(case, expected),
                                  self.where(number, entry["token"]))
                 ranges += 1
             repeats += case.repeats
@@ -128,7 +136,8 @@ class TokenMapTest(unittest.TestCase):
                 found = [case.ring.number_of[host]
                          for host in case.ring.metadata.get_replicas(KEYSPACE, key)]
                 if len(set(found)) == len(found):
-                    self.assertEqual(sorted(entry["replicas"]), sorted(found),
+                    self.assertEqual(self.comparable(case, entry["replicas"]),
+                                     self.comparable(case, found),
                                      self.where(number, entry["token"]))
 
 
