@@ -47,6 +47,17 @@ class HashIndex {
   }
 
   std::size_t size() const { return count_; }
+  // How many slots a search for the hash looks at.
+  std::size_t slots_searched(std::uint32_t hash) const {
+    if (directory_.empty()) return 0;
+    const Segment& segment = *directory_[place_of(hash)];
+    std::size_t count = 1 + segment.rest.size();
+    for (std::size_t at = hash % kSlots; segment.slots[at].thing != nullptr;
+         at = (at + 1) % kSlots) {
+      ++count;
+    }
+    return count;
+  }
   std::size_t memory_bytes() const {
     return segments_.size() * (sizeof(Segment) + sizeof(Segment*)) +
            directory_.size() * sizeof(Segment*);

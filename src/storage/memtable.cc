@@ -138,7 +138,7 @@ void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& de
 bool Memtable::together(base::ByteView partition, std::size_t ranges) const {
   if (ranges > kScopesTogetherMax) return false;
   const std::string key = encode_key({partition, EntryKind::scopes, {}});
-  const Node* node = node_at(base::as_bytes(key), key_hash(base::as_bytes(key)));
+  const Node* node = node_at(base::as_bytes(key), hash_of(base::as_bytes(key)));
   if (node == nullptr) return true;
   std::size_t bytes = 0;
   for (const Fragment* each = node->newest; each != nullptr; each = each->next) {
@@ -172,26 +172,24 @@ void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
   }
 }
 
-Memtable::Node* Memtable::node_at(base::ByteView key, std::uint64_t hash) const {
-  return nodes_.find(static_cast<std::uint32_t>(hash),
-                     [key](const Node& node) { return base::equal(node.key(), key); });
+Memtable::Node* Memtable::node_at(base::ByteView key, std::uint32_t hash) const {
+  return nodes_.find(hash, [key](const Node& node) { return base::equal(node.key(), key); });
 }
 
 Entry Memtable::find(base::ByteView key) const {
-  const Node* node = node_at(key, key_hash(key));
+  const Node* node = node_at(key, hash_of(key));
   return node == nullptr ? Entry() : merge(*node);
 }
 
-std::optional<std::uint64_t> Memtable::absorb_into(base::ByteView key, std::uint64_t hash,
-                                                   Entry& entry) const {
-  const Node* node = node_at(key, hash);
+std::optional<std::uint64_t> Memtable::absorb_into(base::ByteView key, Entry& entry) const {
+  const Node* node = node_at(key, hash_of(key));
   if (node == nullptr) return std::nullopt;
   entry.absorb(merge(*node));
   return node->sequence;
 }
 
 std::size_t Memtable::fragment_count(base::ByteView key) const {
-  const Node* node = node_at(key, key_hash(key));
+  const Node* node = node_at(key, hash_of(key));
   return node == nullptr ? 0 : node->length;
 }
 
@@ -203,7 +201,7 @@ bool Memtable::contains_partition(base::ByteView partition) const {
 Memtable::Node& Memtable::node_of(const EntryKey& key) {
   const std::string text = encode_key(key);
   const base::ByteView bytes = base::as_bytes(text);
-  const std::uint64_t hash = key_hash(bytes);
+  const std::uint32_t hash = hash_of(bytes);
   if (Node* node = node_at(bytes, hash)) return *node;
   std::byte* memory = arena_.allocate(sizeof(Node) + text.size(), alignof(Node));
   auto* node = ::new (memory) Node();
@@ -213,7 +211,7 @@ Memtable::Node& Memtable::node_of(const EntryKey& key) {
   ++generation_;
   // Keys that come in order, as a load of sorted rows has them, need no descent.
   keys_.insert(keys_.end(), Place{Key(bytes).head, node});
-  nodes_.insert(static_cast<std::uint32_t>(hash), *node);
+  nodes_.insert(hash, *node);
   return *node;
 }
 

@@ -9,7 +9,9 @@
 //
 // The tree holds sixteen bytes a key: the key's first bytes as a number, by which nearly every
 // comparison is decided (they are the token), and where the rest lies. A descent touches few lines
-// of memory; a key that is there is found by its hash, without one.
+// of memory; a key that is there is found by its hash, without one. Clients choose the keys: so the
+// hash is seeded with something that they do not know, and none can choose keys that lie in one
+// place. (XXH3 with a secret seed: no proof is known, nor an attack without the seed.)
 //
 // Ownership: keys and fragments live in an arena that goes with the memtable; what is read is
 // copied out. Shared by cursors and flushes through shared_ptr: a frozen memtable lives until its
@@ -25,6 +27,7 @@
 #include <absl/types/compare.h>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "causality/delta.h"
 #include "storage/arena.h"
 #include "storage/entry.h"
@@ -45,7 +48,9 @@ class Memtable {
   // A key with so many reads between two writes is merged by every write, with the same exception.
   static constexpr std::uint8_t kReadsOfReadMostly = 2;
 
-  explicit Memtable(causality::Policy policy) : policy_(policy) {}
+  // `seed`: of the hash of keys.
+  explicit Memtable(causality::Policy policy, std::uint64_t seed = 0)
+      : policy_(policy), seed_(seed) {}
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
@@ -59,13 +64,15 @@ class Memtable {
   // The merge of all fragments of a key; empty when there are none.
   Entry find(base::ByteView key) const;
   // Merges them into `entry`; the number of the newest, nothing when there are none.
-  // Requires: hash == key_hash(key).
-  std::optional<std::uint64_t> absorb_into(base::ByteView key, std::uint64_t hash,
-                                           Entry& entry) const;
+  std::optional<std::uint64_t> absorb_into(base::ByteView key, Entry& entry) const;
 
   // How many fragments a read of the key merges.
   std::size_t fragment_count(base::ByteView key) const;
-  bool contains(base::ByteView key) const { return node_at(key, key_hash(key)) != nullptr; }
+  // How many places of the index are looked at for the key.
+  std::size_t places_searched(base::ByteView key) const {
+    return nodes_.slots_searched(hash_of(key));
+  }
+  bool contains(base::ByteView key) const { return node_at(key, hash_of(key)) != nullptr; }
   // Whether it has anything of the partition.
   bool contains_partition(base::ByteView partition) const;
 
@@ -129,8 +136,11 @@ class Memtable {
   };
   using Keys = absl::btree_set<Place, Order>;
 
-  // Null if there is none. Requires: hash == key_hash(key).
-  Node* node_at(base::ByteView key, std::uint64_t hash) const;
+  std::uint32_t hash_of(base::ByteView key) const {
+    return static_cast<std::uint32_t>(base::hash64(key, seed_));
+  }
+  // Null if there is none. Requires: hash == hash_of(key).
+  Node* node_at(base::ByteView key, std::uint32_t hash) const;
   Node& node_of(const EntryKey& key);
   // Requires: the delta has scopes and no cells.
   void apply_scopes(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
@@ -145,6 +155,7 @@ class Memtable {
   Entry merge(const Node& node) const;
 
   const causality::Policy policy_;
+  const std::uint64_t seed_;
   bool frozen_ = false;
   std::uint64_t scope_writes_ = 0;
   Arena arena_;

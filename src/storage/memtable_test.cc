@@ -213,6 +213,33 @@ TEST(Memtable, VeryManyRangesThatOverlapAreNotCopiedForEveryFew) {
   EXPECT_LE(memtable.memory_bytes(), 20 * written);
 }
 
+// Whoever knows how keys are hashed in files can find as many as he likes that have one hash.
+TEST(Memtable, KeysThatWereChosenToCollideHangInDifferentPlaces) {
+  constexpr std::uint64_t kPlaces = 1024;
+  std::vector<std::string> rows;
+  for (std::uint64_t number = 0; rows.size() < 150; ++number) {
+    std::string row = std::to_string(number);
+    const std::string key = row_key("p", text(row));
+    if (key_hash(base::as_bytes(key)) % kPlaces == 0) rows.push_back(std::move(row));
+  }
+  Memtable memtable(Policy::lww, 0x5eed);
+  causality::Clock clock;
+  for (const std::string& row : rows) apply(memtable, "p", put_minted(clock, row, "v"));
+  for (const std::string& row : rows) {
+    const std::string key = row_key("p", text(row));
+    EXPECT_LE(memtable.places_searched(base::as_bytes(key)), 60U);
+    EXPECT_TRUE(memtable.contains(base::as_bytes(key)));
+  }
+}
+
+TEST(Memtable, TheFirstKeyTakesWhatIsReservedForMore) {
+  Memtable memtable(Policy::lww);
+  EXPECT_EQ(memtable.memory_bytes(), 0U);
+  causality::Clock clock;
+  apply(memtable, "p", put_minted(clock, "r", "v"));
+  EXPECT_GE(memtable.memory_bytes(), Arena::kChunkMin + 256 * 2 * sizeof(void*));
+}
+
 // Keys are compared by their first bytes as a number: short ones, zeros and equal beginnings are
 // where that could go wrong.
 RC_GTEST_PROP(Memtable, KeysAscendAsBytesDo, ()) {

@@ -1,14 +1,17 @@
 #include "storage/shard.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
 #include <absl/container/btree_set.h>
 
+#include "base/codec.h"
 #include "runtime/clock.h"
 #include "runtime/file_system.h"
 #include "runtime/files.h"
+#include "runtime/random.h"
 
 namespace helenus::storage {
 
@@ -223,7 +226,11 @@ void Shard::remove_tablet(TabletId id) {
 }
 
 std::shared_ptr<TableStore> Shard::add_table(TableId id, TableOptions options) {
-  return tables_.emplace(id, std::make_shared<TableStore>(id, number_, options)).first->second;
+  std::array<std::byte, sizeof(std::uint64_t)> seed;
+  environment_.runtime.random.fill_secret(seed);
+  auto table =
+      std::make_shared<TableStore>(id, number_, options, base::load_le<std::uint64_t>(seed.data()));
+  return tables_.emplace(id, std::move(table)).first->second;
 }
 
 void Shard::remove_table(TableId id) {

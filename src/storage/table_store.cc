@@ -55,7 +55,7 @@ void TableStore::freeze(FreezeState at) {
   ASSERT(frozen_.empty() || frozen_.back().at.number < at.number);
   active_->freeze();
   const std::size_t bytes = active_bytes();
-  auto full = std::exchange(active_, std::make_shared<Memtable>(options_.policy));
+  auto full = std::exchange(active_, std::make_shared<Memtable>(options_.policy, memtable_seed_));
   frozen_.push_back({.memtable = std::move(full),
                      .dots = std::exchange(active_dots_, {}).clocks(),
                      .at = std::move(at),

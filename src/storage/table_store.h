@@ -77,11 +77,13 @@ struct FrozenMemtable {
 
 class TableStore {
  public:
-  TableStore(TableId id, ShardNumber shard, TableOptions options)
+  // `memtable_seed`: what clients do not know (memtable.h).
+  TableStore(TableId id, ShardNumber shard, TableOptions options, std::uint64_t memtable_seed)
       : id_(id),
         shard_(shard),
+        memtable_seed_(memtable_seed),
         options_(options),
-        active_(std::make_shared<Memtable>(options.policy)),
+        active_(std::make_shared<Memtable>(options.policy, memtable_seed)),
         sstables_(std::make_shared<SstableList>()) {}
 
   TableId id() const { return id_; }
@@ -161,6 +163,7 @@ class TableStore {
  private:
   const TableId id_;
   const ShardNumber shard_;
+  const std::uint64_t memtable_seed_;
   TableOptions options_;
   std::shared_ptr<Memtable> active_;
   MemtableDots active_dots_;

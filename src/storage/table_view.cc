@@ -12,9 +12,8 @@ using runtime::Task;
 
 namespace {
 
-void absorb_memtable(const Memtable& memtable, base::ByteView key, std::uint64_t hash, Entry& entry,
-                     ReadTrace& trace) {
-  const auto sequence = memtable.absorb_into(key, hash, entry);
+void absorb_memtable(const Memtable& memtable, base::ByteView key, Entry& entry, ReadTrace& trace) {
+  const auto sequence = memtable.absorb_into(key, entry);
   if (!sequence) return;
   ++trace.memtables_with_key;
   trace.sequence = std::max(trace.sequence, *sequence);
@@ -44,14 +43,14 @@ bool Sstable::may_hold_partition(base::ByteView partition, std::uint64_t hash) c
 }
 
 void TableView::absorb_active(base::ByteView key, Entry& entry, ReadTrace& trace) const {
-  absorb_memtable(*active_, key, key_hash(key), entry, trace);
+  absorb_memtable(*active_, key, entry, trace);
 }
 
 Task<Result<Entry>> TableView::find_older(base::ByteView key, runtime::Until until,
                                           ReadTrace& trace) const {
   Entry entry;
   const std::uint64_t hash = key_hash(key);
-  for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, hash, entry, trace);
+  for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, entry, trace);
   // What is in memory is merged at once. The files that must be read are read side by side: the
   // disk takes no longer for several than for one.
   std::vector<const Sstable*> reading;
