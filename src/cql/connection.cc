@@ -59,6 +59,7 @@ Connection::Connection(const ConnectionContext& context, std::unique_ptr<runtime
       began_at_(context.runtime.clock.now()),
       reader_(protocol::Direction::request, limits_.body_size_max),
       partial_(context.request_bytes),
+      coming_in_(context.partial_bodies, stream_->peer_address()),
       capacity_(context.runtime),
       work_(context.runtime),
       requests_(context.runtime),
@@ -135,6 +136,7 @@ Connection::Pause Connection::take_frames() {
       }
     } else if (const auto* frame = std::get_if<Frame>(&step)) {
       ++frames_taken_;
+      coming_in_.release();
       on_frame(*frame);
       partial_.release();
     } else if (const auto* refusal = std::get_if<FrameRefusal>(&step)) {
@@ -143,8 +145,11 @@ Connection::Pause Connection::take_frames() {
       if (refusal->fatal) return Pause::ends;
     } else {
       // Memory that a frame takes while it comes in is charged as it comes.
-      if (!reader_.in_body() || partial_.grow_to(reader_.size_held())) return Pause::needs_bytes;
+      if (!reader_.in_body()) return Pause::needs_bytes;
+      const std::size_t held = reader_.size_held();
+      if (coming_in_.grow_to(held) && partial_.grow_to(held)) return Pause::needs_bytes;
       reader_.skip_body();
+      coming_in_.release();
       partial_.release();
       refuse_overloaded(incoming_stream_);
     }
@@ -174,7 +179,8 @@ runtime::MonotonicTime Connection::read_deadline() const {
   auto deadline = runtime::MonotonicTime::never();
   if (phase_ == Phase::fresh) deadline = began_at_ + limits_.startup_timeout;
   if (frame_began_at_) {
-    deadline = std::min(deadline, *frame_began_at_ + limits_.frame_timeout + time_for(frame_size_));
+    deadline = std::min({deadline, *frame_began_at_ + limits_.frame_timeout + time_for(frame_size_),
+                         context_.runtime.clock.now() + limits_.stall_timeout});
   }
   return deadline;
 }

@@ -8,9 +8,12 @@
 // there in one write. What a client can make us hold is bounded:
 //
 //   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
-//   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
+//   bytes of requests of all clients of this core (ByteBudget); bytes of
+//   bodies that have not come whole, of all clients and of an address
+//   (PartialBodies)                                                      OVERLOADED on that stream
 //   a frame that comes in, or answers that wait, more slowly than bytes_per_second_min once
-//   frame_timeout or write_timeout are over; no STARTUP for startup_timeout       we close
+//   frame_timeout or write_timeout are over; a frame of which nothing more comes for
+//   stall_timeout; no STARTUP for startup_timeout                                 we close
 //   a large answer, or an event, with outgoing_bytes_max waiting         OVERLOADED; we close
 //   answers that wait for all clients of this core                       large ones OVERLOADED, and
 //                                               no reading from clients that have answers waiting
@@ -30,6 +33,7 @@
 #include "base/bytes.h"
 #include "cql/byte_budget.h"
 #include "cql/outgoing.h"
+#include "cql/partial_bodies.h"
 #include "cql/protocol/frame.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
@@ -57,6 +61,8 @@ struct ConnectionLimits {
   // From a frame's first byte to its last; the time in which its bytes come at the least rate is
   // added.
   runtime::Duration frame_timeout = std::chrono::seconds(60);
+  // From one part of a frame to the next.
+  runtime::Duration stall_timeout = std::chrono::seconds(15);
   // For each kWriteSizeMax bytes, and for all answers since last none waited; the time in which
   // those bytes go at the least rate is added to the latter.
   runtime::Duration write_timeout = std::chrono::seconds(30);
@@ -74,6 +80,7 @@ struct ConnectionContext {
   runtime::Runtime& runtime;
   RequestHandler& handler;
   ByteBudget& request_bytes;
+  PartialBodies& partial_bodies;
   ServerStatistics& statistics;
   const protocol::Response& supported;  // the answer to OPTIONS
   const ConnectionLimits& limits;
@@ -176,6 +183,7 @@ class Connection {
   protocol::FrameReader reader_;
   std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
   ByteBudget::Charge partial_;        // for the frame that is coming in
+  PartialBodies::Charge coming_in_;   // likewise, until it is there
   Outgoing outgoing_;
   runtime::StopSource draining_;  // reading ends
   runtime::StopSource aborting_;  // requests and writing end

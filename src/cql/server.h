@@ -1,8 +1,9 @@
 // Server: listens for clients of the CQL protocol on one core and serves each by a Connection.
 //
 // Bounded: so many connections, and one more is told OVERLOADED and closed; so many bytes of
-// requests in memory over all connections. A node runs one Server a core on the same address: the
-// bytes and the number of connections are the node's if its servers share limits.
+// requests in memory over all connections, and fewer of such as have not come whole. A node runs
+// one Server a core on the same address: the bytes and the number of connections are the node's if
+// its servers share limits.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -19,6 +20,7 @@
 #include "cql/byte_budget.h"
 #include "cql/connection.h"
 #include "cql/connection_limit.h"
+#include "cql/partial_bodies.h"
 #include "cql/protocol/response.h"
 #include "cql/request_handler.h"
 #include "cql/server_statistics.h"
@@ -41,6 +43,8 @@ struct ServerOptions {
   std::size_t request_bytes_max = std::size_t{256} << 20;
   // What the servers of all cores may hold together; not less than that either.
   std::shared_ptr<ByteLimit> request_bytes = nullptr;
+  // And what bodies that have not come whole may take of it, instead of a part of its own.
+  std::shared_ptr<PartialBodies> partial_bodies = nullptr;
   // How long requests may take to end when the server stops.
   runtime::Duration drain_timeout = std::chrono::seconds(10);
   // What SUPPORTED says.
@@ -99,6 +103,7 @@ class Server {
   const ConnectionLimits refused_limits_;
   base::Logger log_;
   ByteBudget request_bytes_;
+  const std::shared_ptr<PartialBodies> partial_bodies_;
   ServerStatistics statistics_;
   const protocol::Response supported_;
   const ConnectionContext context_;

@@ -44,6 +44,10 @@ Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid h
           cql::ConnectionLimit::PerAddress{
               .connections_max = config.cql_connections_per_address_max,
               .hash_key = runtime.random.next()})),
+      partial_bodies_(std::make_shared<cql::PartialBodies>(
+          cql::PartialBodies::limits_within(cql::ServerOptions().request_bytes_max,
+                                            config.cql_request_bytes_max),
+          runtime.random.next())),
       request_bytes_(std::make_shared<cql::ByteLimit>(cql::ServerOptions().request_bytes_max)),
       result_bytes_(std::make_shared<cql::ByteLimit>(cql::ExecutionLimits().result_bytes_all_max)),
       askers_(runtime),
@@ -80,6 +84,7 @@ cql::NodeFacts Database::facts() const {
 CoreService::Options Database::service_options() const {
   cql::ServerOptions server = server_options(config_, cores_);
   server.connections = connections_;
+  server.partial_bodies = partial_bodies_;
   server.request_bytes = request_bytes_;
   cql::QueryProcessorOptions processor = processor_options(config_, cores_);
   processor.result_bytes = result_bytes_;
