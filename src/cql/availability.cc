@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/assert.h"
 #include "ring/placement.h"
 
 namespace helenus::cql {
@@ -15,6 +14,8 @@ using model::Consistency;
 using model::quorum_of;
 
 namespace {
+
+constexpr std::string_view kLocalStrategy = "org.apache.cassandra.locator.LocalStrategy";
 
 QueryError unavailable(Consistency level, std::uint32_t required, std::uint32_t alive,
                        std::string_view data_center = "") {
@@ -26,12 +27,23 @@ QueryError unavailable(Consistency level, std::uint32_t required, std::uint32_t 
           std::move(text)};
 }
 
+// The system's own.
+bool is_local(const model::Keyspace& keyspace) {
+  const auto name = keyspace.replication.find("class");
+  return name != keyspace.replication.end() && name->second == kLocalStrategy;
+}
+
 }  // namespace
 
 Availability::Availability(const model::Keyspace& keyspace, std::string_view data_center) {
-  const auto strategy = ring::parse_strategy(keyspace.replication);
-  if (!strategy) return;  // LocalStrategy, of the system
+  if (is_local(keyspace)) return;
   is_checked_ = true;
+  const auto strategy = ring::parse_strategy(keyspace.replication);
+  if (!strategy) {
+    problem_ = fmt::format("The replication of keyspace {} is not understood: {}", keyspace.name,
+                           strategy.error().context());
+    return;
+  }
   if (const auto* simple = std::get_if<ring::SimpleStrategy>(&*strategy)) {
     all_ = {.factor = simple->factor, .alive = std::min(1U, simple->factor)};
     local_ = all_;
@@ -48,6 +60,7 @@ Availability::Availability(const model::Keyspace& keyspace, std::string_view dat
 
 QueryResult<void> Availability::check(Consistency level) const {
   if (!is_checked_) return {};
+  if (!problem_.empty()) return QueryError(protocol::ErrorCode::server_error, problem_);
   const auto of = [&](const Replicas& replicas, std::uint32_t required) -> QueryResult<void> {
     if (replicas.alive >= required) return {};
     return unavailable(level, required, replicas.alive);
@@ -78,7 +91,9 @@ QueryResult<void> Availability::check(Consistency level) const {
       }
       return data_centers_.empty() ? of(all_, quorum_of(all_.factor)) : QueryResult<void>();
   }
-  UNREACHABLE("consistency {}", static_cast<unsigned>(level));
+  return QueryError(
+      protocol::ErrorCode::server_error,
+      fmt::format("Consistency level {} is not understood", static_cast<unsigned>(level)));
 }
 
 std::vector<std::string> factor_warnings(const model::Keyspace& keyspace, const NodeCounts& nodes) {

@@ -13,6 +13,10 @@
 //   LOCAL_QUORUM, LOCAL_SERIAL a majority of those wanted in it
 //   EACH_QUORUM                a majority in every data centre
 //
+// What is not understood, a strategy or a level, is an error and never enough: nobody knows how
+// many replicas would have to answer. LocalStrategy alone, that of the system's own keyspaces, has
+// nothing to count.
+//
 // As in Cassandra, SimpleStrategy knows no data centres: its local levels want a majority of all.
 //
 // Immutable; part of a plan.
@@ -37,7 +41,7 @@ class Availability {
   // Of a keyspace on the only node that there is, which is in `data_center`.
   Availability(const model::Keyspace& keyspace, std::string_view data_center);
 
-  // Errors: unavailable.
+  // Errors: unavailable; server_error for what is not understood.
   QueryResult<void> check(model::Consistency level) const;
 
  private:
@@ -48,6 +52,7 @@ class Availability {
   };
 
   bool is_checked_ = false;
+  std::string problem_;  // with the strategy
   Replicas all_;
   Replicas local_;
   std::map<std::string, Replicas> data_centers_;  // none: the strategy knows none

@@ -92,6 +92,30 @@ TEST(Availability, TheSystemsKeyspacesAreAlwaysAvailable) {
   }
 }
 
+// Nobody knows how many replicas would be enough: an error, never enough.
+TEST(Availability, WhatIsNotUnderstoodIsNeverEnough) {
+  const model::Keyspace strange[] = {
+      keyspace_of({}),
+      keyspace_of({{"class", "LocalStrategy"}}),
+      keyspace_of({{"class", "org.example.AnywhereStrategy"}, {"replication_factor", "1"}}),
+      simple("many"),
+      network({{"replication_factor", "1"}}),
+  };
+  for (const model::Keyspace& keyspace : strange) {
+    const Availability availability(keyspace, "here");
+    for (std::uint16_t number = 0; number <= model::kConsistencyMax; ++number) {
+      const auto checked = availability.check(static_cast<Consistency>(number));
+      ASSERT_FALSE(checked.has_value());
+      EXPECT_EQ(checked.error().code(), protocol::ErrorCode::server_error);
+      EXPECT_THAT(checked.error().text(),
+                  ::testing::StartsWith("The replication of keyspace ks is not understood: "));
+    }
+  }
+  const auto checked = Availability(simple("1"), "here").check(static_cast<Consistency>(0x0b));
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().to_string(), "0x0000: Consistency level 11 is not understood");
+}
+
 TEST(FactorWarnings, TellOfReplicasThatHaveNoNode) {
   const NodeCounts nodes = {{"here", 2}, {"there", 1}};
   EXPECT_THAT(factor_warnings(simple("3"), nodes), IsEmpty());

@@ -41,7 +41,7 @@ std::string show_text(const Config& config) {
   return config.*kMember;
 }
 
-template <std::uint32_t Config::* kMember, std::uint32_t kLeast, std::uint32_t kMost>
+template <auto kMember, std::uint32_t kLeast, std::uint32_t kMost>
 Result<void> set_number(Config& config, std::string_view value) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -55,6 +55,10 @@ Result<void> set_number(Config& config, std::string_view value) {
 template <std::uint32_t Config::* kMember>
 std::string show_number(const Config& config) {
   return std::to_string(config.*kMember);
+}
+
+std::string show_connections_per_address(const Config& config) {
+  return std::to_string(config.cql_connections_per_address());
 }
 
 template <Address Config::* kMember>
@@ -210,7 +214,7 @@ constexpr std::array kFields = {
                 show_number<&Config::cql_connections_max>},
     ConfigField{"cql_connections_per_address_max",
                 set_number<&Config::cql_connections_per_address_max, 0, 65536>,
-                show_number<&Config::cql_connections_per_address_max>},
+                show_connections_per_address},
     ConfigField{"cql_request_bytes_max",
                 set_number<&Config::cql_request_bytes_max, 65536, kCqlRequestBytesMax>,
                 show_number<&Config::cql_request_bytes_max>},

@@ -2,6 +2,7 @@
 // (config_file.h); docs/operations/configuration.md tells of them one by one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -51,9 +52,11 @@ struct Config {
   // the former is a wildcard. Its port is never used.
   runtime::Address cql_address = runtime::Address::v4({127, 0, 0, 1}, 9042);
   std::optional<runtime::Address> cql_broadcast_address = std::nullopt;
+  static constexpr std::uint32_t kCqlConnectionsPerAddressMaxDefault = 2048;
   std::uint32_t cql_connections_max = 4096;
-  // Of one client's address; zero is no limit but the one above.
-  std::uint32_t cql_connections_per_address_max = 2048;
+  // Of one client's address; zero is no limit but the one above. See
+  // cql_connections_per_address().
+  std::optional<std::uint32_t> cql_connections_per_address_max = std::nullopt;
   std::uint32_t cql_request_bytes_max = std::uint32_t{16} << 20;
   std::uint32_t request_timeout_ms = 10'000;
 
@@ -79,6 +82,11 @@ struct Config {
   std::string file_backend = "auto";
   std::string log = "info";
 
+  // As set, or no more than half of all, so that one address cannot take all of them.
+  std::uint32_t cql_connections_per_address() const {
+    return cql_connections_per_address_max.value_or(
+        std::clamp(cql_connections_max / 2, 1U, kCqlConnectionsPerAddressMaxDefault));
+  }
   // What other nodes are told to connect to, with the port.
   runtime::Address node_address() const {
     return broadcast_address ? broadcast_address->with_port(listen_address.port()) : listen_address;

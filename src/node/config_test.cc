@@ -196,6 +196,22 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
   }
 }
 
+TEST(ConfigFile, OneAddressHasHalfOfTheConnectionsUnlessItSaysOtherwise) {
+  const auto share = [](std::string_view text) {
+    Config config;
+    EXPECT_TRUE(read_config("helenus.yaml", text, config).has_value());
+    const ConfigField* field = find_config_field("cql_connections_per_address_max");
+    EXPECT_EQ(field->show(config), std::to_string(config.cql_connections_per_address()));
+    return config.cql_connections_per_address();
+  };
+  EXPECT_EQ(share(""), 2048U);
+  EXPECT_EQ(share("cql_connections_max: 1000"), 500U);
+  EXPECT_EQ(share("cql_connections_max: 65536"), 2048U);
+  EXPECT_EQ(share("cql_connections_max: 1"), 1U);
+  EXPECT_EQ(share("cql_connections_max: 1000\ncql_connections_per_address_max: 900"), 900U);
+  EXPECT_EQ(share("cql_connections_max: 1000\ncql_connections_per_address_max: 0"), 0U);
+}
+
 TEST(ConfigFile, EveryFieldReadsWhatItShows) {
   const Config config;
   for (const ConfigField& field : config_fields()) {

@@ -41,14 +41,13 @@ Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid h
       log_(runtime.logger("database")),
       connections_(std::make_shared<cql::ConnectionLimit>(
           config.cql_connections_max,
-          cql::ConnectionLimit::PerAddress{
-              .connections_max = config.cql_connections_per_address_max,
-              .hash_key = runtime.random.next()})),
+          cql::ConnectionLimit::PerAddress{.connections_max = config.cql_connections_per_address(),
+                                           .hash_key = runtime.random.next()})),
+      request_bytes_(std::make_shared<cql::ByteLimit>(cql::ServerOptions().request_bytes_max)),
       partial_bodies_(std::make_shared<cql::PartialBodies>(
           cql::PartialBodies::limits_within(cql::ServerOptions().request_bytes_max,
                                             config.cql_request_bytes_max),
           runtime.random.next())),
-      request_bytes_(std::make_shared<cql::ByteLimit>(cql::ServerOptions().request_bytes_max)),
       result_bytes_(std::make_shared<cql::ByteLimit>(cql::ExecutionLimits().result_bytes_all_max)),
       askers_(runtime),
       questions_(runtime, kQuestionsMax) {}
@@ -84,8 +83,8 @@ cql::NodeFacts Database::facts() const {
 CoreService::Options Database::service_options() const {
   cql::ServerOptions server = server_options(config_, cores_);
   server.connections = connections_;
-  server.partial_bodies = partial_bodies_;
   server.request_bytes = request_bytes_;
+  server.partial_bodies = partial_bodies_;
   cql::QueryProcessorOptions processor = processor_options(config_, cores_);
   processor.result_bytes = result_bytes_;
   return {.cluster = {.cluster_name = config_.cluster_name,
