@@ -261,7 +261,7 @@ class Cluster {
                                     .datacentre = "dc1",
                                     .rack = fmt::format("r{}", i % 3)},
                            .listen_address = machine.address(kPort),
-                           .tokens = 32};
+                           .tokens = std::max<std::size_t>(32, 2 * size)};
       if (i + strangers < size) seeds.push_back(machine.address(kPort));
     }
     for (Plan& plan : plans_) plan.options.seeds = seeds;
