@@ -12,6 +12,7 @@
 #include "membership/gossip_service.h"
 #include "metadata/cluster_metadata.h"
 #include "ring/topology.h"
+#include "storage/engine_options.h"
 
 namespace helenus::node {
 
@@ -92,17 +93,49 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
+std::vector<std::string_view> items_of(std::string_view list) {
+  std::vector<std::string_view> items;
+  for (std::string_view rest = list;;) {
+    const auto comma = rest.find(',');
+    items.push_back(trimmed(rest.substr(0, comma)));
+    if (comma == std::string_view::npos) return items;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+Result<void> set_data_directories(Config& config, std::string_view value) {
+  std::vector<std::string> paths;
+  for (std::string_view path : items_of(value)) {
+    while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+    if (path.empty()) return Error(Errc::invalid_argument, "may not be empty");
+    if (std::ranges::find(paths, path) != paths.end()) {
+      return Error(Errc::invalid_argument, "{} is there twice", path);
+    }
+    paths.emplace_back(path);
+  }
+  if (paths.size() > storage::EngineOptions::kDataDirectoriesMax) {
+    return Error(Errc::invalid_argument, "{} folders; there may be {}", paths.size(),
+                 storage::EngineOptions::kDataDirectoriesMax);
+  }
+  config.data_directory = std::move(paths.front());
+  paths.erase(paths.begin());
+  config.more_data_directories = std::move(paths);
+  return {};
+}
+std::string show_data_directories(const Config& config) {
+  std::string text = config.data_directory;
+  for (const std::string& path : config.more_data_directories) text += ", " + path;
+  return text;
+}
+
 Result<void> set_seeds(Config& config, std::string_view value) {
   std::vector<Address> seeds;
-  for (std::string_view rest = value;;) {
-    const auto comma = rest.find(',');
-    TRY(const Address seed, Address::parse(trimmed(rest.substr(0, comma))));
+  for (const std::string_view item : items_of(value)) {
+    TRY(const Address seed, Address::parse(item));
     if (std::ranges::find(seeds, seed) != seeds.end()) {
       return Error(Errc::invalid_argument, "{} is there twice", seed);
     }
     seeds.push_back(seed);
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
   }
   if (seeds.size() > membership::GossipService::kSeedsMax) {
     return Error(Errc::invalid_argument, "{} seeds; there may be {}", seeds.size(),
@@ -193,8 +226,7 @@ constexpr std::array kFields = {
     ConfigField{"cluster_name", set_text<&Config::cluster_name>, show_text<&Config::cluster_name>},
     ConfigField{"data_center", set_text<&Config::data_center>, show_text<&Config::data_center>},
     ConfigField{"rack", set_text<&Config::rack>, show_text<&Config::rack>},
-    ConfigField{"data_directory", set_text<&Config::data_directory>,
-                show_text<&Config::data_directory>},
+    ConfigField{"data_directory", set_data_directories, show_data_directories, true},
     ConfigField{"listen_address", set_address<&Config::listen_address>,
                 show_address<&Config::listen_address>},
     ConfigField{"broadcast_address", set_broadcast<&Config::broadcast_address>,
@@ -248,6 +280,8 @@ constexpr std::array kFields = {
     ConfigField{"compaction_mib_per_second",
                 set_number<&Config::compaction_mib_per_second, 0, kMibMax>,
                 show_number<&Config::compaction_mib_per_second>},
+    ConfigField{"merge_ranges_mib", set_number<&Config::merge_ranges_mib, 1, kMibMax>,
+                show_number<&Config::merge_ranges_mib>},
     ConfigField{"cores", set_number<&Config::cores, 0, 1024>, show_number<&Config::cores>},
     ConfigField{"file_backend", set_backend, show_text<&Config::file_backend>},
     ConfigField{"log", set_log, show_text<&Config::log>},

@@ -22,6 +22,9 @@ namespace helenus::node {
 struct Config {
   // Everything the node keeps lies below this folder; one node at a time uses it.
   std::string data_directory = "data";
+  // Folders that have files of tables besides that one, as on other disks. In the file they follow
+  // it in the same list. Their order is part of the data.
+  std::vector<std::string> more_data_directories = {};
   // Health, status and metrics over HTTP.
   runtime::Address admin_address = runtime::Address::v4({127, 0, 0, 1}, 7070);
   // Whether admin_address may be another than a loopback address: it asks nobody who they are.
@@ -76,6 +79,7 @@ struct Config {
   std::uint32_t file_reads_max = 64;  // of each core
   std::uint32_t compactions_max = 2;
   std::uint32_t compaction_mib_per_second = 0;  // zero is no limit
+  std::uint32_t merge_ranges_mib = 64;          // of each flush and compaction
 
   // Event loops, one a core, that serve clients and keep data. 0: as many as the machine gives.
   std::uint32_t cores = 0;

@@ -41,6 +41,10 @@ Result<void> read_field(std::string_view file_name, const YAML::Node& key, const
       return error_at(file_name, value[i].Mark(),
                       fmt::format("{}: a list of words is wanted", name));
     }
+    if (value[i].Scalar().contains(',')) {
+      return error_at(file_name, value[i].Mark(),
+                      fmt::format("{}: '{}' has a comma", name, value[i].Scalar()));
+    }
     text += (i > 0 ? "," : "") + value[i].Scalar();
   }
   // A list of nothing is what it is without the field.

@@ -146,7 +146,9 @@ TEST(ConfigFile, AListIsReadInEitherStyleAndAsOneText) {
   EXPECT_EQ(refusal("seeds: []"), "");
   EXPECT_THAT(refusal("seeds: [localhost]"),
               HasSubstr("helenus.yaml:1: seeds: 'localhost' is not"));
-  EXPECT_THAT(refusal("seeds: ['1.2.3.4:5,']"), HasSubstr("seeds: '' is not an address"));
+  EXPECT_THAT(refusal("seeds: '1.2.3.4:5,'"), HasSubstr("seeds: '' is not an address"));
+  EXPECT_EQ(refusal("seeds:\n  - 1.2.3.4:5\n  - '1.2.3.4:6,'"),
+            "helenus.yaml:3: seeds: '1.2.3.4:6,' has a comma");
   EXPECT_EQ(refusal("seeds:\n  - 1.2.3.4:5\n  - [6]"),
             "helenus.yaml:3: seeds: a list of words is wanted");
   EXPECT_EQ(refusal("seeds: [1.2.3.4:5, 1.2.3.4:5]"),
@@ -154,6 +156,35 @@ TEST(ConfigFile, AListIsReadInEitherStyleAndAsOneText) {
   std::string many = "seeds: 10.0.0.0:1";
   for (int i = 1; i < 65; ++i) many += fmt::format(",10.0.0.{}:1", i);
   EXPECT_EQ(refusal(many), "helenus.yaml:1: seeds: 65 seeds; there may be 64");
+}
+
+TEST(ConfigFile, DataMayLieInSeveralFolders) {
+  for (const std::string_view text : {"data_directory: [/disk1, /disk2/, '/disk 3']",
+                                      "data_directory:\n  - /disk1\n  - /disk2\n  - /disk 3\n",
+                                      "data_directory: /disk1, /disk2, /disk 3"}) {
+    Config config;
+    const auto read = read_config("helenus.yaml", text, config);
+    ASSERT_TRUE(read.has_value()) << read.error().to_string();
+    EXPECT_EQ(config.data_directory, "/disk1");
+    EXPECT_EQ(config.more_data_directories, (std::vector<std::string>{"/disk2", "/disk 3"}));
+    EXPECT_EQ(find_config_field("data_directory")->show(config), "/disk1, /disk2, /disk 3");
+  }
+  // What comes later takes the place of all that came before.
+  Config config;
+  ASSERT_TRUE(read_config("helenus.yaml", "data_directory: [/a, /b]", config));
+  ASSERT_TRUE(find_config_field("data_directory")->set(config, "/c"));
+  EXPECT_EQ(find_config_field("data_directory")->show(config), "/c");
+  EXPECT_EQ(refusal("\ndata_directory: [/a, /b, /a/]"),
+            "helenus.yaml:2: data_directory: /a is there twice");
+  EXPECT_EQ(refusal("data_directory: [/a, '']"),
+            "helenus.yaml:1: data_directory: may not be empty");
+  EXPECT_EQ(refusal("data_directory:\n  - /a\n  - /b,c\n"),
+            "helenus.yaml:3: data_directory: '/b,c' has a comma");
+  EXPECT_EQ(refusal("data_directory:\n  - /a\n  - {b: c}\n"),
+            "helenus.yaml:3: data_directory: a list of words is wanted");
+  std::string many = "data_directory: /0";
+  for (int i = 1; i < 65; ++i) many += fmt::format(",/{}", i);
+  EXPECT_EQ(refusal(many), "helenus.yaml:1: data_directory: 65 folders; there may be 64");
 }
 
 TEST(ConfigFile, APhiMayHaveAFraction) {
@@ -179,8 +210,9 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
         Range{"commitlog_segment_mib", 32, 1024}, Range{"commitlog_total_mib", 128, 1 << 20},
         Range{"tablets", 1, 65536}, Range{"memtable_mib", 8, 1 << 20},
         Range{"block_cache_mib", 1, 1 << 20}, Range{"compactions_max", 1, 64},
-        Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"cores", 0, 1024},
-        Range{"tokens", 1, 65536}, Range{"gossip_interval_ms", 10, 60'000}}) {
+        Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"merge_ranges_mib", 1, 1 << 20},
+        Range{"cores", 0, 1024}, Range{"tokens", 1, 65536},
+        Range{"gossip_interval_ms", 10, 60'000}}) {
     const auto refused = [&](std::string_view value) {
       return refusal(fmt::format("\n\n{}: {}\n", range.field, value));
     };

@@ -27,6 +27,9 @@ replication::CoordinatorOptions coordinator_options(const Config& config, std::u
   replication::CoordinatorOptions options;
   storage::EngineOptions& engine = options.engine;
   engine.data_directories = {config.data_directory + "/tables"};
+  for (const std::string& directory : config.more_data_directories) {
+    engine.data_directories.push_back(directory + "/tables");
+  }
   engine.log_directory = config.commitlog_directory.empty() ? config.data_directory + "/commitlog"
                                                             : config.commitlog_directory;
   engine.log.sync_mode = config.commitlog_sync;
@@ -46,6 +49,7 @@ replication::CoordinatorOptions coordinator_options(const Config& config, std::u
     engine.compaction_bytes_per_second =
         std::max(config.compaction_mib_per_second * kMib / cores, kCompactionBytesPerSecondMin);
   }
+  engine.merge_ranges_bytes_max = config.merge_ranges_mib * kMib;
   engine.shards = std::max(engine.shards, cores);
   options.tablets = config.tablets;
   options.cores = cores;

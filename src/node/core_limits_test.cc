@@ -33,6 +33,24 @@ TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
   }
 }
 
+TEST(CoreLimits, TablesLieInEveryDataFolderAndTheRestInTheFirst) {
+  Config config;
+  config.data_directory = "/disk1";
+  config.more_data_directories = {"/disk2", "/disk3"};
+  const auto engine = coordinator_options(config, 1).engine;
+  EXPECT_EQ(engine.data_directories,
+            (std::vector<std::string>{"/disk1/tables", "/disk2/tables", "/disk3/tables"}));
+  EXPECT_EQ(engine.log_directory, "/disk1/commitlog");
+}
+
+TEST(CoreLimits, EachMergeMayTakeAllThatItsRangesMayTake) {
+  Config config;
+  EXPECT_EQ(coordinator_options(config, 1).engine.merge_ranges_bytes_max,
+            storage::EngineOptions().merge_ranges_bytes_max);
+  config.merge_ranges_mib = 3;
+  EXPECT_EQ(coordinator_options(config, 4).engine.merge_ranges_bytes_max, 3 * kMib);
+}
+
 TEST(CoreLimits, EveryCoreHasWhatItNeeds) {
   const Config config;
   constexpr std::uint32_t kCores = 1024;

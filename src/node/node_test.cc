@@ -331,6 +331,31 @@ TEST_F(NodeTest, ABusyPortForClientsIsRefusedByName) {
   });
 }
 
+TEST_F(NodeTest, FoldersOfTablesMayBeAddedAndNotSwapped) {
+  tell([](Runtime& rt) -> Task<void> {
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"/disk2"}, {"/disk2", "/disk3"}}) {
+      Config config = with_database();
+      config.more_data_directories = more;
+      Node node(rt, config);
+      CO_ASSERT_OK(co_await node.start());
+      co_await node.stop();
+      for (const std::string& folder : more) {
+        CO_ASSERT_OK(co_await rt.files.info(folder + "/tables/shard-0000"));
+      }
+    }
+    Config swapped = with_database();
+    swapped.more_data_directories = {"/disk3", "/disk2"};
+    Node node(rt, swapped);
+    const auto refused = co_await node.start();
+    EXPECT_TRUE(refused.failed_with(Errc::corrupt));
+    EXPECT_TRUE(
+        refused.error().to_string().contains("/disk3/tables: is data directory 2 of folder"))
+        << refused.error().to_string();
+    co_await node.stop();
+  });
+}
+
 TEST_F(NodeTest, AnotherNumberOfTabletsIsRefused) {
   tell([](Runtime& rt) -> Task<void> {
     Node node(rt, with_database());

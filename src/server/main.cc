@@ -37,7 +37,8 @@ struct FieldOption {
   const char* help;
 };
 constexpr std::array kFieldOptions = {
-    FieldOption{"--data", "data_directory", "Folder for all of the node's data"},
+    FieldOption{"--data", "data_directory",
+                "Folder for all of the node's data; more, for tables, with commas"},
     FieldOption{"--cql", "cql_address", "IP:PORT that drivers connect to"},
     FieldOption{"--listen", "listen_address", "IP:PORT that other nodes connect to"},
     FieldOption{"--seeds", "seeds", "IP:PORT,... of nodes to ask for the cluster"},
