@@ -52,13 +52,15 @@ void add_writes(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.writes);
   add.counter("helenus_storage_write_bytes_total", "Bytes of their records in the commit log.",
               statistics.write_bytes);
+  add.counter("helenus_storage_user_bytes_total", "Bytes of keys and values in them.",
+              statistics.user_bytes);
   add.counter("helenus_storage_writes_repeated_total",
               "Mutations of other replicas that had been applied before.",
               statistics.writes_repeated);
   add.counter("helenus_storage_writes_delayed_total", "Mutations that waited for room.",
               statistics.writes_delayed);
   add.gauge("helenus_storage_write_amplification",
-            "Bytes that went to files for each byte written, since the start.",
+            "Bytes that went to files for each byte of keys and values, since the start.",
             statistics.write_amplification());
 }
 
@@ -173,6 +175,8 @@ void add_files(const storage::EngineStatistics& statistics, Adder& add) {
   add.counter("helenus_block_cache_refusals_total", "Blocks that were too large to be kept.",
               cache.refusals);
   const storage::CommitLogUsage& log = statistics.log_usage;
+  add.counter("helenus_commitlog_written_bytes_total", "Bytes written to the commit log.",
+              statistics.log_bytes_written);
   add.gauge("helenus_commitlog_disk_bytes", "Bytes of the commit log's files.", log.disk_bytes);
   add.gauge("helenus_commitlog_disk_bytes_max", "Bytes that they may take.", log.disk_bytes_max);
   add.gauge("helenus_commitlog_segments", "Segments that are needed.", log.segments);

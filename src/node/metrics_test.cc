@@ -107,6 +107,8 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
   };
   for (auto* field : {&engine.writes,
                       &engine.write_bytes,
+                      &engine.user_bytes,
+                      &engine.log_bytes_written,
                       &engine.writes_repeated,
                       &engine.writes_delayed,
                       &engine.reads,

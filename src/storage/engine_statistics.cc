@@ -39,6 +39,7 @@ void add_to(CommitLogUsage& sum, const CommitLogUsage& other) {
 void EngineStatistics::add(const EngineStatistics& other) {
   writes += other.writes;
   write_bytes += other.write_bytes;
+  user_bytes += other.user_bytes;
   writes_repeated += other.writes_repeated;
   writes_delayed += other.writes_delayed;
   reads += other.reads;
@@ -56,6 +57,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   collections += other.collections;
   keys_gone += other.keys_gone;
   partitions_unsettled += other.partitions_unsettled;
+  log_bytes_written += other.log_bytes_written;
   mutations_moved += other.mutations_moved;
   mutation_bytes_written += other.mutation_bytes_written;
   mutation_files_shed += other.mutation_files_shed;

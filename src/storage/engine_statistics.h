@@ -15,6 +15,7 @@ struct EngineStatistics {
   // Writing.
   std::uint64_t writes = 0;
   std::uint64_t write_bytes = 0;      // of records, as the log takes them
+  std::uint64_t user_bytes = 0;       // of keys and values in them
   std::uint64_t writes_repeated = 0;  // deltas that had been applied before
   std::uint64_t writes_delayed = 0;   // that waited for room
   // Reading rows.
@@ -37,6 +38,8 @@ struct EngineStatistics {
   std::uint64_t keys_gone = 0;    // that flushes and compactions found nothing left of
   // That were merged and not judged, since their ranges exceeded merge_ranges_bytes_max.
   std::uint64_t partitions_unsettled = 0;
+
+  std::uint64_t log_bytes_written = 0;
 
   // Mutation logs.
   std::uint64_t mutations_moved = 0;  // to files, since they were not stable when flushed
@@ -69,12 +72,13 @@ struct EngineStatistics {
   // Adds what another core's engine tells.
   void add(const EngineStatistics& other);
 
-  // Bytes that went to files for each byte that was written: the log's, flushes and compactions.
+  // Bytes that went to files for each byte of keys and values: those of the log, with all that it
+  // adds to fill its blocks, of flushes, of compactions and of mutation files.
   double write_amplification() const {
-    if (write_bytes == 0) return 0;
-    return 1 +
-           static_cast<double>(flushed_bytes + compacted_bytes_written + mutation_bytes_written) /
-               static_cast<double>(write_bytes);
+    if (user_bytes == 0) return 0;
+    return static_cast<double>(log_bytes_written + flushed_bytes + compacted_bytes_written +
+                               mutation_bytes_written) /
+           static_cast<double>(user_bytes);
   }
 };
 

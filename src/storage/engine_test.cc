@@ -533,6 +533,30 @@ TEST(Engine, LogsWithoutTheirDataAreAnError) {
   live(world, expect_many);
 }
 
+// ---- Statistics ----
+
+Task<void> amplifies(EngineStory& story) {
+  const Engine& engine = story.engine();
+  const EngineStatistics before = engine.statistics();
+  CO_ASSERT_OK(co_await story.put("part", "row", "value"));
+  const EngineStatistics written = engine.statistics();
+  EXPECT_EQ(written.user_bytes - before.user_bytes, 12);
+  // A record alone takes a block of the log.
+  EXPECT_GE(written.log_bytes_written - before.log_bytes_written, 4096);
+  EXPECT_EQ(written.write_amplification(), static_cast<double>(written.log_bytes_written) /
+                                               static_cast<double>(written.user_bytes));
+  CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
+  const EngineStatistics flushed = engine.statistics();
+  EXPECT_GT(flushed.flushed_bytes, 0);
+  EXPECT_GE(flushed.write_amplification() * static_cast<double>(flushed.user_bytes),
+            static_cast<double>(flushed.log_bytes_written + flushed.flushed_bytes));
+}
+
+TEST(Engine, WhatIsWrittenOfOneByteIsCountedInTheLogAndInFiles) {
+  LogWorld world;
+  live(world, [](EngineStory& story) { return amplifies(story); });
+}
+
 // ---- Durability, and stopping ----
 
 Task<void> read_before_durable(EngineStory& story, LogWorld& world) {
