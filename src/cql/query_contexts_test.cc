@@ -1,10 +1,13 @@
 // Stories about causal contexts over requests.
+#include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "causality/dot_store.h"
 #include "cql/query_story_test_support.h"
+#include "cql/row_reader.h"
 #include "model/partition_key.h"
 #include "ring/murmur3.h"
 #include "runtime/contract/world.h"
@@ -119,6 +122,23 @@ Task<void> orders_by_causality(QueryStory& story) {
 }
 TEST(Contexts, AClientsClockDoesNotOverruleWhatHappenedBefore) {
   tell(orders_by_causality);
+}
+
+// A delete that every replica has seen is gone, and what it deleted may not have come to all of
+// them: in no version of the row, it is in its floor.
+TEST(Contexts, CarryTheTimeOfWhatTheirReaderSawDeleted) {
+  auto table = std::make_shared<model::Table>();
+  const RowLayout layout(table, {});
+  const RowReader reader(layout, causality::WallTime{1});
+  storage::RowRead read;
+  read.floor = causality::Timestamp{1000};
+  EXPECT_EQ(reader.context_of(read, {}).floor, causality::Timestamp{1000});
+  // What is there counts as well.
+  causality::Version version;
+  version.dot = {causality::actor_of(1, 1), 1};
+  version.timestamp = causality::Timestamp{2000};
+  read.partition.absorb({}, model::kRowMarker, causality::CellStore({version}, {}));
+  EXPECT_EQ(reader.context_of(read, {}).floor, causality::Timestamp{2000});
 }
 
 Task<void> refuses_other_epochs(QueryStory& story) {

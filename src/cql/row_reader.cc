@@ -146,6 +146,8 @@ causality::Context RowReader::context_of(const storage::RowRead& read,
   }
   std::vector<const CellStore*> pointers;
   causality::Context context;
+  // What is deleted and gone may be unstable still, and is in no version (docs/adr/0012).
+  context.floor = read.floor;
   for (const CellStore& cell : cells) {
     pointers.push_back(&cell);
     for (const Version& version : cell.versions()) {

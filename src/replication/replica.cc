@@ -356,6 +356,9 @@ Task<Result<std::vector<storage::RowRead>>> Replica::read_together(storage::Tabl
     CO_TRY(const auto cursor, engine_.cursor(table, tablet, {.until = until}));
     CO_TRY(auto reads, co_await look_together(*cursor, partition, rows));
     if (!unchanged_since(tablet, before)) continue;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      CO_TRY(reads[i].floor, engine_.row_floor(table, tablet, partition, rows[i]));
+    }
     CO_TRY_VOID(co_await engine_.settle(cursor->trace(), std::move(until)));
     co_return reads;
   }

@@ -641,6 +641,12 @@ Result<std::unique_ptr<TableCursor>> Engine::cursor(TableId table, TabletId tabl
                                        place.tablet->durable, std::move(options));
 }
 
+Result<causality::Timestamp> Engine::row_floor(TableId table, TabletId tablet, ByteView partition,
+                                               ByteView row) {
+  TRY(const auto place, find(table, tablet));
+  return place.tablet->floors.of_row(table, partition, row);
+}
+
 Task<Result<void>> Engine::settle(const ReadTrace& trace, Until until) {
   const std::uint64_t sequence = trace.sequence;
   advance_durable();

@@ -260,6 +260,9 @@ class Engine {
   // The rows of the tablet. The engine outlives the cursor.
   base::Result<std::unique_ptr<TableCursor>> cursor(TableId table, TabletId tablet,
                                                     SstableCursorOptions options);
+  // What a context made of a row must carry that a cursor has shown now (RowRead::floor).
+  base::Result<causality::Timestamp> row_floor(TableId table, TabletId tablet,
+                                               base::ByteView partition, base::ByteView row);
   // Waits until everything a cursor has shown is durable.
   runtime::Task<base::Result<void>> settle(const ReadTrace& trace, runtime::Until until);
 
