@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/scope_cut.h"
 
@@ -91,10 +92,12 @@ void ScopeJudgement::take_row(const RowKey& row, const PartitionStore& stored) {
   }
   Row taken;
   taken.is_deleted = wins(deletion_, elsewhere);
+  std::size_t cells_there = 0;
   for (const ColumnId column : columns_of(row, stored)) {
     const Version* const written = before_.find(row, column);
     const CellStore there =
         written == nullptr ? stored.cell(row, column) : CellStore({*written}, {});
+    if (!there.versions().empty()) ++cells_there;
     if (!wins(deletion_, there)) {
       taken.is_deleted = false;
       continue;
@@ -106,8 +109,9 @@ void ScopeJudgement::take_row(const RowKey& row, const PartitionStore& stored) {
     change.expires = deletion_.expires;
     (there.versions().empty() ? taken.absent : taken.there).push_back(std::move(change));
   }
-  if (taken.is_deleted) taken.absent.clear();
-  size_ += 1 + taken.there.size() + taken.absent.size();
+  if (!taken.is_deleted) absent_ += taken.absent.size();
+  if (taken.is_deleted || absent_ > causality::kCellsPerMutationMax) taken.absent.clear();
+  size_ += std::max<std::size_t>(cells_there, 1);
   rows_.insert_or_assign(row, std::move(taken));
 }
 
@@ -141,6 +145,9 @@ JudgedScope ScopeJudgement::finish(std::size_t scopes_max) && {
   for (auto& [row, taken] : rows_) {
     if (taken.is_deleted && !too_many) continue;
     std::ranges::move(taken.there, std::back_inserter(judged.cells));
+  }
+  if (judged.cells.size() + absent_ > causality::kCellsPerMutationMax) return judged;
+  for (auto& [row, taken] : rows_) {
     std::ranges::move(taken.absent, std::back_inserter(judged.cells));
   }
   return judged;

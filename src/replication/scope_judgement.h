@@ -15,7 +15,7 @@
 //   1. c is named     =>  the delete defeats every version of there(c);
 //   2. c is not named =>  something in there(c) is newer; or c is not there, in a row where
 //      something else is newer, and its column was not given; or c is not there, and there would
-//      be more pieces than a mutation has.
+//      be more pieces or cells than a mutation has.
 //
 // Safety. By 1 no version that defeats the delete is in a place where the delete's context holds:
 // neither a read nor a merge, which go by the contexts that hold for a cell, strips or supersedes
@@ -114,6 +114,7 @@ class ScopeJudgement {
   std::vector<causality::Scope> pieces_;  // the scope without these; ascending, disjoint
   std::map<causality::RowKey, Row> rows_;
   std::size_t size_ = 0;
+  std::size_t absent_ = 0;  // cells that are not there and would be named
   std::size_t overlaps_ = 0;
 };
 

@@ -236,6 +236,29 @@ TEST(ScopeJudgement, DeletesCellByCellWhereTheRangeWouldFallToPieces) {
   }
 }
 
+// Nor for a cell of each of many rows that are not there.
+TEST(ScopeJudgement, LeavesColumnsOutThatAreNotThereWhereThereWouldBeTooMany) {
+  constexpr std::size_t kMany = causality::kCellsPerMutationMax / 2 + 1024;
+  Replica replica;
+  for (std::size_t i = 0; i < kMany; i += 1024) {
+    Mutation mutation;
+    mutation.timestamp = Timestamp{30};
+    for (std::size_t j = i; j < i + 1024; ++j) {
+      CellChange cell;
+      cell.row = Bytes::copy_of(fmt::format("{:06}", j));
+      mutation.cells.push_back(std::move(cell));
+    }
+    replica.apply(replica.write(std::move(mutation)));
+  }
+  const Version deletion = deletion_at(20);
+  const auto few =
+      judge(replica.stored(), {.from = {}, .to = Bytes::copy_of("000100")}, deletion, {});
+  EXPECT_EQ(few.cells.size(), 200U);
+  const auto judged = judge(replica.stored(), {}, deletion, {});
+  EXPECT_TRUE(judged.cells.empty());
+  EXPECT_TRUE(judged.scopes.empty());
+}
+
 // The older of two deletes of one place leaves the newer one as it is, through merges too, in
 // whatever order they come and however large the ranges are; and a part that the newer one no
 // longer holds for is the older one's.
