@@ -679,8 +679,8 @@ EngineStatistics Engine::statistics() const {
         now.sstable_bytes += sstable->record.bytes;
         if (!sstable->damage) now.sstable_resident_bytes += sstable->reader->resident_bytes();
       }
-      now.compaction_backlog_bytes +=
-          compaction_backlog_bytes(table->compaction_candidates(), options_.compaction);
+      now.compaction_backlog_bytes += compaction_backlog_bytes(
+          table->compaction_candidates(runtime_.clock.now()), options_.compaction);
     }
   }
   now.compactions_running = compactions_running_;

@@ -319,6 +319,7 @@ class Engine {
   runtime::Task<base::Result<void>> take_seat(EngineSeat seat);
   runtime::Task<base::Result<void>> replay();
   base::Result<void> replay(const ReplayedBatch& batch);
+  bool holds_large_key() const;
   runtime::Task<base::Result<void>> flush_replayed(Shard& shard, bool final);
   runtime::Task<base::Result<void>> finish_schema_changes();
 
@@ -353,6 +354,9 @@ class Engine {
   void advance_durable();
 
   // Maintenance (engine_maintenance.cc).
+  // A memtable in which one key has so much is flushed: with one record more, and merged, it fits
+  // what a file takes under a key (kValueSizeMax).
+  static constexpr std::size_t kKeyBytesFlush = std::size_t{64} << 20;
   void start_background();
   void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
   void freeze_if_due(const Place& place);
@@ -401,7 +405,8 @@ class Engine {
   runtime::Task<base::Result<void>> compact_files(CompactionJob job);
   runtime::Task<base::Result<void>> set_aside(Shard& shard, TableStore& table, FileNumber file,
                                               base::Error why);
-  static runtime::Task<bool> is_damaged(std::shared_ptr<const Sstable> file);
+  // Reads all of it; the first error.
+  static runtime::Task<base::Result<void>> read_through(std::shared_ptr<const Sstable> file);
   runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
   runtime::Task<base::Result<void>> compact_shard(Shard& shard, TableId table,
                                                   runtime::Until until);

@@ -257,8 +257,8 @@ TEST(EngineLostLog, AtEveryEventTheFilesAreTrueByThemselves) {
 // ---- Deletes of ranges in parts ----
 
 // One partition of many rows, in an 'lww' table, with as many deletes when the life that is watched
-// begins as lie in parts: whatever happens, a reader finds those that hold its row. At every event
-// but a few, chosen by the seed, as each costs more than those above.
+// begins as lie in parts: whatever happens, a reader finds those that hold its row. At every so
+// many events, as each costs more than those above.
 void with_ranges_in_parts(const std::function<void(EngineHistory&, std::uint64_t event)>& story,
                           Events events, std::uint64_t stride, std::uint64_t ways_min) {
   constexpr int kStepsBefore = 150;

@@ -66,7 +66,7 @@ void Engine::freeze_if_due(const Place& place) {
   const Memtable& memtable = place.table->active();
   if (place.table->active_bytes() >= options_.memtable_bytes_flush ||
       memtable.key_count() >= options_.memtable_keys_flush ||
-      runtime_.buggify("storage.freeze_early")) {
+      memtable.largest_key_bytes() >= kKeyBytesFlush || runtime_.buggify("storage.freeze_early")) {
     freeze(*place.shard, place.shard->tables().at(place.table->id()));
   } else {
     freeze_for_room();
@@ -326,7 +326,7 @@ std::optional<Engine::CompactionJob> Engine::pick_compaction() {
     for (const auto& [id, table] : shard->tables()) {
       // Whoever wants all of its files waits until none is busy.
       if (table->is_wanted_whole()) continue;
-      const auto candidates = table->compaction_candidates();
+      const auto candidates = table->compaction_candidates(runtime_.clock.now());
       const std::uint64_t backlog = compaction_backlog_bytes(candidates, options_.compaction);
       if (best != nullptr && backlog <= best_backlog) continue;
       auto picks = pick_size_tiered(candidates, options_.compaction);
@@ -363,7 +363,7 @@ std::optional<Engine::CompactionJob> Engine::pick_collection() {
 
 CollectionPick Engine::pick_collection(TableStore& table, const Knowledge& knowledge) {
   const runtime::MonotonicTime now = runtime_.clock.now();
-  const auto candidates = table.collection_candidates(knowledge);
+  const auto candidates = table.collection_candidates(knowledge, now);
   std::uint64_t bytes = 0;
   for (const CollectionCandidate& file : candidates) bytes += file.bytes;
   const CollectionTurn turn{
@@ -456,13 +456,21 @@ Task<Result<void>> Engine::compact_files(CompactionJob job) {
   if (!stop_.token().stop_requested()) {
     log_lines_.warn("a compaction failed", base::kv("error", written.error()));
   }
-  const bool damaged = written.failed_with(Errc::corrupt) || written.failed_with(Errc::unsupported);
+  const bool may_be_damaged = Shard::is_damage(written.error());
   for (const auto& input : job.inputs) {
-    if (damaged && co_await is_damaged(input)) {
-      CO_TRY_VOID(
-          co_await set_aside(*job.shard, *job.table, input->record.number, written.error()));
+    const FileNumber number = input->record.number;
+    if (may_be_damaged || written.failed_with(Errc::io_error)) {
+      const auto readable = co_await read_through(input);
+      if (!readable && Shard::is_damage(readable.error())) {
+        CO_TRY_VOID(co_await set_aside(*job.shard, *job.table, number, readable.error()));
+      } else if (!readable) {
+        job.table->rest(number, runtime_.clock.now(), options_.retry_delay);
+      }
+    } else if (written.failed_with(Errc::invalid_argument)) {
+      // Together they hold more under one key than a file can.
+      job.table->rest(number, runtime_.clock.now(), options_.retry_delay);
     }
-    job.table->clear_busy(input->record.number);
+    job.table->clear_busy(number);
   }
   wake_everybody();
   co_return std::move(written).error();
@@ -478,19 +486,16 @@ Task<Result<void>> Engine::set_aside(Shard& shard, TableStore& table, FileNumber
                             [&shard](ManifestState& state) { shard.enter_set_aside(state); });
 }
 
-Task<bool> Engine::is_damaged(std::shared_ptr<const Sstable> file) {
+Task<Result<void>> Engine::read_through(std::shared_ptr<const Sstable> file) {
   const auto entries =
       entries_of(file->reader->cursor({.cache_use = CacheUse::bypass}), file->reader->path());
-  const auto readable = [](const Result<void>& result) {
-    return !result.failed_with(Errc::corrupt) && !result.failed_with(Errc::unsupported);
-  };
-  auto moved = co_await entries->seek({});
-  while (moved && entries->valid()) {
+  CO_TRY_VOID(co_await entries->seek({}));
+  while (entries->valid()) {
     Entry entry;
-    if (!readable(entries->absorb_into(entry))) co_return true;
-    moved = co_await entries->next();
+    CO_TRY_VOID(entries->absorb_into(entry));
+    CO_TRY_VOID(co_await entries->next());
   }
-  co_return !readable(moved);
+  co_return {};
 }
 
 // Enters the output of a compaction in the place of its inputs, and removes these.

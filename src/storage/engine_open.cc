@@ -291,9 +291,17 @@ Task<Result<void>> Engine::replay() {
     CO_TRY(const auto batch, co_await log_directory_->next_batch());
     if (!batch) co_return {};
     CO_TRY_VOID(replay(*batch));
-    if (memory_bytes() < options_.memtable_bytes_max / 2) continue;
+    if (memory_bytes() < options_.memtable_bytes_max / 2 && !holds_large_key()) continue;
     for (const auto& shard : shards_) CO_TRY_VOID(co_await flush_replayed(*shard, false));
   }
+}
+
+bool Engine::holds_large_key() const {
+  return std::ranges::any_of(shards_, [](const auto& shard) {
+    return std::ranges::any_of(shard->tables(), [](const auto& each) {
+      return each.second->active().largest_key_bytes() >= kKeyBytesFlush;
+    });
+  });
 }
 
 Result<void> Engine::replay(const ReplayedBatch& batch) {

@@ -480,6 +480,138 @@ TEST(DamagedDisk, FilesBesideADamagedOneAreStillMerged) {
   world.run([&](Runtime& runtime) { return merge_around_damage(runtime, world); });
 }
 
+// A sector that cannot be read is no damage that is there for ever: others are merged meanwhile,
+// and the file when it can be read again.
+Task<void> merge_around_unreadable(Runtime& runtime, LogWorld& world) {
+  EngineStory story(runtime);
+  Told told;
+  CO_ASSERT_OK(co_await story.open());
+  story.engine().set_watermarks(kTablet, {});
+  co_await add_file(story, told);
+  std::vector<std::string> paths;
+  collect(world, kEngineFolder, paths);
+  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  CO_ASSERT_TRUE(paths.size() == 1);
+  world.faults().read_error = 1;
+  world.faults().only_suffix = paths.front().substr(paths.front().rfind('/'));
+  for (int files = 0; files < 12; ++files) {
+    co_await add_file(story, told);
+    co_await pause(story, std::chrono::seconds(3));
+  }
+  EXPECT_GT(story.engine().statistics().compactions, 1);
+  EXPECT_LT(story.engine().statistics().sstables, 6);
+  EXPECT_EQ(story.engine().statistics().sstables_set_aside, 0);
+  const auto failures = story.engine().statistics().compaction_failures;
+  EXPECT_GT(failures, 0);
+  co_await pause(story, std::chrono::minutes(30));
+  EXPECT_LT(story.engine().statistics().compaction_failures, failures + 20) << "not every second";
+  world.faults() = {};
+  const auto rows = co_await story.scan();
+  CO_ASSERT_OK(rows);
+  EXPECT_EQ(rows->size(), 13);
+  CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
+  EXPECT_EQ(story.engine().statistics().sstables, 1);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(BrokenDisk, FilesBesideOneThatCannotBeReadAreStillMerged) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return merge_around_unreadable(runtime, world); });
+}
+
+// ---- A row that is larger than what a file takes under one key ----
+
+EngineOptions roomy() {
+  EngineOptions options = small_engine();
+  options.log.segment_size = 64 << 20;
+  options.log.record_size_max = 16 << 20;
+  options.log.staged_bytes_max = 64 << 20;
+  options.log.disk_bytes_max = 1 << 30;
+  options.memtable_keys_flush = 1000;
+  options.memtable_bytes_flush = 1 << 30;
+  options.memtable_bytes_max = std::size_t{4} << 30;
+  return options;
+}
+
+constexpr std::size_t kLargeColumns = 11;
+constexpr std::size_t kLargeValue = std::size_t{13} << 20;
+
+Task<void> write_large_row(EngineStory& story) {
+  for (std::uint32_t column = 0; column < kLargeColumns; ++column) {
+    auto mutation = put_of("large", std::string(kLargeValue, static_cast<char>('a' + column)), 1);
+    mutation.cells.front().column = causality::ColumnId{column};
+    CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("p"),
+                                               std::move(mutation), causality::Epoch{1},
+                                               Until::forever()));
+  }
+}
+
+Task<void> expect_large_row(EngineStory& story) {
+  const auto row = base::Bytes::copy_of("large");
+  const auto read = co_await story.engine().read_row(kTable, kTablet, base::Bytes::copy_of("p"),
+                                                     row, Until::forever());
+  CO_ASSERT_OK(read);
+  for (std::uint32_t column = 0; column < kLargeColumns; ++column) {
+    const causality::CellStore cell = read->partition.cell(row, causality::ColumnId{column});
+    const auto versions = causality::visible(cell, causality::Policy::lww, story.now);
+    CO_ASSERT_TRUE(versions.size() == 1);
+    EXPECT_EQ(versions.front()->value.size(), kLargeValue);
+    EXPECT_EQ(versions.front()->value.text().front(), static_cast<char>('a' + column));
+  }
+}
+
+Task<void> live_with_large_row(Runtime& runtime) {
+  static_assert(kLargeColumns * kLargeValue > kValueSizeMax);
+  EngineStory story(runtime, roomy());
+  Told told;
+  CO_ASSERT_OK(co_await story.open());
+  Engine& engine = story.engine();
+  engine.set_watermarks(kTablet, {});
+  co_await write_large_row(story);
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  EXPECT_EQ(engine.statistics().flush_failures, 0);
+  co_await expect_large_row(story);
+  EXPECT_TRUE(
+      (co_await engine.compact(kTable, Until::forever())).failed_with(Errc::invalid_argument))
+      << "more than fits";
+  co_await expect_large_row(story);
+  // What it cannot be merged with for long is merged without it.
+  for (int files = 0; files < 12; ++files) co_await add_file(story, told);
+  co_await pause(story, std::chrono::seconds(30));
+  EXPECT_GT(engine.statistics().compactions, 0);
+  EXPECT_LT(engine.statistics().sstables, 8);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+Task<void> replay_large_row(Runtime& runtime) {
+  EngineStory story(runtime, roomy());
+  CO_ASSERT_OK(co_await story.open());
+  co_await expect_large_row(story);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(LargeRow, ThatDoesNotFitAFileIsKeptInSeveralAndStopsNothing) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return live_with_large_row(runtime); });
+}
+
+Task<void> wait_with_large_row(Runtime& runtime, bool& written) {
+  EngineStory story(runtime, roomy());
+  CO_ASSERT_OK(co_await story.open());
+  co_await write_large_row(story);
+  written = true;
+  co_await pause(story, std::chrono::hours(1));
+}
+
+TEST(LargeRow, IsReplayedIntoSeveralFiles) {
+  LogWorld world;
+  bool written = false;
+  world.start([&](Runtime& runtime) { return wait_with_large_row(runtime, written); });
+  ASSERT_TRUE(world.world().run_until([&] { return written; }, std::chrono::hours(1)));
+  world.machine().kill();
+  world.run([&](Runtime& runtime) { return replay_large_row(runtime); });
+}
+
 Task<void> remove_cell(EngineStory& story, std::string partition, std::string row) {
   auto mutation = put_of(row, "", 1'000'000);
   mutation.cells.front().kind = causality::VersionKind::empty;

@@ -259,6 +259,8 @@ void Memtable::push(Node& node, Form form, base::ByteView encoded) {
     node.written_bytes +=
         std::min(size, std::numeric_limits<std::uint32_t>::max() - node.written_bytes);
   }
+  largest_key_bytes_ =
+      std::max(largest_key_bytes_, std::size_t{node.merged_bytes} + node.written_bytes);
 }
 
 Entry Memtable::merge(const Node& node) const {

@@ -86,6 +86,8 @@ class Memtable {
   bool has_scopes() const { return scope_writes_ > 0; }
   // How many writes brought some: as long as it is the same, they are.
   std::uint64_t scope_writes() const { return scope_writes_; }
+  // What the fragments of one key take at most, before they are merged.
+  std::size_t largest_key_bytes() const { return largest_key_bytes_; }
   // What it takes of memory, the tree's nodes estimated.
   std::size_t memory_bytes() const {
     return arena_.reserved_bytes() + keys_.size() * kTreeBytesPerKey + nodes_.memory_bytes();
@@ -158,6 +160,7 @@ class Memtable {
   const std::uint64_t seed_;
   bool frozen_ = false;
   std::uint64_t scope_writes_ = 0;
+  std::size_t largest_key_bytes_ = 0;
   Arena arena_;
   Keys keys_;
   HashIndex<Node> nodes_;

@@ -85,18 +85,32 @@ void TableStore::replace_sstables(const FileSet& inputs, std::shared_ptr<const S
   for (const FileNumber input : inputs) {
     busy_.erase(input);
     aside_.erase(input);
+    rests_.erase(input);
     garbage_left_.erase(input);
   }
 }
 
-std::vector<CompactionCandidate> TableStore::compaction_candidates() const {
+void TableStore::rest(FileNumber file, runtime::MonotonicTime now, runtime::Duration first) {
+  const auto [at, is_first] = rests_.try_emplace(file, Rest{.until = now, .length = first});
+  if (!is_first) at->second.length = std::min(2 * at->second.length, kRestMax);
+  at->second.until = now + at->second.length;
+}
+
+bool TableStore::rests(FileNumber file, runtime::MonotonicTime now) const {
+  const auto at = rests_.find(file);
+  return at != rests_.end() && now < at->second.until;
+}
+
+std::vector<CompactionCandidate> TableStore::compaction_candidates(
+    runtime::MonotonicTime now) const {
   std::vector<CompactionCandidate> candidates;
   candidates.reserve(sstables_->size());
   for (const auto& sstable : *sstables_) {
     const SstableRecord& record = sstable->record;
     if (aside_.contains(record.number)) continue;
-    candidates.push_back(
-        {.number = record.number, .bytes = record.bytes, .busy = busy_.contains(record.number)});
+    candidates.push_back({.number = record.number,
+                          .bytes = record.bytes,
+                          .busy = busy(record.number) || rests(record.number, now)});
   }
   return candidates;
 }
@@ -111,7 +125,7 @@ Collectable collectable(const SstableMetadata& metadata, const Knowledge& knowle
 }
 
 std::vector<CollectionCandidate> TableStore::collection_candidates(
-    const Knowledge& knowledge) const {
+    const Knowledge& knowledge, runtime::MonotonicTime now) const {
   std::vector<CollectionCandidate> candidates;
   candidates.reserve(sstables_->size());
   for (const auto& sstable : *sstables_) {
@@ -124,7 +138,7 @@ std::vector<CollectionCandidate> TableStore::collection_candidates(
                           .cells = std::max(sstable->metadata.cells, record.keys),
                           .collectable = collectable(sstable->metadata, knowledge),
                           .left = left == garbage_left_.end() ? Collectable() : left->second,
-                          .busy = busy_.contains(record.number)});
+                          .busy = busy(record.number) || rests(record.number, now)});
   }
   return candidates;
 }

@@ -124,9 +124,15 @@ class TableStore {
   void set_busy(FileNumber file) { busy_.insert(file); }
   void clear_busy(FileNumber file) { busy_.erase(file); }
   bool busy(FileNumber file) const { return busy_.contains(file); }
-  std::vector<CompactionCandidate> compaction_candidates() const;
+  // Files that a merge failed for, such as by a sector that cannot be read: none begins with them
+  // before a while is over, twice as long as the last time. Those beside them are merged meanwhile.
+  static constexpr runtime::Duration kRestMax = std::chrono::minutes(10);
+  void rest(FileNumber file, runtime::MonotonicTime now, runtime::Duration first);
+  bool rests(FileNumber file, runtime::MonotonicTime now) const;
+  std::vector<CompactionCandidate> compaction_candidates(runtime::MonotonicTime now) const;
   // The files that are not set aside, with what may be dropped of them by this knowledge.
-  std::vector<CollectionCandidate> collection_candidates(const Knowledge& knowledge) const;
+  std::vector<CollectionCandidate> collection_candidates(const Knowledge& knowledge,
+                                                         runtime::MonotonicTime now) const;
   // The file was written for the sake of garbage, and so much of it is left.
   void set_garbage_left(FileNumber file, Collectable left) { garbage_left_[file] = left; }
   // When it was last merged for its garbage.
@@ -170,6 +176,11 @@ class TableStore {
   std::deque<FrozenMemtable> frozen_;
   std::shared_ptr<const SstableList> sstables_;  // ascending by number; replaced, never changed
   absl::flat_hash_set<FileNumber> busy_;
+  struct Rest {
+    runtime::MonotonicTime until;
+    runtime::Duration length;
+  };
+  absl::flat_hash_map<FileNumber, Rest> rests_;
   absl::flat_hash_map<FileNumber, Collectable> garbage_left_;
   runtime::MonotonicTime collected_at_;
   bool flushed_since_collection_ = true;
