@@ -66,6 +66,15 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
   }
 }
 
+TEST(Metrics, TellWhatWasSaidAboutTheMetadataInVain) {
+  ClusterStatistics cluster;
+  cluster.consensus = {.messages_dropped = 5, .messages_refused = 7};
+  std::vector<Metric> metrics;
+  add_cluster_metrics(cluster, metrics);
+  EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_consensus_messages_dropped_total 5\n"));
+  EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_consensus_messages_refused_total 7\n"));
+}
+
 TEST(Metrics, PeersBeyondALimitAndThoseOfNoClusterAreOne) {
   ClusterStatistics cluster;
   const std::size_t count = 2 * kPeersShownMax;
