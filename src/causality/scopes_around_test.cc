@@ -181,7 +181,8 @@ TEST(ScopesAround, AContextThatNamesVeryManyRangesThatStayIsLeftAsItIs) {
     const std::vector<ScopedStore> scopes = concurrent_deletes(count);
     Clock all;
     all.add(actor_of(1, 1), CounterSet::up_to(1'000'000));
-    const ScopesAround around(pointers_to(scopes), Policy::lww, all, {});
+    const Stability nothing;
+    const ScopesAround around(pointers_to(scopes), Policy::lww, all, nothing);
     RowStore row;
     CellStore deletes;
     row.absorb(kColumns[0], written_at(1, all));
