@@ -1,7 +1,9 @@
 """A helenus node as a process of its own, for tests that drive it from outside."""
 
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -12,10 +14,17 @@ START_SECONDS_MAX = 60
 HOST = "127.0.0.1"
 
 
-def free_port():
-    """A port that nobody listens on now; a node may be restarted on it."""
-    with socket.create_server((HOST, 0)) as listener:
-        return listener.getsockname()[1]
+def free_port(addresses=(HOST,)):
+    """A port that nobody listens on now at any of the addresses; a node may be restarted on it. So
+    it is none that the system gives to connections that go out."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as file:
+        end = int(file.read().split()[0])
+    for port in random.sample(range(min(10000, end // 2), end), 100):
+        with contextlib.ExitStack() as listeners, contextlib.suppress(OSError):
+            for address in addresses:
+                listeners.enter_context(socket.create_server((address, port)))
+            return port
+    raise OSError("a hundred ports are in use")
 
 
 class Node:

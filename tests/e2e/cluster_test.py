@@ -24,17 +24,15 @@ import uuid
 from cassandra.cluster import Cluster, EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.policies import HostStateListener, RoundRobinPolicy, WhiteListRoundRobinPolicy
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "drivers"))
+from helenus_process import free_port  # noqa: E402
+
 HELENUS = None  # the program under test; set in main
 NPM_FOLDER = None  # where npm's driver is, if it is
 SECONDS_MAX = 60
 GOSSIP_MS = 100
 NUMBERS = (1, 2, 3)
 SEEDS = (1, 2)  # the third one comes later
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def await_that(condition, what, seconds=SECONDS_MAX):
@@ -236,7 +234,8 @@ class ClusterTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = tempfile.TemporaryDirectory()
-        cls.ports = {kind: free_port() for kind in ("node", "cql", "admin")}
+        cls.ports = {kind: free_port([f"127.0.0.{number}" for number in (*NUMBERS, 4)])
+                     for kind in ("node", "cql", "admin")}
         cls.members = [Member(cls.scratch.name, number, cls.ports) for number in NUMBERS]
         # The one that founds the cluster first: it must wait for the others, and say so.
         cls.members[0].begin()
