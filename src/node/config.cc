@@ -93,19 +93,20 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-std::vector<std::string_view> items_of(std::string_view list) {
-  std::vector<std::string_view> items;
+std::vector<std::string> items_of(std::string_view list) {
+  std::vector<std::string> items;
   for (std::string_view rest = list;;) {
     const auto comma = rest.find(',');
-    items.push_back(trimmed(rest.substr(0, comma)));
+    items.emplace_back(trimmed(rest.substr(0, comma)));
     if (comma == std::string_view::npos) return items;
     rest.remove_prefix(comma + 1);
   }
 }
 
-Result<void> set_data_directories(Config& config, std::string_view value) {
+// A path may have a comma, but not on the command line.
+Result<void> set_data_directories(Config& config, std::span<const std::string> items) {
   std::vector<std::string> paths;
-  for (std::string_view path : items_of(value)) {
+  for (std::string_view path : items) {
     while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
     if (path.empty()) return Error(Errc::invalid_argument, "may not be empty");
     if (std::ranges::find(paths, path) != paths.end()) {
@@ -122,15 +123,18 @@ Result<void> set_data_directories(Config& config, std::string_view value) {
   config.more_data_directories = std::move(paths);
   return {};
 }
+Result<void> set_data_directories_text(Config& config, std::string_view value) {
+  return set_data_directories(config, items_of(value));
+}
 std::string show_data_directories(const Config& config) {
   std::string text = config.data_directory;
   for (const std::string& path : config.more_data_directories) text += ", " + path;
   return text;
 }
 
-Result<void> set_seeds(Config& config, std::string_view value) {
+Result<void> set_seeds_text(Config& config, std::string_view value) {
   std::vector<Address> seeds;
-  for (const std::string_view item : items_of(value)) {
+  for (const std::string& item : items_of(value)) {
     TRY(const Address seed, Address::parse(item));
     if (std::ranges::find(seeds, seed) != seeds.end()) {
       return Error(Errc::invalid_argument, "{} is there twice", seed);
@@ -143,6 +147,10 @@ Result<void> set_seeds(Config& config, std::string_view value) {
   }
   config.seeds = std::move(seeds);
   return {};
+}
+// No address has a comma: with one an item is several.
+Result<void> set_seeds(Config& config, std::span<const std::string> items) {
+  return set_seeds_text(config, fmt::format("{}", fmt::join(items, ",")));
 }
 std::string show_seeds(const Config& config) {
   return fmt::format("{}", fmt::join(config.seeds, ", "));
@@ -226,12 +234,13 @@ constexpr std::array kFields = {
     ConfigField{"cluster_name", set_text<&Config::cluster_name>, show_text<&Config::cluster_name>},
     ConfigField{"data_center", set_text<&Config::data_center>, show_text<&Config::data_center>},
     ConfigField{"rack", set_text<&Config::rack>, show_text<&Config::rack>},
-    ConfigField{"data_directory", set_data_directories, show_data_directories, true},
+    ConfigField{"data_directory", set_data_directories_text, show_data_directories,
+                set_data_directories},
     ConfigField{"listen_address", set_address<&Config::listen_address>,
                 show_address<&Config::listen_address>},
     ConfigField{"broadcast_address", set_broadcast<&Config::broadcast_address>,
                 show_broadcast<&Config::broadcast_address>},
-    ConfigField{"seeds", set_seeds, show_seeds, true},
+    ConfigField{"seeds", set_seeds_text, show_seeds, set_seeds},
     ConfigField{"tokens", set_number<&Config::tokens, 1, ring::kTokensMax>,
                 show_number<&Config::tokens>},
     ConfigField{"partitioner", set_partitioner, show_partitioner},

@@ -105,11 +105,12 @@ struct Config {
 // One field of the file.
 struct ConfigField {
   std::string_view name;
+  // From one text, as on the command line, where the items of a list have commas between them.
   // Errors: invalid_argument with what is wrong with the value.
   base::Result<void> (*set)(Config& config, std::string_view value);
   std::string (*show)(const Config& config);
-  // Its value is a list; as one text, its items with commas between them.
-  bool is_list = false;
+  // Of a list: from its items, at least one. Null if its value is none.
+  base::Result<void> (*set_items)(Config& config, std::span<const std::string> items) = nullptr;
 };
 
 // All of them, in the order of the documentation.

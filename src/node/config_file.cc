@@ -1,6 +1,7 @@
 #include "node/config_file.h"
 
 #include <string>
+#include <vector>
 
 #include <yaml-cpp/yaml.h>
 
@@ -20,6 +21,20 @@ Error error_at(std::string_view file_name, const YAML::Mark& mark, std::string_v
   return {Errc::invalid_argument, "{}:{}: {}", file_name, line_of(mark), message};
 }
 
+// One item, or those of a list. Requires: one of both.
+Result<std::vector<std::string>> items_in(std::string_view file_name, std::string_view field,
+                                          const YAML::Node& value) {
+  if (value.IsScalar()) return std::vector<std::string>{value.Scalar()};
+  std::vector<std::string> items;
+  for (const auto& item : value) {
+    if (!item.IsScalar()) {
+      return error_at(file_name, item.Mark(), fmt::format("{}: a list of words is wanted", field));
+    }
+    items.push_back(item.Scalar());
+  }
+  return items;
+}
+
 Result<void> read_field(std::string_view file_name, const YAML::Node& key, const YAML::Node& value,
                         Config& config, ConfigSource& source) {
   if (!key.IsScalar()) return error_at(file_name, key.Mark(), "a field's name must be a word");
@@ -31,25 +46,16 @@ Result<void> read_field(std::string_view file_name, const YAML::Node& key, const
   if (!source.lines.emplace(name, line_of(key.Mark())).second) {
     return error_at(file_name, key.Mark(), fmt::format("{} is set twice", name));
   }
-  if (!value.IsScalar() && !(field->is_list && value.IsSequence())) {
-    const std::string_view wanted = field->is_list ? "a list" : "a single value";
+  const bool is_list = field->set_items != nullptr;
+  if (!value.IsScalar() && !(is_list && value.IsSequence())) {
+    const std::string_view wanted = is_list ? "a list" : "a single value";
     return error_at(file_name, key.Mark(), fmt::format("{}: {} is wanted", name, wanted));
   }
-  std::string text = value.IsScalar() ? value.Scalar() : "";
-  for (std::size_t i = 0; value.IsSequence() && i < value.size(); ++i) {
-    if (!value[i].IsScalar()) {
-      return error_at(file_name, value[i].Mark(),
-                      fmt::format("{}: a list of words is wanted", name));
-    }
-    if (value[i].Scalar().contains(',')) {
-      return error_at(file_name, value[i].Mark(),
-                      fmt::format("{}: '{}' has a comma", name, value[i].Scalar()));
-    }
-    text += (i > 0 ? "," : "") + value[i].Scalar();
-  }
+  TRY(const std::vector<std::string> items, items_in(file_name, name, value));
   // A list of nothing is what it is without the field.
-  if (value.IsSequence() && value.size() == 0) return {};
-  const Result<void> set = field->set(config, text);
+  if (items.empty()) return {};
+  const Result<void> set =
+      is_list ? field->set_items(config, items) : field->set(config, items.front());
   if (!set) {
     return error_at(file_name, value.Mark(), fmt::format("{}: {}", name, set.error().context()));
   }
