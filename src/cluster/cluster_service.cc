@@ -562,17 +562,12 @@ Task<Result<void>> ClusterService::look_when_heard(Until until) {
 }
 
 // What was decided when this node stopped need not be in its file as decided; asking finds it out.
-Task<Result<void>> ClusterService::catch_up(Until until) {
-  const auto attempt = runtime_.clock.now() + options_.attempt_timeout;
-  CO_TRY_VOID(co_await store_->read(
-      {.deadline = std::min(attempt, until.deadline), .stop = std::move(until.stop)}));
-  co_return {};
-}
-
 // Gossip tells of documents that somebody holds. One that was decided and is held by nobody yet is
 // found by asking the acceptors.
 Task<void> ClusterService::keep_catching_up() {
-  while (!co_await catch_up({.stop = stopping_.token()})) {
+  while (true) {
+    const auto attempt = Until::after(runtime_, options_.attempt_timeout, stopping_.token());
+    if (co_await store_->read(attempt)) break;
     if (!co_await runtime::sleep_for(runtime_, options_.attempt_timeout, stopping_.token())) break;
   }
 }

@@ -210,7 +210,6 @@ class ClusterService {
   // Whether they told.
   runtime::Task<base::Result<bool>> ask_for_newest(runtime::Until until);
   runtime::Task<base::Result<void>> look_when_heard(runtime::Until until);
-  runtime::Task<base::Result<void>> catch_up(runtime::Until until);
   runtime::Task<void> keep_catching_up();
   base::Result<void> adopt(const consensus::Document& document);
   runtime::Task<void> take_up_newer();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cql/system_schema.h"
 #include "ring/placement.h"
 
 namespace helenus::cql {
@@ -14,8 +15,6 @@ using model::Consistency;
 using model::quorum_of;
 
 namespace {
-
-constexpr std::string_view kLocalStrategy = "org.apache.cassandra.locator.LocalStrategy";
 
 QueryError unavailable(Consistency level, std::uint32_t required, std::uint32_t alive,
                        std::string_view data_center = "") {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cql/property_values.h"
+#include "cql/system_schema.h"
 
 namespace helenus::cql {
 
@@ -19,7 +20,6 @@ namespace {
 constexpr std::string_view kPackage = "org.apache.cassandra.locator";
 constexpr std::string_view kSimple = "org.apache.cassandra.locator.SimpleStrategy";
 constexpr std::string_view kNetwork = "org.apache.cassandra.locator.NetworkTopologyStrategy";
-constexpr std::string_view kLocal = "org.apache.cassandra.locator.LocalStrategy";
 constexpr const char* kFactor = "replication_factor";
 // The factor of a keyspace that names none.
 constexpr const char* kFactorDefault = "1";
@@ -112,7 +112,7 @@ QueryResult<OptionMap> read_replication(OptionMap options, const OptionMap& befo
                                         std::string_view keyspace,
                                         std::span<const std::string> data_centers) {
   std::string strategy = full_class_name(kPackage, options.extract("class").mapped());
-  if (strategy == kLocal) {
+  if (strategy == kLocalStrategy) {
     return invalid(
         "Unable to use given strategy class: LocalStrategy is reserved for internal use.");
   }

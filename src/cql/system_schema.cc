@@ -171,7 +171,7 @@ model::Schema make_system_schema() {
     if (schema.find_keyspace(table.keyspace) == nullptr) {
       model::Keyspace keyspace;
       keyspace.name = table.keyspace;
-      keyspace.replication = {{"class", "org.apache.cassandra.locator.LocalStrategy"}};
+      keyspace.replication = {{"class", std::string(kLocalStrategy)}};
       schema = schema.with(std::move(keyspace));
     }
     const model::KeyspacePtr keyspace = schema.find_keyspace(table.keyspace);

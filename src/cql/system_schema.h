@@ -10,6 +10,9 @@
 
 namespace helenus::cql {
 
+// The replication of all of them; no other keyspace has it.
+inline constexpr std::string_view kLocalStrategy = "org.apache.cassandra.locator.LocalStrategy";
+
 // Definitions of all tables. The ids are functions of the names: every node has the same.
 model::Schema make_system_schema();
 

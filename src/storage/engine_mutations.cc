@@ -462,7 +462,7 @@ Task<bool> Engine::is_damaged(std::shared_ptr<const MutationFile> file) {
     if (!decode_mutation_key(cursor->key().bytes)) co_return true;
     moved = co_await cursor->next();
   }
-  co_return moved.failed_with(Errc::corrupt) || moved.failed_with(Errc::unsupported);
+  co_return !moved && Shard::is_damage(moved.error());
 }
 
 Task<Result<bool>> Engine::merge_mutation_files(Shard& shard) {
@@ -480,7 +480,7 @@ Task<Result<bool>> Engine::merge_mutation_files(Shard& shard) {
   }
   auto merged = co_await shard.merge_mutations(inputs, &compaction_rate_, stop_.token());
   if (!merged) {
-    const bool damaged = merged.failed_with(Errc::corrupt) || merged.failed_with(Errc::unsupported);
+    const bool damaged = Shard::is_damage(merged.error());
     for (const auto& input : inputs) {
       if (!damaged || !co_await is_damaged(input)) continue;
       log_lines_.error("a damaged mutation file is set aside", base::kv("error", merged.error()));

@@ -412,6 +412,16 @@ void collect(LogWorld& world, const std::string& folder, std::vector<std::string
   }
 }
 
+// By their numbers.
+std::vector<std::string> sstable_paths(LogWorld& world) {
+  std::vector<std::string> paths;
+  collect(world, kEngineFolder, paths);
+  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  std::ranges::sort(paths, {},
+                    [](const std::string& path) { return path.substr(path.rfind('/')); });
+  return paths;
+}
+
 // A file that is damaged under a running engine.
 Task<void> compact_damaged(Runtime& runtime, LogWorld& world) {
   EngineStory story(runtime);
@@ -420,9 +430,7 @@ Task<void> compact_damaged(Runtime& runtime, LogWorld& world) {
   story.engine().set_watermarks(kTablet, {});  // without peers there is no mutation file
   for (int row = 0; row < 3; ++row) CO_ASSERT_OK(co_await write_one(story, told));
   CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
-  std::vector<std::string> paths;
-  collect(world, kEngineFolder, paths);
-  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  const std::vector<std::string> paths = sstable_paths(world);
   CO_ASSERT_TRUE(paths.size() == 1);
   world.flip_bit(paths.front(), 100 * 8);
   // Once by reading it, and then because it is not read again.
@@ -455,9 +463,7 @@ Task<void> merge_around_damage(Runtime& runtime, LogWorld& world) {
   CO_ASSERT_OK(co_await story.open());
   story.engine().set_watermarks(kTablet, {});
   for (int files = 0; files < 3; ++files) co_await add_file(story, told);
-  std::vector<std::string> paths;
-  collect(world, kEngineFolder, paths);
-  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  const std::vector<std::string> paths = sstable_paths(world);
   CO_ASSERT_TRUE(paths.size() == 3);
   world.flip_bit(paths.front(), 100 * 8);
   const auto compacted = co_await story.engine().compact(kTable, Until::forever());
@@ -488,9 +494,7 @@ Task<void> merge_around_unreadable(Runtime& runtime, LogWorld& world) {
   CO_ASSERT_OK(co_await story.open());
   story.engine().set_watermarks(kTablet, {});
   co_await add_file(story, told);
-  std::vector<std::string> paths;
-  collect(world, kEngineFolder, paths);
-  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  const std::vector<std::string> paths = sstable_paths(world);
   CO_ASSERT_TRUE(paths.size() == 1);
   world.faults().read_error = 1;
   world.faults().only_suffix = paths.front().substr(paths.front().rfind('/'));
@@ -631,9 +635,7 @@ Task<void> collect_around_damage(Runtime& runtime, LogWorld& world) {
   Engine& engine = story.engine();
   engine.set_watermarks(kTablet, {});
   co_await add_file(story, told);
-  std::vector<std::string> paths;
-  collect(world, kEngineFolder, paths);
-  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
+  const std::vector<std::string> paths = sstable_paths(world);
   CO_ASSERT_TRUE(paths.size() == 1);
   world.flip_bit(paths.front(), 100 * 8);
   EXPECT_TRUE((co_await engine.compact(kTable, Until::forever())).failed_with(Errc::corrupt));
@@ -701,15 +703,6 @@ Task<void> make_two_files(Runtime& runtime) {
   CO_ASSERT_OK(co_await put_in(engine, kHigh, "b"));
   CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
   CO_ASSERT_OK(co_await engine.stop());
-}
-
-std::vector<std::string> sstable_paths(LogWorld& world) {
-  std::vector<std::string> paths;
-  collect(world, kEngineFolder, paths);
-  std::erase_if(paths, [](const std::string& path) { return !path.ends_with(".sst"); });
-  std::ranges::sort(paths, {},
-                    [](const std::string& path) { return path.substr(path.rfind('/')); });
-  return paths;
 }
 
 // The tablet that has no part in the damaged file is served, the other one is told, and can be made

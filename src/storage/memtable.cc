@@ -143,8 +143,9 @@ bool Memtable::together(base::ByteView partition, std::size_t ranges) const {
   std::size_t bytes = 0;
   for (const Fragment* each = node->newest; each != nullptr; each = each->next) {
     bytes += each->size;
+    if (bytes > kScopesTogetherBytesMax) return false;
   }
-  return bytes <= kScopesTogetherBytesMax;
+  return true;
 }
 
 void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
