@@ -14,6 +14,7 @@
 // dropped (/proc/sys/vm/drop_caches), which takes root; without it the row is left out.
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -105,13 +106,20 @@ bool drop_page_cache() {
   return file.good();
 }
 
-std::uint64_t bytes_below(const std::string& directory) {
+// Of files of rows; both engines name them so.
+struct OnDisk {
+  std::uint64_t files = 0;
   std::uint64_t bytes = 0;
+};
+
+OnDisk on_disk(const std::string& directory) {
+  OnDisk found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    const bool data = entry.path().extension() == ".sst";
-    if (entry.is_regular_file() && data) bytes += entry.file_size();
+    if (!entry.is_regular_file() || entry.path().extension() != ".sst") continue;
+    ++found.files;
+    found.bytes += entry.file_size();
   }
-  return bytes;
+  return found;
 }
 
 // ---- RocksDB
@@ -182,16 +190,22 @@ class Rocks {
     return phase_of(count, seconds, histograms[0]);
   }
 
+  // Until no merge runs. It may call one pending for ever that it does not begin: that one is
+  // waited for as long as kBeginsWithin.
   void rest() {
+    using namespace std::chrono_literals;
+    constexpr auto kLook = 10ms;
+    constexpr auto kBeginsWithin = 2000ms;
     must(database_->Flush(rocksdb::FlushOptions()));
     rocksdb::DB* database = database_.get();
-    std::uint64_t running = 1;
-    while (running != 0) {
+    for (auto idle = 0ms; idle < kBeginsWithin; idle += kLook) {
+      std::uint64_t running = 0;
       std::uint64_t pending = 0;
       database->GetIntProperty("rocksdb.num-running-compactions", &running);
       database->GetIntProperty("rocksdb.compaction-pending", &pending);
-      running += pending;
-      if (running != 0) std::this_thread::yield();
+      if (running == 0 && pending == 0) return;
+      if (running != 0) idle = 0ms;
+      std::this_thread::sleep_for(kLook);
     }
   }
 
@@ -241,7 +255,7 @@ class Rocks {
             of(rocksdb::COMPACT_WRITE_BYTES)) /
            of(rocksdb::BYTES_WRITTEN);
   }
-  std::uint64_t disk_bytes() const { return bytes_below(path_); }
+  const std::string& path() const { return path_; }
 
  private:
   const std::string path_;
@@ -337,7 +351,7 @@ class Ours {
   }
 
   double write_amplification() const { return engine_->statistics().write_amplification(); }
-  std::uint64_t disk_bytes() const { return bytes_below(path_); }
+  const std::string& path() const { return path_; }
 
  private:
   struct Work {
@@ -443,8 +457,12 @@ Task<void> compare_fills(Comparison& comparison, const Data& data, Ours& ours, R
   comparison.plain("write amplification", "x", ours.write_amplification(),
                    rocks.write_amplification());
   const auto user_bytes = static_cast<double>(data.rows() * (kKeySize + kValueSize));
-  comparison.plain("space of user bytes", "x", static_cast<double>(ours.disk_bytes()) / user_bytes,
-                   static_cast<double>(rocks.disk_bytes()) / user_bytes);
+  const OnDisk here = on_disk(ours.path());
+  const OnDisk there = on_disk(rocks.path());
+  comparison.plain("space of user bytes", "x", static_cast<double>(here.bytes) / user_bytes,
+                   static_cast<double>(there.bytes) / user_bytes);
+  comparison.plain("files of rows", "", static_cast<double>(here.files),
+                   static_cast<double>(there.files));
 }
 
 Task<void> compare_reads(Comparison& comparison, const Data& data, const Sizes& sizes, Ours& ours,
