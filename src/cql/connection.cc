@@ -92,17 +92,9 @@ Task<void> Connection::read_requests() {
   while (!draining_.stop_requested()) {
     const Pause pause = take_frames();
     if (pause == Pause::ends) co_return;
-    if (pause == Pause::needs_capacity) {
-      const auto stopped_at = context_.runtime.clock.now();
-      const auto woken = co_await capacity_.wait({.stop = draining_.token()});
-      if (!woken) co_return;
-      if (frame_began_at_) {
-        frame_began_at_ = *frame_began_at_ + (context_.runtime.clock.now() - stopped_at);
-      }
-      continue;
-    }
-    if (pause == Pause::gives_way) {
-      std::ignore = co_await runtime::yield_now(context_.runtime);
+    if (pause != Pause::needs_bytes) {
+      const bool goes_on = co_await pause_reading(pause);
+      if (!goes_on) co_return;
       continue;
     }
     note_frame_start();
@@ -116,9 +108,27 @@ Task<void> Connection::read_requests() {
     // The client ended its half: it may still wait for answers.
     if (*got == 0) co_return;
     context_.statistics.bytes_read += *got;
-    frame_size_ += *got;
+    note_frame_bytes(*got);
     reader_.commit(*got);
   }
+}
+
+Task<bool> Connection::pause_reading(Pause pause) {
+  if (pause == Pause::gives_way) {
+    std::ignore = co_await runtime::yield_now(context_.runtime);
+    co_return true;
+  }
+  const auto stopped_at = context_.runtime.clock.now();
+  base::Result<void> woken;
+  if (pause == Pause::needs_capacity) {
+    woken = co_await capacity_.wait({.stop = draining_.token()});
+  } else {
+    woken = co_await runtime::sleep_for(context_.runtime, kRoomRetryInterval, draining_.token());
+  }
+  const runtime::Duration paused = context_.runtime.clock.now() - stopped_at;
+  if (pause == Pause::needs_room) waited_for_room_ += paused;
+  if (frame_due_) frame_due_ = *frame_due_ + paused;
+  co_return woken.has_value();
 }
 
 Connection::Pause Connection::take_frames() {
@@ -139,22 +149,28 @@ Connection::Pause Connection::take_frames() {
       coming_in_.release();
       on_frame(*frame);
       partial_.release();
+      waited_for_room_ = {};
     } else if (const auto* refusal = std::get_if<FrameRefusal>(&step)) {
       ++frames_taken_;
       refuse(refusal->stream, refusal->code, refusal->message);
       if (refusal->fatal) return Pause::ends;
     } else {
       // Memory that a frame takes while it comes in is charged as it comes.
-      if (!reader_.in_body()) return Pause::needs_bytes;
-      const std::size_t held = reader_.size_held();
-      if (coming_in_.grow_to(held) && partial_.grow_to(held)) return Pause::needs_bytes;
+      if (!reader_.in_body() || charge_body()) return Pause::needs_bytes;
+      if (waited_for_room_ < limits_.room_timeout) return Pause::needs_room;
       reader_.skip_body();
       coming_in_.release();
       partial_.release();
+      waited_for_room_ = {};
       refuse_overloaded(incoming_stream_);
     }
   }
   return Pause::needs_capacity;
+}
+
+bool Connection::charge_body() {
+  const std::size_t held = reader_.size_held();
+  return coming_in_.grow_to(held) && partial_.grow_to(held);
 }
 
 bool Connection::has_capacity() const {
@@ -178,25 +194,30 @@ void Connection::wake_reader() {
 runtime::MonotonicTime Connection::read_deadline() const {
   auto deadline = runtime::MonotonicTime::never();
   if (phase_ == Phase::fresh) deadline = began_at_ + limits_.startup_timeout;
-  if (frame_began_at_) {
-    deadline = std::min({deadline, *frame_began_at_ + limits_.frame_timeout + time_for(frame_size_),
-                         context_.runtime.clock.now() + limits_.stall_timeout});
+  if (frame_due_) {
+    deadline =
+        std::min({deadline, *frame_due_, context_.runtime.clock.now() + limits_.stall_timeout});
   }
   return deadline;
 }
 
 void Connection::note_frame_start() {
   if (reader_.at_boundary()) {
-    frame_began_at_.reset();
-  } else if (!frame_began_at_ || frame_number_ != frames_taken_) {
-    frame_began_at_ = context_.runtime.clock.now();
+    frame_due_.reset();
+  } else if (!frame_due_ || frame_number_ != frames_taken_) {
+    frame_due_ = context_.runtime.clock.now() + limits_.frame_timeout;
     frame_number_ = frames_taken_;
-    frame_size_ = 0;
   }
 }
 
+void Connection::note_frame_bytes(std::size_t bytes) {
+  if (!frame_due_) return;
+  frame_due_ =
+      std::min(*frame_due_ + time_for(bytes), context_.runtime.clock.now() + limits_.frame_timeout);
+}
+
 runtime::Duration Connection::time_for(std::uint64_t bytes) const {
-  return std::chrono::milliseconds(bytes * 1000 / limits_.bytes_per_second_min);
+  return std::chrono::microseconds(bytes * 1'000'000 / limits_.bytes_per_second_min);
 }
 
 void Connection::on_frame(const Frame& frame) {

@@ -8,12 +8,14 @@
 // there in one write. What a client can make us hold is bounded:
 //
 //   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
-//   bytes of requests of all clients of this core (ByteBudget); bytes of
-//   bodies that have not come whole, of all clients and of an address
-//   (PartialBodies)                                                      OVERLOADED on that stream
-//   a frame that comes in, or answers that wait, more slowly than bytes_per_second_min once
-//   frame_timeout or write_timeout are over; a frame of which nothing more comes for
-//   stall_timeout; no STARTUP for startup_timeout                                 we close
+//   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
+//   bytes of bodies that have not come whole, of all clients and of an
+//   address (PartialBodies), and what they find of the former            we stop reading from it
+//   for
+//                                               room_timeout, then OVERLOADED on that stream
+//   a frame that lies frame_timeout behind bytes_per_second_min, or of which nothing more comes for
+//   stall_timeout; answers that wait longer than write_timeout and go more slowly than
+//   bytes_per_second_min; no STARTUP for startup_timeout                 we close
 //   a large answer, or an event, with outgoing_bytes_max waiting         OVERLOADED; we close
 //   answers that wait for all clients of this core                       large ones OVERLOADED, and
 //                                               no reading from clients that have answers waiting
@@ -58,11 +60,14 @@ struct ConnectionLimits {
   // Of all connections of a core together.
   std::size_t outgoing_bytes_all_max = std::size_t{512} << 20;
   runtime::Duration startup_timeout = std::chrono::seconds(60);
-  // From a frame's first byte to its last; the time in which its bytes come at the least rate is
-  // added.
-  runtime::Duration frame_timeout = std::chrono::seconds(60);
+  // How far a frame that is coming in may lie behind the least rate. What comes faster earns no
+  // time: a body that is there but for its end has no longer than this for the end. So a body of n
+  // bytes is there, or gone, after frame_timeout and n / bytes_per_second_min at most.
+  runtime::Duration frame_timeout = std::chrono::seconds(30);
   // From one part of a frame to the next.
   runtime::Duration stall_timeout = std::chrono::seconds(15);
+  // How long, in all, the reading of a body stops when there is no room for it.
+  runtime::Duration room_timeout = std::chrono::seconds(5);
   // For each kWriteSizeMax bytes, and for all answers since last none waited; the time in which
   // those bytes go at the least rate is added to the latter.
   runtime::Duration write_timeout = std::chrono::seconds(30);
@@ -98,6 +103,8 @@ class Connection {
   // So many requests are begun before others have their turn, and before it is looked how much of
   // the answers waits: a client that sends thousands at once and reads nothing is noticed early.
   static constexpr std::size_t kRequestsPerTurn = 64;
+  // How often a body that waits for room looks for it: it may become free on any core.
+  static constexpr runtime::Duration kRoomRetryInterval = std::chrono::milliseconds(20);
 
   enum class Admission : std::uint8_t {
     served,
@@ -133,9 +140,11 @@ class Connection {
   enum class Phase : std::uint8_t { fresh, ready };
 
   // Why taking frames pauses.
-  enum class Pause : std::uint8_t { needs_bytes, needs_capacity, gives_way, ends };
+  enum class Pause : std::uint8_t { needs_bytes, needs_capacity, needs_room, gives_way, ends };
 
   runtime::Task<void> read_requests();
+  // False when it is to end.
+  runtime::Task<bool> pause_reading(Pause pause);
   runtime::Task<void> serve(std::int16_t stream, runtime::Task<protocol::Response> answering,
                             ByteBudget::Charge charge);
   runtime::Task<void> write_answers();
@@ -146,6 +155,9 @@ class Connection {
   void wake_reader();
   runtime::MonotonicTime read_deadline() const;
   void note_frame_start();
+  void note_frame_bytes(std::size_t bytes);
+  // Charges what is there of the body that is coming in. False if it must wait for that.
+  bool charge_body();
   runtime::Duration time_for(std::uint64_t bytes) const;
   void on_frame(const protocol::Frame& frame);
   void on_request(protocol::Request&& request, ByteBudget::Charge charge);
@@ -174,12 +186,12 @@ class Connection {
   std::size_t bytes_in_write_ = 0;
   std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), in the statistics
   const runtime::MonotonicTime began_at_;
-  // When the first byte of the frame that is coming in was there, less the time in which we did not
-  // read; none between frames.
-  std::optional<runtime::MonotonicTime> frame_began_at_;
-  std::uint64_t frame_size_ = 0;  // what came of it
+  // When the frame that is coming in will lie too far behind; none between frames. Time in which we
+  // do not read does not count.
+  std::optional<runtime::MonotonicTime> frame_due_;
   std::uint64_t frames_taken_ = 0;
-  std::uint64_t frame_number_ = 0;  // frames_taken_ when it began
+  std::uint64_t frame_number_ = 0;        // frames_taken_ when it began
+  runtime::Duration waited_for_room_{0};  // of its body
   protocol::FrameReader reader_;
   std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
   ByteBudget::Charge partial_;        // for the frame that is coming in

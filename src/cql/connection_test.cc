@@ -2,12 +2,14 @@
 #include "cql/connection.h"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
 #include "cql/server_test_support.h"
+#include "runtime/task_group.h"
 
 namespace helenus::cql {
 namespace {
@@ -189,6 +191,7 @@ TEST_F(ServerTest, FarTooManyConnectionsAreClosedWithoutAWord) {
 
 TEST_F(ServerTest, RequestsBeyondTheMemoryForThemAreOverloaded) {
   options_.connection.body_size_max = 40'000;
+  options_.connection.room_timeout = 0s;
   options_.request_bytes_max = 100'000;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);
@@ -247,32 +250,94 @@ TEST_F(ServerTest, ALargeBodyIsChargedAsItComes) {
   EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 1min));
 }
 
-TEST_F(ServerTest, BodiesThatFillTheMemoryTogetherAreOverloadedInTheMiddle) {
+// Sends a large request in two parts, and is served.
+Task<void> load(Runtime& rt, Address server) {
+  TestClient client(rt);
+  const bool open = co_await client.open(server);
+  CO_ASSERT_TRUE(open);
+  const Bytes large = TestClient::query(1, "rows 1" + std::string(1'000'000, ' '));
+  const bool began = co_await client.send(large.slice(0, 900'000));
+  CO_ASSERT_TRUE(began);
+  CO_ASSERT_OK(co_await runtime::sleep_for(rt, 100ms, {}));
+  const bool ended = co_await client.send(large.slice(900'000));
+  CO_ASSERT_TRUE(ended);
+  const auto answer = co_await client.receive(60s);
+  EXPECT_EQ(TestClient::describe(answer), "RESULT");
+}
+
+TEST_F(ServerTest, BodiesOfOneAddressThatDoNotFitTogetherComeInOneAfterTheOther) {
+  options_.connection.body_size_max = std::size_t{1} << 20;
+  options_.request_bytes_max = std::size_t{8} << 20;
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    runtime::TaskGroup loaders(rt);
+    for (int count = 0; count < 16; ++count) loaders.spawn(load(rt, server));
+    co_await loaders.join();
+  });
+  EXPECT_EQ(errors(ErrorCode::overloaded), 0U);
+  EXPECT_EQ(server_->request_bytes_used(), 0U);
+}
+
+// Connections that hold all the room there is for bodies of their address.
+using Holders = std::vector<std::unique_ptr<TestClient>>;
+Task<void> hold_room(Runtime& rt, Address server, Holders& holders) {
+  const Bytes large = TestClient::query(1, "rows 1" + std::string(1'000'000, ' '));
+  for (int count = 0; count < 2; ++count) {
+    holders.push_back(std::make_unique<TestClient>(rt));
+    const bool open = co_await holders.back()->open(server);
+    CO_ASSERT_TRUE(open);
+    const bool sent = co_await holders.back()->send(large.slice(0, 900'000));
+    CO_ASSERT_TRUE(sent);
+  }
+}
+
+TEST_F(ServerTest, ABodyForWhichNoRoomComesIsOverloadedAndTheConnectionGoesOn) {
   options_.connection.body_size_max = std::size_t{1} << 20;
   options_.request_bytes_max = (std::size_t{2} << 20) + Connection::kRequestOverhead;
-  tell([](Runtime& rt, Address server) -> Task<void> {
-    const Bytes large = TestClient::query(1, "rows 1" + std::string(1'000'000, ' '));
-    std::vector<std::unique_ptr<TestClient>> clients;
-    for (int count = 0; count < 4; ++count) {
-      clients.push_back(std::make_unique<TestClient>(rt));
-      const bool open = co_await clients.back()->open(server);
-      CO_ASSERT_TRUE(open);
-      const bool sent = co_await clients.back()->send(large.slice(0, 900'000));
-      CO_ASSERT_TRUE(sent);
-    }
-    int overloaded = 0;
-    for (int count = 0; count < 4; ++count) {
-      const bool sent =
-          co_await clients[static_cast<std::size_t>(count)]->send(large.slice(900'000));
-      CO_ASSERT_TRUE(sent);
-      const auto answer = co_await clients[static_cast<std::size_t>(count)]->receive(60s);
-      if (TestClient::describe(answer) == "error 1001") ++overloaded;
-      const auto after = co_await clients[static_cast<std::size_t>(count)]->text_of(2, "echo on");
-      EXPECT_EQ(after, "on");
-    }
-    // They are of one address, which has room for one.
-    EXPECT_EQ(overloaded, 3);
+  tell([this](Runtime& rt, Address server) -> Task<void> {
+    Holders holders;
+    co_await hold_room(rt, server, holders);
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    const auto began = rt.clock.now();
+    const bool sent =
+        co_await client.send(TestClient::query(1, "rows 1" + std::string(1'000'000, ' ')));
+    CO_ASSERT_TRUE(sent);
+    const auto answer = co_await client.receive(60s);
+    EXPECT_EQ(TestClient::describe(answer), "error 1001");
+    const auto waited = rt.clock.now() - began;
+    EXPECT_GE(waited, options_.connection.room_timeout);
+    EXPECT_LT(waited, options_.connection.room_timeout + 1s);
+    EXPECT_EQ(co_await client.text_of(2, "echo on"), "on");
+    holders.clear();
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    EXPECT_EQ(co_await client.text_of(3, "rows 1" + std::string(1'000'000, ' ')), "RESULT");
   });
+}
+
+TEST_F(ServerTest, ABodyThatWaitsForRoomDoesNotKeepTheServerFromStopping) {
+  options_.connection.body_size_max = std::size_t{1} << 20;
+  options_.connection.room_timeout = 1h;
+  options_.connection.stall_timeout = 1h;
+  options_.connection.frame_timeout = 1h;
+  options_.request_bytes_max = (std::size_t{2} << 20) + Connection::kRequestOverhead;
+  start_server();
+  begin([](Runtime& rt, Address server) -> Task<void> {
+    Holders holders;
+    co_await hold_room(rt, server, holders);
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    std::ignore = co_await client.send(TestClient::query(1, std::string(1'000'000, ' ')));
+    const auto end = co_await client.receive(60s);
+    EXPECT_FALSE(end.has_value());
+  });
+  world_.run_for(10s);
+  EXPECT_EQ(statistics().errors_total(), 0U);
+  server_machine_.request_stop();
+  EXPECT_TRUE(
+      world_.run_until([&] { return server_machine_.exits() == 1; }, options_.drain_timeout + 1s));
+  EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 2min));
 }
 
 // Sixteen that send almost all of a body and wait have a part of the memory for requests, and not
@@ -280,6 +345,7 @@ TEST_F(ServerTest, BodiesThatFillTheMemoryTogetherAreOverloadedInTheMiddle) {
 TEST_F(ServerTest, BodiesThatStallLeaveRoomForOthersAndAreCut) {
   constexpr int kStalled = 16;
   options_.connection.body_size_max = std::size_t{1} << 20;
+  options_.connection.room_timeout = 0s;
   options_.request_bytes_max = std::size_t{16} << 20;
   tell([this](Runtime& rt, Address server) -> Task<void> {
     const Bytes large = TestClient::query(1, "rows 1" + std::string(1'040'000, ' '));
@@ -292,10 +358,10 @@ TEST_F(ServerTest, BodiesThatStallLeaveRoomForOthersAndAreCut) {
       CO_ASSERT_TRUE(sent);
     }
     CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
-    // Three eighths of sixteen.
-    EXPECT_LE(server_->request_bytes_used(), std::size_t{6} << 20);
-    EXPECT_GT(server_->request_bytes_used(), std::size_t{5} << 20);
-    EXPECT_EQ(errors(ErrorCode::overloaded), kStalled - 6U);
+    // Three eighths of sixteen, and the one whose turn it is.
+    EXPECT_LE(server_->request_bytes_used(), std::size_t{7} << 20);
+    EXPECT_GT(server_->request_bytes_used(), std::size_t{6} << 20);
+    EXPECT_EQ(errors(ErrorCode::overloaded), kStalled - 7U);
     TestClient other(rt);
     const bool open = co_await other.open(server);
     CO_ASSERT_TRUE(open);
@@ -469,6 +535,46 @@ TEST_F(ServerTest, AFrameThatComesByteByByteIsCutInTheEnd) {
     EXPECT_LT(rt.clock.now() - began, 70s);
   });
   EXPECT_EQ(statistics().connections_timed_out, 1U);
+}
+
+// What was sent at once gives the rest no time.
+TEST_F(ServerTest, ABodyThatIsThereButForItsEndIsCutSoon) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    const Bytes large = TestClient::query(1, "echo " + std::string(10'000'000, 'x'));
+    const std::size_t most = large.size() - 1000;
+    const bool sent = co_await client.send(large.slice(0, most));
+    CO_ASSERT_TRUE(sent);
+    const auto began = rt.clock.now();
+    for (std::size_t at = most; at < large.size(); ++at) {
+      const bool alive = co_await client.send(large.slice(at, 1));
+      if (!alive) break;
+      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 10s, {}));
+    }
+    EXPECT_LT(rt.clock.now() - began, 60s);
+  });
+  EXPECT_EQ(statistics().connections_timed_out, 1U);
+  EXPECT_EQ(server_->request_bytes_used(), 0U);
+}
+
+TEST_F(ServerTest, AMebibyteComesThroughASlowLine) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    const Bytes large = TestClient::query(1, "fail " + std::string(std::size_t{1} << 20, 'x'));
+    for (std::size_t at = 0; at < large.size(); at += 20'000) {
+      const bool sent =
+          co_await client.send(large.slice(at, std::min<std::size_t>(20'000, large.size() - at)));
+      CO_ASSERT_TRUE(sent);
+      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    }
+    const auto answer = co_await client.receive(10s);
+    EXPECT_EQ(TestClient::describe(answer), "error 2200");
+  });
+  EXPECT_EQ(statistics().connections_timed_out, 0U);
 }
 
 TEST_F(ServerTest, ALargeFrameMayTakeItsTime) {

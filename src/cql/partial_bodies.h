@@ -11,8 +11,14 @@
 //   bodies that are coming in, of all       |-------------------------------|  three quarters
 //   of one address                          |---------------|                  half of them
 //
-// One body of the largest size is always let in, where these parts are smaller. What is refused
-// takes nothing, and is told that the node is overloaded.
+// One body of the largest size is always let in, where these parts are smaller.
+//
+// What finds no room keeps what it has and waits. Many that wait for one another would do so for
+// ever; so one body at a time, that has the *turn*, is let in beside the parts and takes nothing of
+// them. It waits for none of the others: it comes whole or is given up, and then the next one takes
+// the turn. So bodies that their clients send to the end all come in, one after the other at the
+// least, while there is memory for one more body besides those parts. Where there is not, or where
+// who has the turn is slow, it is for those who wait to give up in time.
 //
 // Core affinity: none; shared by the servers of all cores.
 #pragma once
@@ -46,6 +52,7 @@ class PartialBodies {
   PartialBodies(const PartialBodies&) = delete;
   PartialBodies& operator=(const PartialBodies&) = delete;
 
+  // Without what has the turn.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   // What one body has; given back when destroyed. What it is of outlives it.
@@ -58,21 +65,33 @@ class PartialBodies {
 
     std::size_t bytes() const { return bytes_; }
     // Holds `bytes` from now on, unless it holds as many already. False, and nothing changes, when
-    // they are not to be had.
+    // they are not to be had and another one has the turn.
     [[nodiscard]] bool grow_to(std::size_t bytes) {
       if (bytes <= bytes_) return true;
-      if (!of_.take(client_, bytes - bytes_)) return false;
+      if (!has_turn_ && of_.take(client_, bytes - bytes_)) {
+        bytes_ = bytes;
+        return true;
+      }
+      if (!has_turn_ && !of_.try_take_turn()) return false;
+      if (!has_turn_) of_.give_back(client_, bytes_);
+      has_turn_ = true;
       bytes_ = bytes;
       return true;
     }
     void release() {
-      if (bytes_ > 0) of_.give_back(client_, std::exchange(bytes_, 0));
+      const std::size_t bytes = std::exchange(bytes_, 0);
+      if (std::exchange(has_turn_, false)) {
+        of_.give_back_turn();
+      } else if (bytes > 0) {
+        of_.give_back(client_, bytes);
+      }
     }
 
    private:
     PartialBodies& of_;
     const runtime::Address client_;
     std::size_t bytes_ = 0;
+    bool has_turn_ = false;
   };
 
  private:
@@ -86,6 +105,8 @@ class PartialBodies {
     give_back(client, bytes);
     return false;
   }
+  bool try_take_turn() { return !turn_is_taken_.exchange(true, std::memory_order_relaxed); }
+  void give_back_turn() { turn_is_taken_.store(false, std::memory_order_relaxed); }
   void give_back(const runtime::Address& client, std::size_t bytes) {
     by_address_.subtract(client, bytes);
     const std::size_t before = bytes_.fetch_sub(bytes, std::memory_order_relaxed);
@@ -94,6 +115,7 @@ class PartialBodies {
 
   const Limits limits_;
   std::atomic<std::size_t> bytes_{0};
+  std::atomic<bool> turn_is_taken_{false};
   AddressCounters<std::size_t> by_address_;
 };
 

@@ -291,7 +291,8 @@ class SharesTest(unittest.TestCase):
                 with contextlib.suppress(TimeoutError):
                     self.assertEqual(client.error(), OVERLOADED)
                     refused += 1
-            self.assertEqual(refused, 2)
+            # Two fit, one has its turn beyond them, and one waited in vain.
+            self.assertEqual(refused, 1)
             good = clients.enter_context(contextlib.closing(Client(node)))
             self.assertIn(b"local", good.ask("SELECT key FROM system.local"))
 
