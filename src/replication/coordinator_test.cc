@@ -1,7 +1,6 @@
 // Stories about the coordinators of one node, on one core and on several.
 #include "replication/coordinator.h"
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,14 +10,15 @@
 
 #include "causality/limits.h"
 #include "causality/resolve.h"
+#include "replication/coordinator_test_support.h"
 #include "replication/ring_cut.h"
 #include "runtime/contract/world.h"
-#include "runtime/run_on.h"
 #include "runtime/when_all.h"
-#include "storage/commit_log_test_support.h"
 
 namespace helenus::replication {
 namespace {
+
+using namespace testing;  // NOLINT: the words of its stories
 
 using base::Bytes;
 using base::Errc;
@@ -27,126 +27,14 @@ using causality::VersionKind;
 using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
-using storage::testing::LogWorld;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr storage::TableId kTable{7};
-constexpr ColumnId kColumn{1};
-
-CoordinatorOptions small() {
-  CoordinatorOptions options;
-  options.engine.data_directories = {"/data"};
-  options.engine.log = storage::testing::small_log(storage::LogSyncMode::batch);
-  options.engine.shards = 2;
-  options.engine.memtable_keys_flush = 12;
-  options.tablets = 4;
-  return options;
-}
-
-// A partition whose token's first byte is that.
-Bytes partition(int first, const std::string& key = std::string("\0k", 2)) {
-  std::string bytes(8, '\0');
-  bytes[0] = static_cast<char>(first);
-  return Bytes::copy_of(bytes + key);
-}
-
-causality::CellChange cell(const std::string& row, const std::string& value) {
-  causality::CellChange change;
-  change.row = Bytes::copy_of(row);
-  change.column = kColumn;
-  change.value = Bytes::copy_of(value);
-  return change;
-}
-
-PartitionWrite put(const Bytes& where, const std::string& row, const std::string& value,
-                   std::int64_t timestamp, bool explicit_timestamp = false) {
-  PartitionWrite write;
-  write.table = kTable;
-  write.partition = where;
-  write.mutation.timestamp = causality::Timestamp{timestamp};
-  write.mutation.cells.push_back(cell(row, value));
-  write.explicit_timestamp = explicit_timestamp;
-  return write;
-}
-
-PartitionWrite remove_all(const Bytes& where, std::int64_t timestamp) {
-  PartitionWrite write;
-  write.table = kTable;
-  write.partition = where;
-  write.mutation.timestamp = causality::Timestamp{timestamp};
-  write.mutation.scopes.push_back({});
-  write.explicit_timestamp = true;
-  return write;
-}
-
-std::string shown(const causality::PartitionStore& store, const Bytes& row) {
-  std::string text;
-  const causality::CellStore cell = store.cell(row, kColumn);
-  for (const causality::Version* version :
-       causality::visible(cell, causality::Policy::lww, causality::WallTime{1})) {
-    text += version->value.text();
-  }
-  return text;
-}
-
-Task<std::string> get(Coordinator& coordinator, Bytes where, std::string row) {
-  const Bytes key = Bytes::copy_of(row);
-  const auto read = co_await coordinator.read_row(kTable, std::move(where), key, Until::forever());
-  EXPECT_TRUE(read.has_value());
-  co_return read ? shown(read->partition, key) : "error";
-}
-
-using Story = std::function<Task<void>(Coordinator&)>;
-
-// On how many cores the node runs, and which of them has the coordinator that the story asks.
-struct Seat {
-  std::uint16_t cores = 1;
-  std::uint32_t asked = 0;
-};
-
-Task<base::Result<void>> tell_beside(Runtime& there, Coordinator& first, const Story& tell) {
-  const auto beside = first.beside(there);
-  co_await tell(*beside);
-  co_return {};
-}
-
-Task<void> life(Runtime& runtime, CoordinatorOptions options, Seat seat, Story tell) {
-  options.cores = seat.cores;
-  auto coordinator = co_await Coordinator::open(runtime, std::move(options));
-  EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
-  if (!coordinator) co_return;
-  Coordinator& first = **coordinator;
-  const auto made = co_await first.create_table(kTable, {});
-  EXPECT_TRUE(made.has_value() || made.failed_with(Errc::already_exists));
-  if (seat.asked == 0) {
-    co_await tell(first);
-  } else {
-    const auto beside = [&](Runtime& there, const Until&) {
-      return tell_beside(there, first, tell);
-    };
-    EXPECT_TRUE((co_await runtime::run_on<void>(runtime, runtime::CoreId{seat.asked}, beside,
-                                                Until::forever()))
-                    .has_value());
-  }
-  EXPECT_TRUE((co_await first.stop()).has_value());
-}
-
-class CoordinatorTest : public ::testing::TestWithParam<Seat> {
- protected:
-  void live(const Story& tell) { live(GetParam(), tell); }
-  void live(Seat seat, const Story& tell, const CoordinatorOptions& options = small()) {
-    world_.run([&](Runtime& runtime) { return life(runtime, options, seat, tell); });
-  }
-
-  LogWorld world_{1, 3};
-};
+class CoordinatorTest : public NodeTest {};
 
 INSTANTIATE_TEST_SUITE_P(Cores, CoordinatorTest,
                          ::testing::Values(Seat{1, 0}, Seat{2, 0}, Seat{2, 1}, Seat{3, 2}),
-                         [](const ::testing::TestParamInfo<Seat>& info) {
-                           return fmt::format("core_{}_of_{}", info.param.asked, info.param.cores);
-                         });
+                         &name_of);
 
 TEST(RingCut, CoversTheRingWithoutGaps) {
   for (const std::uint32_t count : {1U, 2U, 3U, 16U, 257U}) {
@@ -249,12 +137,6 @@ TEST_P(CoordinatorTest, AnExplicitDeleteOfAScopeSparesWhatIsNewer) {
     EXPECT_TRUE((co_await coordinator.write(remove_all(where, 40), Until::forever())).has_value());
     EXPECT_EQ(co_await get(coordinator, where, "b"), "");
   });
-}
-
-PartitionWrite remove_plainly(const Bytes& where, std::int64_t timestamp) {
-  PartitionWrite write = remove_all(where, timestamp);
-  write.explicit_timestamp = false;
-  return write;
 }
 
 // A later write of a request meets what the earlier ones left, not what was there before them all.

@@ -30,15 +30,20 @@ namespace {
 
 // Membership does not change yet.
 constexpr causality::Epoch kEpoch{1};
-// How often a write with an explicit timestamp looks again when others wrote meanwhile.
-constexpr int kJudgementsMax = 64;
 // How many cells and deletes of ranges a delete of a scope with an explicit timestamp may meet.
 constexpr std::size_t kChangesJudgedMax = 100'000;
 
+// What it takes in the log, about: the key of a row once for the cells that are together.
 std::size_t size_of(const PartitionWrite& write) {
   std::size_t size = write.partition.size();
+  const causality::CellChange* before = nullptr;
   for (const causality::CellChange& cell : write.mutation.cells) {
-    size += cell.row.size() + cell.value.size();
+    if (before == nullptr || before->row != cell.row) size += cell.row.size();
+    size += cell.value.size();
+    before = &cell;
+  }
+  for (const causality::Scope& scope : write.mutation.scopes) {
+    size += (scope.from ? scope.from->size() : 0) + (scope.to ? scope.to->size() : 0);
   }
   return size;
 }
@@ -100,9 +105,10 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
     co_return std::move(deltas.front());
   }
   CO_TRY_VOID(check_epoch(write));
-  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size_of(write), until));
+  CO_TRY(auto hold, co_await enter(tablet, write, false, until));
   CO_TRY(auto staged, engine_.stage(write.table, tablet, write.partition.view(),
                                     std::move(write.mutation), kEpoch));
+  hold.release();
   CO_TRY_VOID(co_await engine_.durable(staged.position, std::move(until)));
   co_return std::move(staged.delta);
 }
@@ -110,34 +116,43 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
 Task<Result<void>> Replica::write_to_the_end(TabletId tablet, PartitionWrite write,
                                              Until admitted) {
   ASSERT(!write.explicit_timestamp);
-  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size_of(write), admitted));
+  CO_TRY(auto hold, co_await enter(tablet, write, false, admitted));
   CO_TRY(const auto staged, engine_.stage(write.table, tablet, write.partition.view(),
                                           std::move(write.mutation), kEpoch));
+  hold.release();
   co_return co_await engine_.durable(staged.position, Until::forever());
 }
 
 Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until) {
   for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write));
-  CO_TRY_VOID(co_await admit(writes, until));
-  // From the judgement to the log nothing suspends.
   const bool judged = std::ranges::any_of(writes, &PartitionWrite::explicit_timestamp);
-  CO_TRY_VOID(co_await judge_explicit(writes, until));
-  std::erase_if(writes, [](const PartitionWrite& write) {
-    return write.mutation.cells.empty() && write.mutation.scopes.empty();
-  });
+  const auto waits = [this](const PartitionWrite& write) {
+    return latches_.is_held(write.table, write.partition);
+  };
+  // Without explicit timestamps they wait, too, before the first of them is written.
+  std::vector<PartitionLatches::Hold> holds;
+  if (judged || std::ranges::any_of(writes, waits)) {
+    CO_TRY(holds, co_await hold(writes, until));
+  }
+  if (judged) {
+    CO_TRY_VOID(co_await judge_explicit(writes, until));
+    std::erase_if(writes, [](const PartitionWrite& write) {
+      return write.mutation.cells.empty() && write.mutation.scopes.empty();
+    });
+  }
   if (writes.size() > 1) CO_TRY_VOID(check(writes));
+  CO_TRY_VOID(co_await admit(writes, until));
   std::vector<Delta> deltas;
   deltas.reserve(writes.size());
   std::optional<storage::LogPosition> last;
   for (PartitionWrite& write : writes) {
     const TabletId tablet = tablet_of(write.partition.view());
     // The log had room for each of them; whether it has for all of them together shows now.
-    Result<void> room;
-    if (!judged) room = co_await engine_.admit(write.table, tablet, size_of(write), until);
+    auto entered = co_await enter(tablet, write, !holds.empty(), until);
     Result<storage::Staged> staged =
-        room ? engine_.stage(write.table, tablet, write.partition.view(), std::move(write.mutation),
-                             kEpoch)
-             : Result<storage::Staged>(std::move(room).error());
+        entered ? engine_.stage(write.table, tablet, write.partition.view(),
+                                std::move(write.mutation), kEpoch)
+                : Result<storage::Staged>(std::move(entered).error());
     if (!staged && deltas.empty()) co_return std::move(staged).error();
     if (!staged) {
       co_return Error(Errc::timeout, "{} of {} writes are there, then: {}", deltas.size(),
@@ -146,8 +161,46 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
     last = staged->position;
     deltas.push_back(std::move(staged->delta));
   }
+  holds.clear();
   CO_TRY_VOID(co_await engine_.durable(last, std::move(until)));
   co_return deltas;
+}
+
+storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet,
+                                                                  const PartitionWrite& write,
+                                                                  bool is_held,
+                                                                  const Until& until) {
+  if (is_held || !latches_.is_held(write.table, write.partition)) {
+    auto admitted = engine_.admit(write.table, tablet, size_of(write), until);
+    if (admitted.ready()) {
+      const Result<void> room = std::move(admitted).take();
+      return room ? Result<PartitionLatches::Hold>(PartitionLatches::Hold())
+                  : Result<PartitionLatches::Hold>(room.error());
+    }
+  }
+  return enter_waiting(tablet, write, is_held, until);
+}
+
+Task<Result<PartitionLatches::Hold>> Replica::enter_waiting(TabletId tablet,
+                                                            const PartitionWrite& write,
+                                                            bool is_held, Until until) {
+  const std::size_t size = size_of(write);
+  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size, until));
+  if (is_held || !latches_.is_held(write.table, write.partition)) {
+    co_return PartitionLatches::Hold();
+  }
+  CO_TRY(auto hold, co_await latches_.take(write.table, write.partition, until));
+  // Others may have taken the room meanwhile.
+  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size, until));
+  co_return std::move(hold);
+}
+
+Task<Result<std::vector<PartitionLatches::Hold>>> Replica::hold(
+    std::span<const PartitionWrite> writes, Until until) {
+  std::vector<std::pair<storage::TableId, Bytes>> places;
+  places.reserve(writes.size());
+  for (const PartitionWrite& write : writes) places.emplace_back(write.table, write.partition);
+  return latches_.take_all(std::move(places), std::move(until));
 }
 
 Task<Result<void>> Replica::admit(std::span<const PartitionWrite> writes, Until until) const {
@@ -170,72 +223,41 @@ Result<void> Replica::check(std::span<const PartitionWrite> writes) const {
 // ---- Explicit timestamps ----
 // Rule (d) asks that a mutation leave out what it would not defeat, judged by everything its
 // context will cover. The context is fixed when it is minted, and the reading may suspend before
-// that; so what was read is taken only if the tablet has seen nothing since. The one replica has no
-// unstable mutation, so there is no covered floor beyond what is alive.
-
-bool Replica::unchanged_since(TabletId tablet, const causality::Clock& clock) const {
-  const auto now = engine_.staged_clock(tablet);
-  return now && *now == clock;
-}
+// that: so nothing is written to the partition meanwhile (partition_latches.h). The one replica has
+// no unstable mutation, so there is no covered floor beyond what is alive. Every reading ends with
+// waiting until what it saw is durable: what is left out for its sake may be acknowledged.
 
 Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Until until) {
-  struct Partition {
-    std::vector<PartitionWrite*> writes;
-    std::optional<Judged> judged;
-  };
-  if (std::ranges::none_of(writes, &PartitionWrite::explicit_timestamp)) co_return {};
-  std::map<std::pair<storage::TableId, Bytes>, Partition> partitions;
+  std::map<std::pair<storage::TableId, Bytes>, std::vector<PartitionWrite*>> partitions;
   for (PartitionWrite& write : writes) {
-    partitions[{write.table, write.partition}].writes.push_back(&write);
+    partitions[{write.table, write.partition}].push_back(&write);
   }
-  std::erase_if(partitions, [](const auto& partition) {
-    return std::ranges::none_of(partition.second.writes, &PartitionWrite::explicit_timestamp);
-  });
-  for (int round = 0; round < kJudgementsMax; ++round) {
-    bool sound = true;
-    for (auto& [place, partition] : partitions) {
-      const TabletId tablet = tablet_of(place.second.view());
-      if (partition.judged && unchanged_since(tablet, partition.judged->clock)) continue;
-      CO_TRY(partition.judged, co_await judge(partition.writes, until));
-      sound = false;
-    }
-    if (!sound) continue;  // They were read with suspensions between: look whether all still hold.
-    for (auto& [place, partition] : partitions) {
-      std::erase_if(partition.writes,
-                    [](const PartitionWrite* write) { return !write->explicit_timestamp; });
-      for (std::size_t i = 0; i < partition.writes.size(); ++i) {
-        partition.writes[i]->mutation = std::move(partition.judged->mutations[i]);
-      }
-    }
-    co_return {};
+  for (auto& [place, of_partition] : partitions) {
+    if (std::ranges::none_of(of_partition, &PartitionWrite::explicit_timestamp)) continue;
+    CO_TRY_VOID(co_await judge(of_partition, until));
   }
-  co_return Error(Errc::overloaded,
-                  "a write with a timestamp of its own came between too many "
-                  "others of its tablet");
+  co_return {};
 }
 
 // The writes will be minted one after the other, each upon those before it: so they are judged,
 // too. Minting is tried on a copy of the clock, for the timestamps that it will give.
-Task<Result<Replica::Judged>> Replica::judge(std::span<PartitionWrite* const> writes, Until until) {
+Task<Result<void>> Replica::judge(std::span<PartitionWrite* const> writes, Until until) {
   const storage::TabletInfo& tablet =
       tablets_[index_of(tablets_, writes.front()->partition.view())];
-  Judged judged;
-  CO_TRY(judged.clock, engine_.staged_clock(tablet.id));
-  causality::Clock clock = judged.clock;
+  CO_TRY(causality::Clock clock, engine_.staged_clock(tablet.id));
   BatchOverlay before;
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    Mutation mutation = writes[i]->mutation;
-    if (writes[i]->explicit_timestamp) {
-      CO_TRY(mutation, co_await judge(*writes[i], before, until));
-      judged.mutations.push_back(mutation);
+    PartitionWrite& write = *writes[i];
+    if (write.explicit_timestamp) {
+      CO_TRY(write.mutation, co_await judge(write, before, until));
     }
     if (i + 1 == writes.size()) break;
-    if (mutation.cells.empty() && mutation.scopes.empty()) continue;
+    if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
     CO_TRY(const Delta delta, causality::mint(clock, tablet.actor, kEpoch, causality::Policy::lww,
-                                              std::move(mutation), causality::kTimestampMin));
+                                              write.mutation, causality::kTimestampMin));
     before.lay(delta);
   }
-  co_return judged;
+  co_return {};
 }
 
 Task<Result<Mutation>> Replica::judge(const PartitionWrite& write, const BatchOverlay& before,
@@ -334,6 +356,11 @@ constexpr int kReadsTogetherMax = 4;
 constexpr int kLooksTogetherMax = 64;
 
 }  // namespace
+
+bool Replica::unchanged_since(TabletId tablet, const causality::Clock& clock) const {
+  const auto now = engine_.staged_clock(tablet);
+  return now && *now == clock;
+}
 
 Task<Result<std::vector<storage::RowRead>>> Replica::read_together(storage::TableId table,
                                                                    TabletId tablet, Bytes partition,

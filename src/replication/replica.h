@@ -2,7 +2,9 @@
 // all cores hand it what is about its tablets (coordinator.h).
 //
 // Rules: a write reads nothing, save one with an explicit timestamp, which leaves out the cells in
-// which it does not win.
+// which it does not win. Such a one has its partitions to itself from the first look until it is
+// staged, and every way to stage something here goes by their latches (partition_latches.h). What
+// it left out because something newer was there is durable when it returns, as what it wrote is.
 //
 // Core affinity: the core of its engine. Its tablets never change, and may be looked at anywhere.
 #pragma once
@@ -17,10 +19,12 @@
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
+#include "replication/partition_latches.h"
 #include "replication/scope_judgement.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine.h"
+#include "storage/maybe_task.h"
 
 namespace helenus::replication {
 
@@ -73,7 +77,7 @@ class Replica {
   // Requires: both outlive it; the tablets are ascending and cover the ring, this core's among
   // them.
   Replica(storage::Engine& engine, const std::vector<storage::TabletInfo>& tablets)
-      : engine_(engine), tablets_(tablets) {}
+      : engine_(engine), tablets_(tablets), latches_(engine.runtime()) {}
 
   storage::Engine& engine() const { return engine_; }
 
@@ -101,18 +105,27 @@ class Replica {
                                                     runtime::Until until);
 
  private:
-  // The writes of one partition that have explicit timestamps, without the cells in which they do
-  // not win, and what the tablet had seen when that was found out.
-  struct Judged {
-    std::vector<causality::Mutation> mutations;
-    causality::Clock clock;
-  };
-
+  // Waits until there is room for the write and nobody else holds its partition: it may be staged
+  // in the step in which this returns. The hold, if there is one, is let go after that. `is_held`:
+  // the caller holds the partition.
+  storage::MaybeTask<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
+                                                                 const PartitionWrite& write,
+                                                                 bool is_held,
+                                                                 const runtime::Until& until);
+  runtime::Task<base::Result<PartitionLatches::Hold>> enter_waiting(storage::TabletId tablet,
+                                                                    const PartitionWrite& write,
+                                                                    bool is_held,
+                                                                    runtime::Until until);
+  // The partitions of the writes.
+  runtime::Task<base::Result<std::vector<PartitionLatches::Hold>>> hold(
+      std::span<const PartitionWrite> writes, runtime::Until until);
+  // Leaves out of writes with explicit timestamps what they do not win. Requires: the partitions of
+  // all of them are held.
   runtime::Task<base::Result<void>> judge_explicit(std::span<PartitionWrite> writes,
                                                    runtime::Until until);
   // All writes of a request to one partition, in their order.
-  runtime::Task<base::Result<Judged>> judge(std::span<PartitionWrite* const> writes,
-                                            runtime::Until until);
+  runtime::Task<base::Result<void>> judge(std::span<PartitionWrite* const> writes,
+                                          runtime::Until until);
   // One of them, after those before it.
   runtime::Task<base::Result<causality::Mutation>> judge(const PartitionWrite& write,
                                                          const BatchOverlay& before,
@@ -137,6 +150,7 @@ class Replica {
 
   storage::Engine& engine_;
   const std::vector<storage::TabletInfo>& tablets_;
+  PartitionLatches latches_;
 };
 
 }  // namespace helenus::replication

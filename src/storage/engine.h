@@ -166,6 +166,8 @@ class Engine {
   runtime::Task<base::Result<void>> stop();
 
   const EngineOpenReport& report() const { return report_; }
+  // Its core's.
+  runtime::Runtime& runtime() const { return runtime_; }
 
   // ---- Tables and tablets ----
   // Durable when they return. A dropped table's id is not used again as long as a peer may lack one

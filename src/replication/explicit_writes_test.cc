@@ -1,0 +1,223 @@
+// Stories about writes with explicit timestamps amid others.
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "replication/coordinator.h"
+#include "replication/coordinator_test_support.h"
+#include "runtime/contract/world.h"
+#include "runtime/sleep.h"
+#include "runtime/when_all.h"
+
+namespace helenus::replication {
+namespace {
+
+using namespace testing;  // NOLINT: the words of its stories
+
+using base::Bytes;
+using base::Errc;
+using runtime::Runtime;
+using runtime::Task;
+using runtime::Until;
+
+class ExplicitWrites : public NodeTest {};
+class ExplicitWritesOfOneCore : public NodeTest {};
+
+INSTANTIATE_TEST_SUITE_P(Cores, ExplicitWrites,
+                         ::testing::Values(Seat{1, 0}, Seat{2, 0}, Seat{2, 1}), &name_of);
+
+Until soon(Runtime& runtime) {
+  return Until::after(runtime, std::chrono::seconds(30));
+}
+
+// Nothing stays in memory but what was not flushed: whoever reads waits for the disk.
+CoordinatorOptions without_cache() {
+  CoordinatorOptions options = small();
+  options.engine.block_cache_bytes = 0;
+  return options;
+}
+
+Task<void> write_until(Coordinator& coordinator, Bytes where, std::string row, const bool& done) {
+  while (!done) {
+    CO_ASSERT_OK(co_await coordinator.write(put(where, row, "plain", 10), Until::forever()));
+  }
+}
+
+Task<void> write_explicitly(Runtime& runtime, Coordinator& coordinator, Bytes where, bool& done) {
+  constexpr std::int64_t kFuture = 1'000'000'000;
+  for (int i = 0; i < 5; ++i) {
+    const auto written = co_await coordinator.write(
+        put(where, "hot", std::to_string(i), kFuture + i, true), soon(runtime));
+    EXPECT_TRUE(written.has_value()) << written.error().to_string();
+    EXPECT_TRUE(written && written->has_value());
+    const auto deleted = co_await coordinator.write(remove_all(where, 5), soon(runtime));
+    EXPECT_TRUE(deleted.has_value()) << deleted.error().to_string();
+  }
+  done = true;
+}
+
+TEST_P(ExplicitWrites, EndAmidConstantWritesOfTheirRow) {
+  const auto tell = [](Runtime& runtime, Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    bool done = false;
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 4; ++i) {
+      tasks.push_back(write_until(coordinator, where, "hot", done));
+      tasks.push_back(write_until(coordinator, partition(0x10, "beside"), "hot", done));
+    }
+    tasks.push_back(write_explicitly(runtime, coordinator, where, done));
+    co_await runtime::when_all(std::move(tasks));
+  };
+  live_in_time(GetParam(), tell, without_cache());
+}
+
+Task<void> write_pairs(Runtime& runtime, Coordinator& coordinator, std::vector<Bytes> places,
+                       std::int64_t timestamp) {
+  for (int i = 0; i < 20; ++i) {
+    std::vector<PartitionWrite> writes;
+    for (const Bytes& where : places) {
+      writes.push_back(put(where, "r", std::to_string(i), timestamp + i, true));
+    }
+    const auto written = co_await coordinator.write(std::move(writes), soon(runtime));
+    EXPECT_TRUE(written.has_value()) << written.error().to_string();
+  }
+}
+
+TEST_P(ExplicitWrites, OfSeveralPartitionsEndWhateverTheirOrder) {
+  const auto tell = [](Runtime& runtime, Coordinator& coordinator) -> Task<void> {
+    for (const Bytes& second : {partition(0x10, "other"), partition(0x90)}) {
+      const Bytes first = partition(0x10);
+      co_await runtime::when_all(write_pairs(runtime, coordinator, {first, second}, 100),
+                                 write_pairs(runtime, coordinator, {second, first}, 110));
+      EXPECT_EQ(co_await get(coordinator, first, "r"), "19");
+      EXPECT_EQ(co_await get(coordinator, second, "r"), "19");
+    }
+  };
+  live_in_time(GetParam(), tell, without_cache());
+}
+
+Task<void> stop_soon(Runtime& runtime, runtime::StopSource& stop) {
+  CO_ASSERT_OK(co_await runtime::yield_now(runtime));
+  stop.request_stop();
+}
+
+Task<void> put_plainly(Coordinator& coordinator, Bytes where, std::string value) {
+  CO_ASSERT_OK(co_await coordinator.write(put(where, "r", value, 10), Until::forever()));
+}
+
+// It waits for what it saw to be durable, and has the partition meanwhile.
+Task<void> put_and_be_stopped(Coordinator& coordinator, Bytes where, runtime::StopToken stop) {
+  const auto written =
+      co_await coordinator.write(put(where, "r", "stopped", 2000, true), {.stop = stop});
+  EXPECT_TRUE(written.failed_with(Errc::cancelled));
+}
+
+TEST_P(ExplicitWrites, LetOthersWriteWhenTheyAreStopped) {
+  const auto tell = [](Runtime& runtime, Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    for (int i = 0; i < 3; ++i) {
+      runtime::StopSource stop;
+      co_await runtime::when_all(put_plainly(coordinator, where, "first"),
+                                 put_and_be_stopped(coordinator, where, stop.token()),
+                                 stop_soon(runtime, stop));
+      CO_ASSERT_OK(co_await coordinator.write(put(where, "r", "plain", 10), soon(runtime)));
+      CO_ASSERT_OK(
+          co_await coordinator.write(put(where, "r", "explicit", 3000 + i, true), soon(runtime)));
+      EXPECT_EQ(co_await get(coordinator, where, "r"), "explicit");
+    }
+  };
+  live_in_time(GetParam(), tell, without_cache());
+}
+
+// ---- What is newer stays ----
+
+constexpr int kNewRows = 60;
+
+std::string row_number(int number) {
+  return fmt::format("{:03}", number);
+}
+
+Task<void> put_new_rows(Coordinator& coordinator, Bytes where, int first, int& writing) {
+  for (int i = first; i < kNewRows; i += 3) {
+    CO_ASSERT_OK(
+        co_await coordinator.write(put(where, row_number(i), "new", 1000), Until::forever()));
+    if (i % 20 == 0) CO_ASSERT_OK(co_await coordinator.flush(kTable, Until::forever()));
+  }
+  --writing;
+}
+
+Task<void> delete_old_rows(Coordinator& coordinator, Bytes where, const int& writing) {
+  std::int64_t round = 0;
+  while (writing > 0) {
+    const std::int64_t timestamp = 1 + ++round % 500;
+    PartitionWrite write = remove_all(where, timestamp);
+    write.columns.of_rows = {kColumn};
+    CO_ASSERT_OK(co_await coordinator.write(std::move(write), Until::forever()));
+    CO_ASSERT_OK(co_await coordinator.write(
+        put(where, row_number(static_cast<int>(round) % kNewRows), "old", timestamp, true),
+        Until::forever()));
+  }
+}
+
+// What is written while an older delete is judged is spared as what was there before.
+TEST_P(ExplicitWrites, LoseNothingNewerThatComesWhileTheyAreJudged) {
+  const auto tell = [](Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    int writing = 3;
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 3; ++i) tasks.push_back(put_new_rows(coordinator, where, i, writing));
+    tasks.push_back(delete_old_rows(coordinator, where, writing));
+    co_await runtime::when_all(std::move(tasks));
+    CO_ASSERT_OK(co_await coordinator.compact(kTable, Until::forever()));
+    for (int i = 0; i < kNewRows; ++i) {
+      EXPECT_EQ(co_await get(coordinator, where, row_number(i)), "new") << i;
+    }
+  };
+  live(GetParam(), tell, without_cache());
+}
+
+Task<void> put_older(Coordinator& coordinator, Bytes where, bool& answered) {
+  const auto older = co_await coordinator.write(put(where, "r", "old", 5, true), Until::forever());
+  EXPECT_TRUE(older.has_value() && !older->has_value());
+  answered = true;
+}
+
+// An answer that says that something newer was there holds after a crash.
+TEST_F(ExplicitWritesOfOneCore, AreAnsweredWhenWhatBeatsThemIsDurable) {
+  bool answered = false;
+  const auto tell = [&](Runtime&, Coordinator& coordinator) -> Task<void> {
+    co_await runtime::when_all(put_plainly(coordinator, partition(0x10), "new"),
+                               put_older(coordinator, partition(0x10), answered));
+  };
+  world_.start([&](Runtime& runtime) { return life(runtime, small(), Seat{1, 0}, tell); });
+  EXPECT_TRUE(world_.world().run_until([&] { return answered; }, std::chrono::minutes(1)));
+  world_.machine().kill();
+  live(Seat{1, 0}, [](Coordinator& coordinator) -> Task<void> {
+    EXPECT_EQ(co_await get(coordinator, partition(0x10), "r"), "new");
+  });
+}
+
+// ---- Room ----
+
+// Of 8 KiB that a record has.
+TEST_P(ExplicitWrites, CountTheKeyOfARowOnceForItsCells) {
+  live([](Coordinator& coordinator) -> Task<void> {
+    const std::string row(3000, 'r');
+    for (const bool is_explicit : {false, true}) {
+      PartitionWrite write = put(partition(0x10), row, "v", is_explicit ? 6 : 5, is_explicit);
+      for (std::uint32_t column = 2; column < 6; ++column) {
+        write.mutation.cells.push_back(cell(row, "v"));
+        write.mutation.cells.back().column = causality::ColumnId{column};
+      }
+      const auto written = co_await coordinator.write(std::move(write), Until::forever());
+      EXPECT_TRUE(written.has_value()) << written.error().to_string();
+    }
+    EXPECT_EQ(co_await get(coordinator, partition(0x10), row), "v");
+  });
+}
+
+}  // namespace
+}  // namespace helenus::replication
