@@ -119,6 +119,53 @@ const tests = {
     assert.strictEqual(rows, 100000);
   },
 
+  async 'logged batches, counters and user-defined types'(client) {
+    await client.execute('CREATE TYPE ks.address (street text, zip int)');
+    await client.execute('CREATE TABLE ks.people (k int PRIMARY KEY, home frozen<address>, ' +
+      'others list<frozen<address>>)');
+    await client.execute('CREATE TABLE ks.counted (k int PRIMARY KEY, n counter)');
+    const query = 'INSERT INTO ks.people (k, home, others) VALUES (?, ?, ?)';
+    const home = { street: '', zip: -2147483648 };
+    await client.batch([{ query, params: [1, home, [home]] },
+      { query, params: [2, { street: null, zip: 2147483647 }, null] }], { prepare: true });
+    const rows = (await client.execute('SELECT * FROM ks.people WHERE k IN (1, 2)')).rows;
+    assert.deepStrictEqual(rows.map((row) => row.home.zip).sort(), [-2147483648, 2147483647]);
+    assert.deepStrictEqual(rows.find((row) => row.k === 1).others.map((a) => a.street), ['']);
+    const add = 'UPDATE ks.counted SET n = n + ? WHERE k = ?';
+    await client.batch([{ query: add, params: [types.Long.MAX_VALUE, 1] },
+      { query: add, params: [-5, 1] }], { prepare: true, counter: true });
+    const n = (await client.execute('SELECT n FROM ks.counted WHERE k = 1')).first().n;
+    assert.strictEqual(String(n), '9223372036854775802');
+  },
+
+  async 'the mapper of objects'(client) {
+    const { Mapper, UnderscoreCqlToCamelCaseMappings, q } = cassandra.mapping;
+    await client.execute('CREATE TABLE ks.users (user_id uuid PRIMARY KEY, first_name text, ' +
+      'tags set<text>)');
+    await client.execute('CREATE TABLE ks.users_by_name (first_name text, user_id uuid, ' +
+      'PRIMARY KEY (first_name, user_id))');
+    await client.execute('CREATE TABLE ks.hits (page text PRIMARY KEY, n counter)');
+    const mapper = new Mapper(client, { models: {
+      User: { keyspace: 'ks', tables: ['users', 'users_by_name'],
+        mappings: new UnderscoreCqlToCamelCaseMappings() },
+      Hits: { keyspace: 'ks', tables: ['hits'] } } });
+    const users = mapper.forModel('User');
+    const [userId, other] = [types.Uuid.random(), types.Uuid.random()];
+    await users.insert({ userId, firstName: 'Ada', tags: ['a', 'b'] });
+    assert.deepStrictEqual((await users.get({ userId })).tags, ['a', 'b']);
+    const found = (await users.find({ firstName: 'Ada' })).first();
+    assert.strictEqual(found.userId.equals(userId), true);
+    await users.update({ userId, firstName: 'Ada', tags: ['c'] });
+    const either = await users.find({ userId: q.in_([userId, other]) });
+    assert.deepStrictEqual(either.first().tags, ['c']);
+    await mapper.batch([users.batching.insert({ userId: other, firstName: 'Bob' }),
+      users.batching.remove({ userId, firstName: 'Ada' })]);
+    assert.deepStrictEqual((await users.findAll()).toArray().map((one) => one.firstName), ['Bob']);
+    const hits = mapper.forModel('Hits');
+    await hits.update({ page: '/', n: q.incr(2) });
+    assert.strictEqual(String((await hits.get({ page: '/' })).n), '2');
+  },
+
   async 'a context travels in the custom payload'(client) {
     await client.execute(
       "CREATE TABLE ks.s (k int PRIMARY KEY, v text) WITH conflicts = 'siblings'");

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Debian's Python driver for Cassandra against a real node."""
 
+import collections
 import datetime
 import decimal
 import ipaddress
@@ -281,9 +282,10 @@ class DriverTest(unittest.TestCase):
         "decimal": [
             decimal.Decimal(text) for text in ("0", "-1.50", "1E+20", "1e-30", "123456789" * 5)
         ],
-        "double": [0.0, -0.0, 1.7976931348623157e308, 5e-324, float("inf"), float("-inf")],
+        "double": [0.0, -0.0, 1.7976931348623157e308, 5e-324, float("inf"), float("-inf"),
+                   float("nan")],
         "duration": [Duration(0, 0, 0), Duration(1, 2, 3), Duration(-(2**31) + 1, -1, -(2**62))],
-        "float": [0.0, 1.5, -3.4028234663852886e38, float("inf")],
+        "float": [0.0, 1.5, -3.4028234663852886e38, float("inf"), float("nan")],
         "inet": ["0.0.0.0", "255.255.255.255", "::1", "2001:db8::ff"],
         "int": [0, -1, 2**31 - 1, -(2**31)],
         "smallint": [0, 2**15 - 1, -(2**15)],
@@ -341,12 +343,60 @@ class DriverTest(unittest.TestCase):
                 if cql_type not in ("inet", "timeuuid", "uuid"):
                     self.assertEqual([row.c for row in up], sorted(row.c for row in up))
 
+    def test_partition_keys_of_every_type_are_found_where_the_driver_looks(self):
+        token_of = self.cluster.metadata.token_map.token_class.from_key
+        for number, (cql_type, values) in enumerate(self.BOUNDARIES.items()):
+            # The driver sends the elements of sets and maps in any order; the server sorts them.
+            if cql_type.startswith(("duration", "set", "map")):
+                continue
+            with self.subTest(type=cql_type):
+                table = f"p{number}"
+                frozen = cql_type if cql_type.startswith("frozen") else f"frozen<{cql_type}>"
+                key_type = frozen if "<" in cql_type else cql_type
+                self.session.execute(f"CREATE TABLE {table} (k {key_type} PRIMARY KEY, v int)")
+                insert = self.session.prepare(f"INSERT INTO {table} (k, v) VALUES (?, ?)")
+                select = self.session.prepare(f"SELECT v, token(k) AS t FROM {table} WHERE k = ?")
+                for v, value in enumerate(values):
+                    bound = insert.bind([value, v])
+                    # Neither an empty key nor one of more than 64 KiB is one.
+                    if not 0 < len(bound.routing_key) < 2**16:
+                        with self.assertRaises(InvalidRequest):
+                            self.session.execute(bound)
+                        continue
+                    self.session.execute(bound)
+                    row = self.session.execute(select, [value]).one()
+                    self.assertEqual((row.v, row.t), (v, token_of(bound.routing_key).value))
+
+    def test_counters(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, n counter)")
+        add = self.session.prepare("UPDATE t SET n = n + ? WHERE k = ?")
+        for by in (2**63 - 1, -(2**63 - 1), 5):
+            self.session.execute(add, [by, 1])
+        batch = BatchStatement(BatchType.COUNTER)
+        batch.add(add, [2, 1])
+        batch.add(add, [-(2**63), 2])
+        self.session.execute(batch)
+        self.assertEqual(sorted(self.rows("SELECT k, n FROM t")), [(1, 7), (2, -(2**63))])
+
     def test_user_defined_types(self):
         self.session.execute("CREATE TYPE address (street text, zip int)")
-        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v frozen<address>)")
+        self.session.execute(
+            "CREATE TABLE t (k int PRIMARY KEY, v frozen<address>,"
+            " l list<frozen<address>>, m map<text, frozen<address>>)"
+        )
         self.session.execute("INSERT INTO t (k, v) VALUES (1, {street: 'High', zip: 7})")
         value = self.rows("SELECT v FROM t")[0].v
         self.assertEqual((value.street, value.zip), ("High", 7))
+        address = collections.namedtuple("address", "street zip")
+        self.cluster.register_user_type(self.keyspace, "address", address)
+        insert = self.session.prepare("INSERT INTO t (k, v, l, m) VALUES (?, ?, ?, ?)")
+        select = self.session.prepare("SELECT v, l, m FROM t WHERE k = ?")
+        for zip_code in (2**31 - 1, -(2**31), None):
+            one = address("", zip_code)
+            self.session.execute(insert, [2, one, [one, address(None, 0)], {"home": one}])
+            row = self.session.execute(select, [2]).one()
+            self.assertEqual((row.v, row.l, dict(row.m)),
+                             (one, [one, address(None, 0)], {"home": one}))
 
     # ---- Pages ----
 
