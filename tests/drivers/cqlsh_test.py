@@ -7,9 +7,13 @@ Takes the cqlsh that CQLSH names, or PyPI's: FOLDER is where pip puts it. Skippe
 cannot install it."""
 
 import os
+import pty
+import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from helenus_process import HOST, Node
@@ -19,6 +23,7 @@ CQLSH = None  # likewise
 SKIPPED = 77
 SECONDS_MAX = 120
 INSTALL_SECONDS_MAX = 240
+CLEARS_THE_LINE = "\x15"
 
 SCHEMA = """
     CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
@@ -113,11 +118,49 @@ class CqlshTest(unittest.TestCase):
                   "SELECT * FROM copied;\nTRUNCATE copied;\nSELECT * FROM copied;",
                   "2 rows exported", "2 rows imported", "(2 rows)", "(0 rows)")
 
+    def test_it_copies_many_rows_and_counters(self):
+        with open(os.path.join(self.scratch.name, "many.csv"), "w") as file:
+            file.writelines(f"{i % 100},{i},v{i}\n" for i in range(10000))
+        self.told("CREATE TABLE many (k int, c int, v text, PRIMARY KEY (k, c));\n"
+                  "COPY many (k, c, v) FROM 'many.csv';\nSELECT count(*) FROM many;\n"
+                  "COPY many TO 'many_again.csv' WITH PAGESIZE = 100;\n"
+                  "CREATE TABLE counted (k int PRIMARY KEY, n counter);\n"
+                  "UPDATE counted SET n = n + 5 WHERE k = 1;\nCOPY counted TO 'counted.csv';\n"
+                  "COPY counted FROM 'counted.csv';\nSELECT * FROM counted;",
+                  "10000 rows imported", "10000", "10000 rows exported", "1 rows imported", "10")
+
     def test_it_says_what_is_refused(self):
         self.refused("SELEC;", "line 1:0 no viable alternative at input 'SELEC'")
         self.refused("SELECT * FROM nothing;", "code=2200", "table nothing does not exist")
         self.refused("LIST ROLES;", "code=2100")
         self.refused("SELECT * FROM t WHERE v = 1;", "code=2200", "ALLOW FILTERING")
+
+    def test_it_completes_names(self):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.environ.update({"HOME": self.scratch.name, "TERM": "dumb"})
+            os.execv(CQLSH, [CQLSH, "--no-color", HOST, str(self.node.port)])
+        try:
+            self.read_until(terminal, "cqlsh> ")
+            for typed, shown in [("USE system_vir\t", "system_virtual_schema"),
+                                 ("SELECT * FROM system.pee\t", "system.peers"),
+                                 ("SELECT * FROM ks.t WHERE \t\t", "TOKEN("),
+                                 ("DESCRIBE TYPE ks.ad\t", "ks.address")]:
+                os.write(terminal, f"{CLEARS_THE_LINE}{typed}".encode())
+                self.read_until(terminal, shown)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(terminal)
+
+    def read_until(self, terminal, text):
+        seen = ""
+        deadline = time.monotonic() + SECONDS_MAX
+        while text not in seen:
+            left = deadline - time.monotonic()
+            ready = left > 0 and select.select([terminal], [], [], left)[0]
+            self.assertTrue(ready, f"{text!r} does not come after {seen}")
+            seen += os.read(terminal, 65536).decode().replace("\a", "")
 
     def test_it_sends_batches(self):
         self.told("BEGIN BATCH INSERT INTO t (k, c) VALUES (8, 'a'); "
