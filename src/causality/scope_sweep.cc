@@ -32,7 +32,7 @@ void settle_inside(CellStore& inner, const CellStore& outer) {
 
 }  // namespace
 
-bool ScopeSweep::advance(const RowKey& place, std::size_t steps_max) {
+bool ScopeSweep::advance(const RowKey& place, std::size_t steps_max, OnChange on_change) {
   for (; next_ < scopes_.size(); ++next_) {
     const ScopedStore& scoped = scopes_[next_];
     if (scoped.scope.from && place < *scoped.scope.from) break;
@@ -40,13 +40,13 @@ bool ScopeSweep::advance(const RowKey& place, std::size_t steps_max) {
     if (has_ended(scoped, place)) continue;
     open_.push_back(&scoped);
     std::ranges::push_heap(open_, ends_later);
-    ++changes_;
+    on_change(scoped, true);
   }
   while (!open_.empty() && has_ended(*open_.front(), place)) {
     if (steps_max-- == 0) return false;
     std::ranges::pop_heap(open_, ends_later);
+    on_change(*open_.back(), false);
     open_.pop_back();
-    ++changes_;
   }
   return true;
 }

@@ -9,10 +9,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
+
+#include <absl/functional/function_ref.h>
 
 #include "causality/clock.h"
 #include "causality/dot_store.h"
@@ -25,6 +26,8 @@ namespace helenus::causality {
 class ScopeSweep {
  public:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+  // Is told of each scope that opens, and of each that closes.
+  using OnChange = absl::FunctionRef<void(const ScopedStore&, bool opens)>;
 
   ScopeSweep() = default;
   // Requires: ascending, as PartitionStore has them. Their contexts may change.
@@ -32,21 +35,21 @@ class ScopeSweep {
 
   // Goes on to `place`, opening and closing `steps_max` scopes at most; returns whether it is
   // there. Requires: no place before the last one.
-  bool advance(const RowKey& place, std::size_t steps_max = kNoLimit);
+  bool advance(const RowKey& place, std::size_t steps_max, OnChange on_change);
+  bool advance(const RowKey& place, std::size_t steps_max = kNoLimit) {
+    return advance(place, steps_max, [](const ScopedStore&, bool) {});
+  }
 
   // All below require: it is where it was sent.
   // Those that hold the place, in no order.
   std::span<const ScopedStore* const> open() const { return open_; }
   // Those that begin behind the place, ascending.
   std::span<const ScopedStore> behind() const { return scopes_.subspan(next_); }
-  // As long as it is the same, so is open().
-  std::uint64_t changes() const { return changes_; }
 
  private:
   std::span<const ScopedStore> scopes_;
   std::size_t next_ = 0;
   std::vector<const ScopedStore*> open_;
-  std::uint64_t changes_ = 0;
 };
 
 // PartitionStore::settle_scopes in steps. What it leaves empty is for the owner to take out.

@@ -1,7 +1,6 @@
 #include "causality/scopes_around.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "causality/scope_sweep.h"
@@ -14,6 +13,10 @@ bool goes(const Version& version, const Stability& stable) {
   return stable.dots.contains(version.dot) && is_over(version, stable);
 }
 
+bool is_stronger(const Version& version, const Version* than) {
+  return than == nullptr || defeats(version, *than) > 0;
+}
+
 bool is_of_one_row(const Scope& scope) {
   return scope.from && scope.to && scope.to->size() == scope.from->size() + 1 &&
          scope == row_scope(*scope.from);
@@ -21,74 +24,115 @@ bool is_of_one_row(const Scope& scope) {
 
 }  // namespace
 
-ScopesAround::ScopesAround(std::span<const ScopedStore* const> scopes, Policy policy,
-                           const Clock& known, const Stability& stable)
-    : policy_(policy), known_(known), stable_(stable) {
-  for (const ScopedStore* scoped : scopes) {
-    const Clock& context = scoped->store.context();
-    if (!context_.covers(context)) context_ = join(context_, context);
-    has_row_alone_ = has_row_alone_ || is_of_one_row(scoped->scope);
+void ScopesAround::add(const ScopedStore& scoped) {
+  steps_ += effort_of(scoped);
+  context_.add(scoped.store.context());
+  of_row_alone_ += is_of_one_row(scoped.scope) ? 1 : 0;
+  for (const Version& version : scoped.store.versions()) {
+    if (!goes(version, stable_)) staying_.insert(version.dot);
+    dots_[version.dot.actor].insert(version.dot.counter);
+    ranked_.insert(&version);
+    if (stable_.dots.contains(version.dot)) stable_ranked_.insert(&version);
   }
-  std::vector<std::pair<ActorId, Counter>> last;
-  for (const ScopedStore* scoped : scopes) {
-    for (const Version& version : scoped->store.versions()) {
-      if (!spares_too_many_ && !goes(version, stable)) spared_.push_back(version.dot);
-      spares_too_many_ = spared_.size() > kSparedMax;
-      if (context_.contains(version.dot)) continue;
-      ranked_.push_back(&version);
-      const auto of_actor =
-          std::ranges::find(last, version.dot.actor, &std::pair<ActorId, Counter>::first);
-      if (of_actor == last.end()) {
-        last.emplace_back(version.dot.actor, version.dot.counter);
-      } else {
-        of_actor->second = std::max(of_actor->second, version.dot.counter);
-      }
+}
+
+void ScopesAround::remove(const ScopedStore& scoped) {
+  steps_ += effort_of(scoped);
+  context_.remove(scoped.store.context());
+  of_row_alone_ -= is_of_one_row(scoped.scope) ? 1 : 0;
+  for (const Version& version : scoped.store.versions()) {
+    if (!goes(version, stable_)) staying_.erase(staying_.find(version.dot));
+    const auto of_actor = dots_.find(version.dot.actor);
+    of_actor->second.erase(of_actor->second.find(version.dot.counter));
+    if (of_actor->second.empty()) dots_.erase(of_actor);
+    ranked_.erase(&version);
+    stable_ranked_.erase(&version);
+  }
+}
+
+std::uint64_t ScopesAround::effort_of(const ScopedStore& scoped) {
+  std::uint64_t effort = 1 + scoped.store.versions().size();
+  for (const Clock::Entry& entry : scoped.store.context().entries()) {
+    effort += entry.counters.ranges().size();
+  }
+  return effort + scoped.store.context().closed().size();
+}
+
+bool ScopesAround::names_all(const Clock& context) const {
+  return std::ranges::all_of(dots_, [&](const auto& of_actor) {
+    const auto& [actor, counters] = of_actor;
+    if (context.is_closed(actor)) return true;
+    const auto entries = context.entries();
+    const auto entry = std::ranges::lower_bound(entries, actor, {}, &Clock::Entry::actor);
+    if (entry == entries.end() || entry->actor != actor) return false;
+    auto unnamed = counters.begin();
+    for (const CounterRange& range : entry->counters.ranges()) {
+      if (unnamed == counters.end() || *unnamed < range.first) break;
+      unnamed = counters.upper_bound(range.last);
     }
+    return unnamed == counters.end();
+  });
+}
+
+std::vector<Dot> ScopesAround::superseded(std::span<const Version> versions) const {
+  std::vector<Dot> dots;
+  for (const Version& version : versions) {
+    if (context_.contains(version.dot)) dots.push_back(version.dot);
   }
-  for (const auto& [actor, counter] : last) up_to_last_.add(actor, CounterSet::up_to(counter));
-  std::ranges::sort(ranked_,
-                    [](const Version* a, const Version* b) { return defeats(*a, *b) > 0; });
-  std::ranges::copy_if(ranked_, std::back_inserter(stable_ranked_),
-                       [&](const Version* version) { return stable.dots.contains(version->dot); });
+  return dots;
+}
+
+void ScopesAround::drop_superseded(RowStore& row, CellStore& row_deletes) const {
+  if (!context_.empty()) {
+    row_deletes.forget(superseded(row_deletes.versions()));
+    std::vector<std::pair<ColumnId, std::vector<Dot>>> drops;
+    for (const auto& [column, cell] : row.cells()) {
+      auto dots = superseded(cell.versions());
+      if (!dots.empty()) drops.emplace_back(column, std::move(dots));
+    }
+    for (const auto& [column, dots] : drops) row.forget(column, dots);
+  }
+  row.drop_superseded(row_deletes.context());
+}
+
+template <class MayBeChosen>
+const Version* ScopesAround::stronger_of(const Ranked& ranked, const CellStore& own,
+                                         const Version* than, MayBeChosen may_be_chosen) {
+  for (const Version* version : ranked) {
+    ++steps_;
+    if (!is_stronger(*version, than)) break;
+    // A mutation that deleted a scope and wrote the cell: what it wrote stands.
+    const bool counts = !own.context().contains(version->dot) &&
+                        own.find(version->dot) == nullptr && !context_.contains(version->dot);
+    if (counts && may_be_chosen(*version)) return version;
+  }
+  return than;
 }
 
 // As droppable() of the cell merged with all scopes and the row's deletes.
-std::vector<Dot> ScopesAround::droppable_of(const CellStore& cell,
-                                            const CellStore& row_deletes) const {
+std::vector<Dot> ScopesAround::droppable_of(const CellStore& cell, const CellStore& row_deletes) {
+  ++steps_;
   const bool alone = ranked_.empty() && row_deletes.versions().empty();
   if (alone || policy_ != Policy::lww) return droppable(cell, policy_, stable_);
   CellStore own = row_deletes;
   own.absorb(cell);
-  const bool all_superseded = ranked_.empty() || own.context().covers(up_to_last_);
-  // A mutation that deleted a scope and wrote the cell: what it wrote stands.
-  const auto counts = [&](const Version* version) {
-    return !own.context().contains(version->dot) && own.find(version->dot) == nullptr;
-  };
+  const bool all_superseded = names_all(own.context());
   const Version* best = nullptr;
-  const auto stronger = [](const Version* than, const Version* version) {
-    return than == nullptr || defeats(*version, *than) > 0;
-  };
   for (const Version& version : own.versions()) {
-    if (stronger(best, &version)) best = &version;
+    if (is_stronger(version, best)) best = &version;
   }
   if (!all_superseded) {
-    const auto first = std::ranges::find_if(ranked_, counts);
-    if (first != ranked_.end() && stronger(best, *first)) best = *first;
+    best = stronger_of(ranked_, own, best, [](const Version&) { return true; });
   }
   const Version* strongest = nullptr;
-  const auto may_go = [&](const Version* version) {
-    return stable_.dots.contains(version->dot) &&
-           (version->dot != best->dot || is_over(*version, stable_));
+  const auto may_go = [&](const Version& version) {
+    return stable_.dots.contains(version.dot) &&
+           (version.dot != best->dot || is_over(version, stable_));
   };
   for (const Version& version : own.versions()) {
-    if (may_go(&version) && stronger(strongest, &version)) strongest = &version;
+    if (may_go(version) && is_stronger(version, strongest)) strongest = &version;
   }
-  for (const Version* version : stable_ranked_) {
-    if (all_superseded || !stronger(strongest, version)) break;
-    if (!counts(version) || !may_go(version)) continue;
-    strongest = version;
-    break;
-  }
+  if (!all_superseded) strongest = stronger_of(stable_ranked_, own, strongest, may_go);
   std::vector<Dot> dots;
   if (strongest == nullptr) return dots;
   for (const Version& version : cell.versions()) {
@@ -97,25 +141,26 @@ std::vector<Dot> ScopesAround::droppable_of(const CellStore& cell,
   return dots;
 }
 
-void ScopesAround::settle(RowStore& row, CellStore& row_deletes) const {
-  row_deletes.drop_superseded(context_);
-  row.drop_superseded(context_);
-  row.drop_superseded(row_deletes.context());
+void ScopesAround::settle(RowStore& row, CellStore& row_deletes) {
+  drop_superseded(row, row_deletes);
   std::vector<std::pair<ColumnId, std::vector<Dot>>> drops;
   for (const auto& [column, cell] : row.cells()) {
     auto dots = droppable_of(cell, row_deletes);
     if (!dots.empty()) drops.emplace_back(column, std::move(dots));
   }
   for (const auto& [column, dots] : drops) row.forget(column, dots);
+  const bool spares_too_many = staying_.size() > kSparedMax;
+  std::vector<Dot> spared_by_scopes;
+  if (!spares_too_many) spared_by_scopes.assign(staying_.begin(), staying_.end());
   std::vector<Dot> gone;
-  std::vector<Dot> spared = spared_;
+  std::vector<Dot> spared = spared_by_scopes;
   for (const Version& version : row_deletes.versions()) {
     (goes(version, stable_) ? gone : spared).push_back(version.dot);
   }
   row_deletes.forget(gone);
-  if (spares_too_many_) return;
+  if (spares_too_many) return;
   // Deletes of the row that lie among the scopes stay there, and what is here goes on naming them.
-  if (!has_row_alone_) row_deletes.strip(known_, spared_);
+  if (of_row_alone_ == 0) row_deletes.strip(known_, spared_by_scopes);
   row.strip(known_, spared);
 }
 

@@ -1,6 +1,5 @@
-// ScopesAround: what the scopes that hold a row say of every cell of it, worked out once for all
-// rows that the same scopes hold, so that a row inside very many of them is judged without asking
-// each one.
+// ScopesAround: what the scopes that hold a row say of every cell of it, kept from row to row while
+// scopes come and go, so that a row inside very many of them is judged without asking each one.
 //
 // Law. settle() does to a row and its deletes what drop_stable and PartitionStore::strip do in a
 // partition of that row, its deletes as a scope of their own, and these scopes: the same versions
@@ -8,19 +7,30 @@
 //
 // Why that is safe. A version of a scope that is dropped as stable takes along all that it defeats
 // in every cell; if one cell kept what the others lose, it would come back there. So what defeats a
-// version is never guessed at: the versions of all scopes are ranked, those that some scope's
-// context names apart, and looked at from the strongest on, past those that the cell itself or the
-// row's deletes supersede, until one settles the matter.
+// version is never guessed at: the versions of all scopes are ranked, and looked at from the
+// strongest on, past those that the context of some scope, the cell itself or the row's deletes
+// supersede, until one settles the matter. A version that others supersede stays in its rank for
+// the day when they go; it rarely is in the way, since whoever superseded it has a larger
+// timestamp.
 //
 // Borrows the scopes and the knowledge, which must not change. A value otherwise.
-// Cost: O(k log k) to make for k versions; a cell looks at the strongest and at those it has itself
-// superseded, unless these are all, as of a cell that was written after the last delete.
+// Cost: a scope that comes or goes takes its versions and the ranges of its context, each by the
+// logarithm of what is there, or so (clock_union.h), however many others there are. A cell looks at
+// the strongest version, and past those that are superseded; at none if it has itself superseded
+// all, as one that was written after the last delete. steps() counts these.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+
 #include "causality/clock.h"
+#include "causality/clock_union.h"
 #include "causality/dot_store.h"
 #include "causality/resolve.h"
 
@@ -28,28 +38,54 @@ namespace helenus::causality {
 
 class ScopesAround {
  public:
-  // `known`, `stable`: as for strip and drop_stable. Requires: all scopes hold the rows that will
-  // be settled.
-  ScopesAround(std::span<const ScopedStore* const> scopes, Policy policy, const Clock& known,
-               const Stability& stable);
+  // `known`, `stable`: as for strip and drop_stable.
+  ScopesAround(Policy policy, const Clock& known, const Stability& stable)
+      : policy_(policy), known_(known), stable_(stable) {}
+
+  // A scope that holds the rows that are settled from now on.
+  void add(const ScopedStore& scoped);
+  // One that does so no longer. Requires: it was added, and not removed since.
+  void remove(const ScopedStore& scoped);
 
   // Drops what is stable in a row and in what deletes of exactly this row say of all of its cells,
-  // and strips the rest.
-  void settle(RowStore& row, CellStore& row_deletes) const;
+  // and strips the rest. Requires: the scopes that are there are those that hold the row.
+  void settle(RowStore& row, CellStore& row_deletes);
+
+  // What was done so far, in units of about the same effort.
+  std::uint64_t steps() const { return steps_; }
 
  private:
-  std::vector<Dot> droppable_of(const CellStore& cell, const CellStore& row_deletes) const;
+  struct Stronger {
+    bool operator()(const Version* a, const Version* b) const {
+      if (const auto order = defeats(*a, *b); order != 0) return order > 0;
+      return std::less<>()(a, b);  // one version in two scopes
+    }
+  };
+  using Ranked = absl::btree_set<const Version*, Stronger>;
 
-  const Policy policy_;
+  static std::uint64_t effort_of(const ScopedStore& scoped);
+  // Whether the context names the version of every scope.
+  bool names_all(const Clock& context) const;
+  std::vector<Dot> superseded(std::span<const Version> versions) const;
+  void drop_superseded(RowStore& row, CellStore& row_deletes) const;
+  std::vector<Dot> droppable_of(const CellStore& cell, const CellStore& row_deletes);
+  // The strongest of them that exists for a cell with such a store and may be chosen, if it is
+  // stronger than `than`; else `than`, which may be none.
+  template <class MayBeChosen>
+  const Version* stronger_of(const Ranked& ranked, const CellStore& own, const Version* than,
+                             MayBeChosen may_be_chosen);
+
+  Policy policy_;
   const Clock& known_;
   const Stability& stable_;
-  Clock context_;                       // of all scopes
-  std::vector<const Version*> ranked_;  // that no scope supersedes, the strongest first
-  std::vector<const Version*> stable_ranked_;
-  Clock up_to_last_;            // of each actor all dots up to the last of those
-  bool has_row_alone_ = false;  // a scope is of this row and no other
-  bool spares_too_many_ = false;
-  std::vector<Dot> spared_;  // what stays of all scopes; unless they are too many
+  ClockUnion context_;  // of all scopes
+  Ranked ranked_;       // of all scopes, the strongest first
+  Ranked stable_ranked_;
+  // All dots, by actor.
+  absl::btree_map<ActorId, absl::btree_multiset<Counter>> dots_;
+  absl::btree_multiset<Dot> staying_;  // of versions that are not over
+  std::size_t of_row_alone_ = 0;       // scopes of this row and no other
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace helenus::causality

@@ -86,10 +86,8 @@ Row settled_plainly(const Row& row, Policy policy, const Clock& known, const Sta
   return settled;
 }
 
-std::vector<const ScopedStore*> pointers_to(std::span<const ScopedStore> scopes) {
-  std::vector<const ScopedStore*> pointers;
-  for (const ScopedStore& scoped : scopes) pointers.push_back(&scoped);
-  return pointers;
+void add_all(ScopesAround& around, std::span<const ScopedStore> scopes) {
+  for (const ScopedStore& scoped : scopes) around.add(scoped);
 }
 
 RC_GTEST_PROP(ScopesAroundLaws, ARowIsJudgedAsIfByEachScope, ()) {
@@ -99,7 +97,14 @@ RC_GTEST_PROP(ScopesAroundLaws, ARowIsJudgedAsIfByEachScope, ()) {
   Stability stable{.dots = meet(known, base(*any_clock())), .wall = {}};
   if (*rc::gen::inRange(0, 2) == 0) stable.wall = WallTime{*rc::gen::inRange(0, 10)};
   const Row want = settled_plainly(row, policy, known, stable);
-  const ScopesAround around(pointers_to(row.scopes.scoped()), policy, known, stable);
+  ScopesAround around(policy, known, stable);
+  // Others were there before, and have gone, in any order.
+  const Row before = any_row_in_scopes(policy == Policy::lww);
+  add_all(around, before.scopes.scoped());
+  const auto gone_first = *rc::gen::inRange<std::size_t>(0, before.scopes.scoped().size() + 1);
+  for (const ScopedStore& gone : before.scopes.scoped().first(gone_first)) around.remove(gone);
+  add_all(around, row.scopes.scoped());
+  for (const ScopedStore& gone : before.scopes.scoped().subspan(gone_first)) around.remove(gone);
   around.settle(row.cells, row.deletes);
   RC_CLASSIFY(want.cells.empty(), "nothing is left");
   RC_ASSERT(std::ranges::equal(row.deletes.versions(), want.deletes.versions()));
@@ -143,7 +148,8 @@ TEST(ScopesAround, ManyRowsInsideVeryManyRangesAreJudgedByTheStrongest) {
   known.add(actor_of(1, 1), CounterSet::up_to(2 * kScopes));
   known.add(actor_of(2, 1), CounterSet::up_to(4 * kScopes));
   const Stability stable{.dots = known, .wall = {}};
-  const ScopesAround around(pointers_to(scopes), Policy::lww, known, stable);
+  ScopesAround around(Policy::lww, known, stable);
+  add_all(around, scopes);
   std::size_t left = 0;
   for (std::int64_t timestamp = 1; timestamp <= static_cast<std::int64_t>(2 * kScopes);
        ++timestamp) {
@@ -154,6 +160,70 @@ TEST(ScopesAround, ManyRowsInsideVeryManyRangesAreJudgedByTheStrongest) {
     if (!row.empty()) ++left;
   }
   EXPECT_EQ(left, kScopes) << "the younger half";
+  EXPECT_LE(around.steps(), 10 * kScopes);
+}
+
+// Deletes of a window that moves on, each of which has seen those before it or none of them, and a
+// row between any two.
+std::uint64_t steps_along_windows(Counter windows, Counter width, bool seen) {
+  std::vector<ScopedStore> scopes;
+  for (Counter i = 1; i <= windows; ++i) {
+    Version version;
+    version.kind = VersionKind::empty;
+    version.dot = {actor_of(1, 1), i};
+    version.timestamp = Timestamp{static_cast<std::int64_t>(i) + 1};
+    Clock context;
+    if (seen) context.add(actor_of(1, 1), CounterSet::up_to(i - 1));
+    scopes.push_back({{base::Bytes::copy_of(fmt::format("{:06}", i)),
+                       base::Bytes::copy_of(fmt::format("{:06}", i + width))},
+                      CellStore({version}, std::move(context))});
+  }
+  Clock known;
+  known.add(actor_of(1, 1), CounterSet::up_to(windows));
+  const Stability stable{.dots = known, .wall = {}};
+  ScopesAround around(Policy::lww, known, stable);
+  ScopeSweep sweep(scopes);
+  std::size_t left = 0;
+  for (Counter i = 1; i <= windows; ++i) {
+    sweep.advance(base::Bytes::copy_of(fmt::format("{:06}r", i)), ScopeSweep::kNoLimit,
+                  [&](const ScopedStore& scoped, bool opens) {
+                    opens ? around.add(scoped) : around.remove(scoped);
+                  });
+    RowStore row;
+    CellStore deletes;
+    row.absorb(kColumns[0], written_at(static_cast<std::int64_t>(i) + (i % 2 == 0 ? 2 : 0), {}));
+    around.settle(row, deletes);
+    left += row.empty() ? 0 : 1;
+  }
+  EXPECT_EQ(left, windows / 2) << "those that are younger than the last window around them";
+  return around.steps();
+}
+
+// To look at each window for each row would be a hundred million steps.
+TEST(ScopesAround, TheEffortFollowsWhatComesAndGoes) {
+  constexpr Counter kWindows = 20'000;
+  for (const bool seen : {false, true}) {
+    EXPECT_LE(steps_along_windows(kWindows, kWindows / 4, seen), 12 * kWindows) << seen;
+  }
+}
+
+// A cell looks past those that it has superseded one by one, but for one that has seen all.
+TEST(ScopesAround, ACellThatHasSeenAllRangesLooksAtNone) {
+  constexpr Counter kScopes = 1000;
+  const std::vector<ScopedStore> scopes = concurrent_deletes(kScopes);
+  Clock all;
+  all.add(actor_of(1, 1), CounterSet::up_to(kScopes));
+  all.add(DotRange{actor_of(1, 1), kScopes + 2, 2 * kScopes});
+  const Stability nothing;
+  ScopesAround around(Policy::lww, all, nothing);
+  add_all(around, scopes);
+  const std::uint64_t before = around.steps();
+  RowStore row;
+  CellStore deletes;
+  row.absorb(kColumns[0], written_at(1, all));
+  around.settle(row, deletes);
+  EXPECT_EQ(row.cell(kColumns[0]).versions().size(), 1U);
+  EXPECT_EQ(around.steps() - before, 1U);
 }
 
 // Of a cell that was written later and of one that has seen the older half.
@@ -165,7 +235,8 @@ TEST(ScopesAround, ACellGoesByTheRangesThatItHasNotSeen) {
   Clock half;
   half.add(actor_of(1, 1), CounterSet::up_to(kScopes));
   const Stability stable{.dots = all, .wall = {}};
-  const ScopesAround around(pointers_to(scopes), Policy::lww, all, stable);
+  ScopesAround around(Policy::lww, all, stable);
+  add_all(around, scopes);
   RowStore row;
   CellStore deletes;
   row.absorb(kColumns[0], written_at(1, all));
@@ -182,7 +253,8 @@ TEST(ScopesAround, AContextThatNamesVeryManyRangesThatStayIsLeftAsItIs) {
     Clock all;
     all.add(actor_of(1, 1), CounterSet::up_to(1'000'000));
     const Stability nothing;
-    const ScopesAround around(pointers_to(scopes), Policy::lww, all, nothing);
+    ScopesAround around(Policy::lww, all, nothing);
+    add_all(around, scopes);
     RowStore row;
     CellStore deletes;
     row.absorb(kColumns[0], written_at(1, all));

@@ -86,7 +86,7 @@ class Entry {
   // Drops what is stable in a row's entry and strips the rest, deletes of the row included, beside
   // the scopes that hold it, as these were before they were settled: their contexts, stripped by
   // themselves, no longer name all that they supersede. See merge_writer.h for when it is allowed.
-  void settle_row(const causality::ScopesAround& around) { around.settle(row_, row_deletes_); }
+  void settle_row(causality::ScopesAround& around) { around.settle(row_, row_deletes_); }
 
   friend bool operator==(const Entry&, const Entry&) = default;
   friend void encode(base::Encoder& out, const Entry& entry);

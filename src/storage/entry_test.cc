@@ -189,12 +189,12 @@ TEST(Entry, TheFirstOfManyScopesHasTheThirdFormat) {
 
 using causality::ScopesAround;
 
-// Those that hold the row.
-std::vector<const causality::ScopedStore*> around(const PartitionStore& scopes,
-                                                  const base::Bytes& row) {
-  std::vector<const causality::ScopedStore*> found;
+// With those that hold the row.
+ScopesAround around(const PartitionStore& scopes, const base::Bytes& row, Policy policy,
+                    const Clock& known, const causality::Stability& stable) {
+  ScopesAround found(policy, known, stable);
   for (const causality::ScopedStore& scoped : scopes.scoped()) {
-    if (scoped.scope.contains(row)) found.push_back(&scoped);
+    if (scoped.scope.contains(row)) found.add(scoped);
   }
   return found;
 }
@@ -240,7 +240,8 @@ struct Fragments {
 
   // As a merge does that has everything of the partition.
   void settle(Policy policy, const Clock& known, const causality::Stability& stable) {
-    row.settle_row(ScopesAround(around(scopes, text("b")), policy, known, stable));
+    auto judges = around(scopes, text("b"), policy, known, stable);
+    row.settle_row(judges);
     causality::drop_stable(scopes, policy, stable);
     scopes.strip(known);
   }
@@ -324,12 +325,14 @@ TEST(Entry, AStableDeleteOfARowLeavesNothing) {
   known.add(causality::DotRange{causality::actor_of(3, 1), 1, 2});
   Entry unstable = row;
   const causality::Stability nothing;
-  unstable.settle_row(ScopesAround({}, Policy::lww, known, nothing));
+  ScopesAround by_nothing(Policy::lww, known, nothing);
+  unstable.settle_row(by_nothing);
   EXPECT_TRUE(unstable.row().empty());
   EXPECT_EQ(unstable.row_deletes().versions().size(), 1U);
   EXPECT_TRUE(unstable.row_deletes().context().empty());
   const causality::Stability all{.dots = known, .wall = {}};
-  row.settle_row(ScopesAround({}, Policy::lww, known, all));
+  ScopesAround by_all(Policy::lww, known, all);
+  row.settle_row(by_all);
   EXPECT_TRUE(row.empty());
 }
 
@@ -341,7 +344,8 @@ TEST(Entry, ARangeDeletedLaterTakesTheDeletesOfItsRowsAlong) {
   Clock known;
   known.add(causality::DotRange{causality::actor_of(3, 1), 1, 3});
   const causality::Stability nothing;
-  row.settle_row(ScopesAround(around(scopes, text("r")), Policy::lww, known, nothing));
+  auto judges = around(scopes, text("r"), Policy::lww, known, nothing);
+  row.settle_row(judges);
   EXPECT_TRUE(row.empty()) << "or it would be concurrent with the range, whose context is stripped";
 }
 

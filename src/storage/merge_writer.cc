@@ -143,7 +143,7 @@ Task<Result<std::vector<MergeWriter::ScopeGroup>>> MergeWriter::group_scopes(
     const Entry entry = std::exchange(each.entry, {});
     for (const causality::ScopedStore& scoped : entry.scopes()) {
       in_order[scoped.scope].absorb(scoped.store);
-      turn_bytes_ += memory_of(scoped);
+      count_scopes(1, memory_of(scoped));
       if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
     }
   }
@@ -157,7 +157,7 @@ Task<Result<std::vector<MergeWriter::ScopeGroup>>> MergeWriter::group_scopes(
       groups.back().end = scope.to;
     }
     groups.back().scopes.push_back({scope, std::move(store)});
-    turn_bytes_ += memory_of(groups.back().scopes.back());
+    count_scopes(1, memory_of(groups.back().scopes.back()));
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   co_return groups;
@@ -185,6 +185,7 @@ Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_group(
     ScopeGroup& group, runtime::StopToken stop) {
   causality::ScopesInside inside(group.scopes);
   while (!inside.advance(kScopesPerTurn)) {
+    count_scopes(kScopesPerTurn, 0);
     CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   take_out_empty(group.scopes);
@@ -195,12 +196,13 @@ Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_group(
     if (known_of_partition_ != nullptr) {
       causality::drop_over(settled.back().store, known_of_partition_->stable);
     }
-    turn_bytes_ += memory_of(scoped);
+    count_scopes(1, memory_of(scoped));
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   if (known_of_partition_ == nullptr) co_return settled;
   causality::ScopesStripping stripping(settled, known_of_partition_->base);
   while (!stripping.advance(kScopesPerTurn)) {
+    count_scopes(kScopesPerTurn, 0);
     CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   take_out_empty(settled);
@@ -225,7 +227,7 @@ Task<Result<MergeWriter::EntriesByPath>> MergeWriter::lay_out(
       by_path[{}].add_depth(depth);
       by_path[scope_path(*scoped.scope.from, depth)].absorb(scoped);
     }
-    turn_bytes_ += memory_of(scoped);
+    count_scopes(1, memory_of(scoped));
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   co_return by_path;
@@ -298,37 +300,55 @@ void MergeWriter::settle_row(ByteView key) {
   ++counts_.keys_whole;
   if (around_) {
     entry_.settle_row(*around_);
+    count_around();
   } else {
-    entry_.settle_row(causality::ScopesAround({}, plan_.policy, known->base, known->stable));
+    causality::ScopesAround nothing(plan_.policy, known->base, known->stable);
+    entry_.settle_row(nothing);
   }
 }
 
-Task<Result<void>> MergeWriter::find_around(ByteView clustering, runtime::StopToken stop) {
+Task<Result<void>> MergeWriter::pass_groups(ByteView clustering, runtime::StopToken stop) {
   const auto is_past = [&](const ScopeGroup& group) {
     return group.end && base::compare(*group.end, clustering) <= 0;
   };
   while (group_ < scope_groups_.size() && is_past(scope_groups_[group_])) {
     around_.reset();
+    count_scopes(1, kBytesPerStep);
     scope_groups_[group_++].scopes = {};
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
+  co_return {};
+}
+
+Task<Result<void>> MergeWriter::find_around(ByteView clustering, runtime::StopToken stop) {
+  CO_TRY_VOID(co_await pass_groups(clustering, stop));
   if (group_ == scope_groups_.size()) co_return {};
   if (swept_group_ != group_) {
     sweep_ = causality::ScopeSweep(scope_groups_[group_].scopes);
     swept_group_ = group_;
-    around_changes_ = 0;
+    around_.emplace(plan_.policy, known_of_partition_->base, known_of_partition_->stable);
+    around_steps_ = 0;
   }
   const auto row = base::Bytes::copy_of(clustering);
-  while (!sweep_.advance(row, kScopesPerTurn)) {
-    CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
+  const auto follow = [this](const causality::ScopedStore& scoped, bool opens) {
+    opens ? around_->add(scoped) : around_->remove(scoped);
+  };
+  while (!sweep_.advance(row, 1, follow)) {
+    count_around();
+    if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
-  if (sweep_.changes() == around_changes_) co_return {};
-  around_changes_ = sweep_.changes();
-  around_.reset();
-  if (sweep_.open().empty()) co_return {};
-  around_.emplace(sweep_.open(), plan_.policy, known_of_partition_->base,
-                  known_of_partition_->stable);
-  turn_bytes_ += sweep_.open().size() * sizeof(causality::ScopedStore);
   co_return {};
+}
+
+void MergeWriter::count_around() {
+  const std::uint64_t steps = around_->steps() - around_steps_;
+  around_steps_ = around_->steps();
+  count_scopes(steps, steps * kBytesPerStep);
+}
+
+void MergeWriter::count_scopes(std::size_t scopes, std::size_t bytes) {
+  counts_.scope_steps += scopes;
+  turn_bytes_ += bytes;
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {

@@ -20,8 +20,9 @@
 //
 // Scopes that do not overlap say nothing about one another: they are judged in groups that do not.
 // The effort follows what overlaps (scope_sweep.h), and is done in steps, with others running in
-// between. What holds a row is worked out once for all rows that the same scopes hold
-// (scopes_around.h), for those of one row at once: at most what scopes_bytes_max has room for.
+// between. What the scopes around a row say of it is kept from row to row, and changed by those
+// that begin and end between the two (scopes_around.h). What is not done in steps is one row, and
+// one entry: both are decoded as a whole.
 //
 // Memory: if there are more scopes than scopes_bytes_max, those of the partition are written as
 // they come, merged by their keys and no further, and its rows are merged and not judged: nothing
@@ -99,6 +100,9 @@ struct MergeCounts {
   std::uint64_t keys_whole = 0;            // of which everything was at hand: stripped
   std::uint64_t keys_gone = 0;             // of which nothing was left
   std::uint64_t partitions_unsettled = 0;  // that had more scopes than scopes_bytes_max
+  // What was done with scopes, in units of about the same effort: one of them taken up, or looked
+  // at for a row.
+  std::uint64_t scope_steps = 0;
 };
 
 class MergeWriter {
@@ -121,6 +125,8 @@ class MergeWriter {
   static constexpr std::size_t kBytesPerTurn = std::size_t{16} << 10;
   // Of scopes that are judged among others: each looks at some dozens of them at most.
   static constexpr std::size_t kScopesPerTurn = 64;
+  // What a step of finding the scopes around a row counts for.
+  static constexpr std::size_t kBytesPerStep = kBytesPerTurn / 128;
 
   // An entry of scopes as it was read.
   struct Gathered {
@@ -156,8 +162,13 @@ class MergeWriter {
   runtime::Task<base::Result<void>> write_as_gathered(SstableWriter& writer,
                                                       runtime::StopToken stop);
   // Has a row's turn come: finds the scopes of the partition that hold it. Rows come in their
-  // order.
+  // order. Requires: known_of_partition_.
   runtime::Task<base::Result<void>> find_around(base::ByteView clustering, runtime::StopToken stop);
+  // Gives up groups of scopes that end before the row.
+  runtime::Task<base::Result<void>> pass_groups(base::ByteView clustering, runtime::StopToken stop);
+  // Takes what was done around rows since the last time into account.
+  void count_around();
+  void count_scopes(std::size_t scopes, std::size_t bytes);
   void settle_row(base::ByteView key);
   // Adds the entry to the file unless it is empty.
   MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
@@ -197,7 +208,7 @@ class MergeWriter {
   std::optional<std::size_t> swept_group_;  // what the sweep is of
   causality::ScopeSweep sweep_;
   std::optional<causality::ScopesAround> around_;  // the row; none: nothing is
-  std::uint64_t around_changes_ = 0;               // of the sweep, when that was found
+  std::uint64_t around_steps_ = 0;                 // of these, that are accounted for
   bool scopes_in_files_ = false;
   bool scopes_outside_ = false;
   bool partition_gone_ = false;

@@ -124,12 +124,17 @@ std::shared_ptr<const Memtable> many_ranges(int ranges) {
 struct Merged {
   MergeCounts counts;
   std::map<std::string, Entry> entries;
-  std::uint64_t turns_of_others = 0;
+  std::uint64_t steps_in_a_turn_max = 0;  // with scopes, while nobody else ran
 };
 
-Task<void> run_beside(Runtime& runtime, const bool& over, std::uint64_t& turns) {
-  while (!over) {
-    ++turns;
+// Others, whose turn comes whenever the merge waits for something or lets them run.
+Task<void> run_beside(Runtime& runtime, const MergeWriter& merge, const bool& over,
+                      std::uint64_t& steps_in_a_turn_max) {
+  std::uint64_t before = 0;
+  while (true) {
+    const std::uint64_t steps = merge.counts().scope_steps;
+    steps_in_a_turn_max = std::max(steps_in_a_turn_max, steps - std::exchange(before, steps));
+    if (over) co_return;
     CO_ASSERT_OK(co_await runtime::yield_now(runtime, {}));
   }
 }
@@ -156,7 +161,7 @@ Task<void> flush_ranges(Runtime& runtime, std::shared_ptr<const Memtable> memtab
   const auto source = entries_of(std::move(memtable));
   bool over = false;
   co_await runtime::when_all(merge_into(merge, *source, **writer, over),
-                             run_beside(runtime, over, merged.turns_of_others));
+                             run_beside(runtime, merge, over, merged.steps_in_a_turn_max));
   CO_ASSERT_OK(co_await (*writer)->finish(encode(merge.metadata())));
   merged.counts = merge.counts();
   SstableShared shared(1 << 20);
@@ -180,11 +185,15 @@ Merged flushed(const std::shared_ptr<const Memtable>& memtable, std::size_t scop
   return merged;
 }
 
+// A turn of 16 KiB, of ranges of two hundred bytes or so.
+constexpr std::uint64_t kStepsInATurnMax = 256;
+
 TEST(MergeWriter, OthersRunWhileManyRangesAreJudged) {
   const Merged merged = flushed(many_ranges(3000), std::size_t{64} << 20);
   EXPECT_EQ(merged.counts.partitions_unsettled, 0);
   EXPECT_EQ(merged.counts.keys_whole, 1501) << "the ranges, and each row";
-  EXPECT_GT(merged.turns_of_others, 100);
+  EXPECT_GE(merged.counts.scope_steps, 4 * 3000) << "gathered, grouped, judged and laid out";
+  EXPECT_LE(merged.steps_in_a_turn_max, kStepsInATurnMax);
 }
 
 // Deletes of a window that moves on, none of which has seen another, and rows in all of them. A row
@@ -226,7 +235,8 @@ TEST(MergeWriter, ManyRowsInsideVeryManyRangesAreJudged) {
   const auto memtable = overlapping_ranges(kRanges, kRanges);
   const Merged merged = flushed(memtable, std::size_t{64} << 20);
   EXPECT_EQ(merged.counts.keys_whole, kRanges + 1) << "the ranges, and each row";
-  EXPECT_GT(merged.turns_of_others, kRanges / 64) << "others run while they are judged";
+  EXPECT_LE(merged.counts.scope_steps, 20 * kRanges);
+  EXPECT_LE(merged.steps_in_a_turn_max, kStepsInATurnMax) << "others run while they are judged";
   std::size_t ranges = 0;
   for (const auto& [key, entry] : merged.entries) {
     ranges += entry.scopes().size();
@@ -234,6 +244,36 @@ TEST(MergeWriter, ManyRowsInsideVeryManyRangesAreJudged) {
     EXPECT_EQ(entry, memtable->find(base::as_bytes(key))) << "it names more than it is asked for";
   }
   EXPECT_EQ(ranges, kRanges);
+}
+
+// Deletes of a window that moves on, and a row between any two: each row lies in other ranges than
+// the one before it.
+TEST(MergeWriter, TheEffortForARowFollowsTheRangesThatBeginAndEndBeforeIt) {
+  constexpr int kRanges = 4000;
+  constexpr int kWidth = 1000;
+  auto memtable = std::make_shared<Memtable>(causality::Policy::lww);
+  causality::Counter counter = 0;
+  for (int i = 0; i < kRanges; ++i) {
+    causality::Delta delta;
+    delta.dot = {actor_of(1, 1), ++counter};
+    delta.timestamp = causality::Timestamp{i};
+    delta.scopes.push_back({base::Bytes::copy_of(fmt::format("{:06}", i)),
+                            base::Bytes::copy_of(fmt::format("{:06}", i + kWidth))});
+    memtable->apply(base::as_bytes(kPartition), delta, causality::encoded(delta), counter);
+    causality::Delta put;
+    put.dot = {actor_of(1, 1), ++counter};
+    put.timestamp = causality::Timestamp{i - 1};
+    causality::CellChange cell;
+    cell.row = base::Bytes::copy_of(fmt::format("{:06}r", i));
+    cell.value = base::Bytes::copy_of("v");
+    put.cells.push_back(std::move(cell));
+    memtable->apply(base::as_bytes(kPartition), put, causality::encoded(put), counter);
+  }
+  memtable->freeze();
+  const Merged merged = flushed(memtable, std::size_t{64} << 20);
+  EXPECT_EQ(merged.counts.keys_whole, kRanges + 1) << "the ranges, and each row";
+  EXPECT_LE(merged.counts.scope_steps, 20 * kRanges);
+  EXPECT_LE(merged.steps_in_a_turn_max, kStepsInATurnMax);
 }
 
 // Nothing is judged, nothing is lost, and nothing lies where it is not found.
