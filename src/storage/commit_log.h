@@ -22,9 +22,10 @@
 // segments that must exist.
 //
 // Errors. A write or a sync that fails is final: every waiter gets the error, and so does everybody
-// who comes later. Nothing is retried: after a failed sync a later success proves nothing. In
-// periodic mode what was acknowledged since the last sync is then in doubt, and the next start says
-// so.
+// who comes later. Nothing is retried: after a failed sync a later success proves nothing, and the
+// log gets no seal. In periodic mode what was acknowledged since the last sync is then in doubt,
+// and the next start says so: not by a note of the failure, which the same disk may refuse, but
+// because there is no seal (log_directory.h).
 //
 // Core affinity: the core whose Runtime opened it.
 #pragma once
@@ -229,7 +230,6 @@ class CommitLog final : private LogSegmentSupply::Listener {
 
   // Writing.
   runtime::Task<void> write_loop();
-  runtime::Task<void> leave_a_doubt();
   runtime::Task<bool> wait_for_work();
   bool may_write_now() const;
   runtime::MonotonicTime next_work_at() const;

@@ -511,6 +511,30 @@ TEST(CommitLog, AFailedSyncOfThePeriodicLoopStopsTheLog) {
   EXPECT_TRUE(recover(world).report.tail_may_be_lost) << "nobody has settled it";
 }
 
+// Nothing that is to be done after the failure can be relied on: the disk refuses all of it.
+TEST(CommitLog, AFailedSyncThatNobodyCouldTakeANoteOfIsADoubtAllTheSame) {
+  LogWorld world;
+  bool failed = false;
+  const Story story = [&](Runtime& runtime, CommitLog& log) -> Task<void> {
+    co_await append_text(log, kUsers, "acknowledged");
+    world.faults().sync_error = 1;
+    world.faults().write_error = 1;
+    while (!log.failure()) {
+      CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::milliseconds(10), {}));
+    }
+    failed = true;
+    CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::hours(2), {}));
+  };
+  world.start(
+      [&](Runtime& runtime) { return tell(runtime, story, small_log(LogSyncMode::periodic)); });
+  ASSERT_TRUE(world.world().run_until([&] { return failed; }, std::chrono::hours(1)));
+  world.machine().kill();
+  world.faults() = {};
+  const Recovery found = recover(world);
+  EXPECT_EQ(found.report.last_stop, LastStop::killed);
+  EXPECT_TRUE(found.report.tail_may_be_lost);
+}
+
 TEST(CommitLog, AFailedSyncOfTheNextSegmentsFileStopsTheLog) {
   LogWorld world;
   with_log(world, [&world](Runtime& runtime, CommitLog& log) -> Task<void> {

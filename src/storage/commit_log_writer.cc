@@ -13,7 +13,6 @@ namespace helenus::storage {
 
 using Kind = runtime::File::Write::Kind;
 using base::Error;
-using base::kv;
 using base::Result;
 using runtime::MonotonicTime;
 using runtime::Task;
@@ -32,19 +31,8 @@ Task<void> CommitLog::write_loop() {
     }
     finish_flight();
   }
-  if (failure_ && !options_.syncs_every_write()) co_await leave_a_doubt();
   writer_done_ = true;
   sync_work_.wake_all();
-}
-
-// What was acknowledged and not synced may be lost, though neither process nor machine crashed: the
-// next start must know. This is the best that can be done: the disk may refuse it too.
-Task<void> CommitLog::leave_a_doubt() {
-  const std::string path = directory_ + "/" + doubt_file_name(core_);
-  auto file = co_await runtime_.files.open(path, {.write = true, .create = true});
-  Result<void> left = file ? co_await (*file)->close() : Result<void>(file.error());
-  if (left) left = co_await runtime_.files.sync_directory(directory_);
-  if (!left) log_.error("cannot leave a note of the failure", kv("error", left.error()));
 }
 
 // Returns when there is something to write and the mode allows to; false when nothing will come.

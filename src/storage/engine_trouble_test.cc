@@ -342,6 +342,67 @@ TEST(BrokenDisk, AFailedSyncOfTheLogEndsWritingForGoodAndReadsGoOn) {
   }
 }
 
+// ---- A failed sync in periodic mode ----
+
+// What a process knew that acknowledged a write, could not sync it and was killed before it could
+// tell anybody.
+struct Unsynced {
+  causality::Dot dot;
+  bool failed = false;
+};
+
+Task<void> fail_in_periodic_mode(Runtime& runtime, LogWorld& world, Unsynced& unsynced) {
+  EngineStory story(runtime, small_engine(LogSyncMode::periodic));
+  CO_ASSERT_OK(co_await story.open());
+  CO_ASSERT_OK(co_await story.put("p", "first", "v"));
+  co_await pause(story, std::chrono::seconds(3));
+  const auto written = co_await story.put("p", "second", "v");
+  CO_ASSERT_OK(written);
+  unsynced.dot = written->dot;
+  world.faults().sync_error = 1;
+  world.faults().write_error = 1;
+  while (!story.engine().failure()) co_await pause(story, std::chrono::milliseconds(1));
+  unsynced.failed = true;
+  co_await pause(story, std::chrono::hours(2));
+}
+
+Task<void> mint_again(Runtime& runtime, const Unsynced& unsynced, bool& lost) {
+  EngineStory story(runtime, small_engine(LogSyncMode::periodic));
+  CO_ASSERT_OK(co_await story.open());
+  Engine& engine = story.engine();
+  const auto first = co_await story.get("p", "first");
+  CO_ASSERT_OK(first);
+  EXPECT_EQ(*first, "v");
+  const auto second = co_await story.get("p", "second");
+  CO_ASSERT_OK(second);
+  lost = second->empty();
+  EXPECT_TRUE((co_await story.put("p", "third", "v")).failed_with(Errc::unavailable));
+  EXPECT_EQ(engine.tablets_in_doubt(), std::vector{kTablet});
+  CO_ASSERT_OK(co_await engine.reincarnate(kTablet, causality::actor_of(1, 2)));
+  const auto third = co_await story.put("p", "third", "v");
+  CO_ASSERT_OK(third);
+  EXPECT_NE(third->dot, unsynced.dot);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+// The machine runs on, and the kernel may have dropped what it could not write.
+TEST(BrokenDisk, NoDotIsMintedTwiceAfterAFailedSyncAndAKillAtOnce) {
+  int lost = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    LogWorld world(seed);
+    Unsynced unsynced;
+    world.start([&](Runtime& runtime) { return fail_in_periodic_mode(runtime, world, unsynced); });
+    ASSERT_TRUE(world.world().run_until([&] { return unsynced.failed; }, std::chrono::hours(1)));
+    world.machine().kill();
+    world.faults() = {};
+    bool is_lost = false;
+    world.run([&](Runtime& runtime) { return mint_again(runtime, unsynced, is_lost); });
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+    lost += is_lost ? 1 : 0;
+  }
+  EXPECT_GT(lost, 0) << "or nothing was at stake";
+}
+
 // ---- A slow disk ----
 
 EngineOptions narrow() {

@@ -291,9 +291,8 @@ void LogDirectory::judge_last_stop() {
   if (report_.last_stop == LastStop::clean && !sealed) {
     report_.last_stop = same_boot_ ? LastStop::killed : LastStop::power_lost;
   }
-  const bool failed = std::ranges::any_of(names_, is_doubt_file_name);
-  report_.tail_may_be_lost = catalog_.in_doubt || failed || report_.last_stop == LastStop::copied ||
-                             (report_.last_stop == LastStop::power_lost && periodic);
+  report_.tail_may_be_lost = catalog_.in_doubt || report_.last_stop == LastStop::copied ||
+                             (periodic && report_.last_stop != LastStop::clean);
 }
 
 Task<Result<bool>> LogDirectory::open_next_segment() {
@@ -481,7 +480,7 @@ Task<void> LogDirectory::remove_leftovers() {
     const auto segment = parse_segment_file_name(name);
     const bool leftover = segment
                               ? segment->id.incarnation < catalog_.incarnation && !listed(*segment)
-                              : is_scratch_file_name(name) || is_doubt_file_name(name);
+                              : is_scratch_file_name(name);
     if (!leftover) continue;
     const auto removed = co_await runtime_.files.remove(directory_ + "/" + name);
     if (!removed && !removed.failed_with(Errc::not_found)) {

@@ -48,11 +48,18 @@
 //   copied      the catalog is not the file that was written: a copied or restored folder. Whoever
 //               runs in the original may have minted dots that are not here
 //   clean       every log ends in a seal
-//   killed      no seal, the same boot: what was written is there, in every sync mode
-//   power_lost  no seal, another boot: in periodic mode acknowledged records may be missing
-// A log that failed in periodic mode leaves a file that has the same effect as a power loss.
-// A doubt outlives the start that found it: until settle() every start reports it again, so that
-// a crash before the engine took new actor ids does not make it forget to.
+//   killed      no seal, the same boot: what was written is there, unless a sync failed
+//   power_lost  no seal, another boot
+// In periodic mode acknowledged records may be missing after every stop but a clean one, the same
+// boot or not, and no dot may be minted twice (theory S1). After a failed sync the kernel takes
+// what it could not write for clean and may drop it from memory while the machine runs on, so a
+// kill that follows one may have lost what a kill alone does not. Whether one failed nobody can
+// tell: a note of it could be written only after the failure, and a crash in between, or the same
+// broken disk, would take it. The seal is the other way round: it is written after a sync of
+// everything that succeeded, and a log that failed writes none. So what decides is what is there,
+// and nothing that had to happen in a moment of trouble. In the other modes nothing is acknowledged
+// that was not synced. A doubt outlives the start that found it: until settle() every start reports
+// it again, so that a crash before the engine took new actor ids does not make it forget to.
 //
 // Core affinity: the core that opened it. Requires: outlives the CommitLogs of its seats.
 #pragma once

@@ -260,8 +260,8 @@ void LogHistory::check_report(const LogOpenReport& report, const std::string& bo
   }
   EXPECT_EQ(name_of(report.last_stop), name_of(expected)) << "seed " << seed_;
   if (doubt_known_ == Known::unknown) return;
-  const bool doubt =
-      doubt_ || (expected == LastStop::power_lost && options_.mode == LogSyncMode::periodic);
+  const bool unsealed = expected == LastStop::killed || expected == LastStop::power_lost;
+  const bool doubt = doubt_ || (unsealed && options_.mode == LogSyncMode::periodic);
   EXPECT_EQ(report.tail_may_be_lost, doubt) << "seed " << seed_;
 }
 

@@ -17,7 +17,6 @@ static_assert(kSegmentHeaderSize % runtime::kDirectAlignment == 0);
 namespace {
 
 constexpr std::string_view kScratchPrefix = "scratch-";
-constexpr std::string_view kDoubtPrefix = "doubt-";
 
 bool cannot_be_direct(const Result<std::unique_ptr<File>>& opened) {
   return opened.failed_with(Errc::invalid_argument) || opened.failed_with(Errc::unsupported);
@@ -31,14 +30,6 @@ std::string scratch_file_name(std::uint32_t core, std::uint64_t number) {
 
 bool is_scratch_file_name(std::string_view name) {
   return name.starts_with(kScratchPrefix);
-}
-
-std::string doubt_file_name(std::uint32_t core) {
-  return fmt::format("{}{:04}", kDoubtPrefix, core);
-}
-
-bool is_doubt_file_name(std::string_view name) {
-  return name.starts_with(kDoubtPrefix);
 }
 
 Task<Result<PreparedSegment>> prepare_segment_file(runtime::Runtime& runtime, std::string path,

@@ -45,11 +45,6 @@ runtime::Task<base::Result<void>> publish_segment_file(runtime::Runtime& runtime
                                                        std::unique_ptr<runtime::File> file,
                                                        std::string to);
 
-// A file in the folder that says: a log of this core failed, and what it acknowledged may be
-// missing although nobody pulled the plug.
-std::string doubt_file_name(std::uint32_t core);
-bool is_doubt_file_name(std::string_view name);
-
 // Opens a segment for appending to it.
 runtime::Task<base::Result<std::unique_ptr<runtime::File>>> open_segment_file(
     runtime::Runtime& runtime, std::string path, const SegmentHeader& header);
