@@ -117,10 +117,18 @@ class QueryStory {
 
   explicit QueryStory(runtime::Runtime& runtime) : runtime_(runtime) {}
 
-  // Starts, tells the body, stops. On all cores of the machine, unless it says on how many.
+  // Starts, and would tell the body and stop; the caller makes the world go on. On all cores of the
+  // machine, unless it says on how many. The body outlives the machine's process.
+  static void begin_life(storage::testing::LogWorld& world, const Body& body,
+                         QueryProcessorOptions options = {}, std::uint32_t cores = 0) {
+    world.start([&body, options, cores](runtime::Runtime& runtime) {
+      return live(runtime, body, options, cores);
+    });
+  }
+  // Starts, tells the body, stops.
   static void tell(storage::testing::LogWorld& world, const Body& body,
                    QueryProcessorOptions options = {}, std::uint32_t cores = 0) {
-    world.start([&](runtime::Runtime& runtime) { return live(runtime, body, options, cores); });
+    begin_life(world, body, options, cores);
     const bool returned =
         world.world().run_until([&] { return !world.machine().is_up(); }, std::chrono::hours(12));
     EXPECT_TRUE(returned) << "the story waits for something that never happens";
