@@ -40,6 +40,12 @@ constexpr std::array kTables = {
                 "rack text, release_version text, schema_version uuid, tokens set<text>, "
                 "PRIMARY KEY ((peer), peer_port)) "
                 "WITH comment = 'information about known peers in the cluster'"},
+    SystemTable{"system",
+                "CREATE TABLE size_estimates (keyspace_name text, table_name text, "
+                "range_start text, range_end text, mean_partition_size bigint, "
+                "partitions_count bigint, "
+                "PRIMARY KEY ((keyspace_name), table_name, range_start, range_end)) "
+                "WITH comment = 'per-table primary range size estimates'"},
     SystemTable{"system_schema",
                 "CREATE TABLE keyspaces (keyspace_name text PRIMARY KEY, durable_writes boolean, "
                 "replication frozen<map<text, text>>) WITH comment = 'keyspace definitions'"},

@@ -267,6 +267,8 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
       [&catalog, peers](VirtualRows& rows) { add_peers(catalog, *peers(), rows); });
   add("system", "peers_v2",
       [&catalog, peers](VirtualRows& rows) { add_peers_v2(catalog, *peers(), rows); });
+  // Programs that cut a scan into parts ask for it; where there is no estimate they go by tokens.
+  add("system", "size_estimates", [](VirtualRows&) {});
   add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
   add("helenus", "clients", gathered(std::move(sources.clients), add_clients));
   add("helenus", "settings", [source = std::move(sources.settings)](VirtualRows& rows) {
