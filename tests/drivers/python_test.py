@@ -5,6 +5,7 @@ import collections
 import datetime
 import decimal
 import ipaddress
+import os
 import random
 import sys
 import threading
@@ -15,6 +16,11 @@ import uuid
 from cassandra import AlreadyExists, ConsistencyLevel, InvalidRequest, Unavailable, connection
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.cqlengine import columns, functions, management
+from cassandra.cqlengine import connection as engine
+from cassandra.cqlengine.models import Model
+from cassandra.cqlengine.query import BatchQuery
+from cassandra.cqlengine.usertype import UserType
 from cassandra.policies import (
     ConstantReconnectionPolicy,
     FallthroughRetryPolicy,
@@ -519,6 +525,100 @@ class CompressionTest(unittest.TestCase):
     def test_a_client_that_does_not_want_it_gets_none(self):
         session = self.connected(compression=False)
         self.round_trip(session)
+
+
+class Address(UserType):
+    street = columns.Text()
+    zip = columns.Integer()
+
+
+class Person(Model):
+    __keyspace__ = "objects"
+    id = columns.UUID(primary_key=True, default=uuid.uuid4)
+    name = columns.Text()
+    age = columns.Integer()
+    tags = columns.Set(columns.Text)
+    home = columns.UserDefinedType(Address)
+
+
+class Visit(Model):
+    __keyspace__ = "objects"
+    __options__ = {"compaction": {"class": "LeveledCompactionStrategy"}, "gc_grace_seconds": 100}
+    person = columns.UUID(partition_key=True)
+    day = columns.Date(partition_key=True)
+    at = columns.TimeUUID(primary_key=True, clustering_order="DESC")
+    page = columns.Text()
+
+
+class Hits(Model):
+    __keyspace__ = "objects"
+    page = columns.Text(primary_key=True)
+    n = columns.Counter()
+
+
+class MapperTest(unittest.TestCase):
+    """The driver's mapper of objects (cqlengine), as an application starts and uses it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.node = Node(HELENUS)
+        cls.node.start()
+        cls.cluster = connect(cls.node)
+        os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
+        engine.set_session(cls.cluster.connect())
+        management.create_keyspace_simple("objects", 1)
+        management.sync_type("objects", Address)
+        for model in (Person, Visit, Hits):
+            management.sync_table(model)
+            management.sync_table(model)  # finds nothing to change
+
+    @classmethod
+    def tearDownClass(cls):
+        engine.unregister_connection("default")
+        cls.cluster.shutdown()
+        cls.node.__exit__()
+
+    def test_objects_are_written_found_changed_and_deleted(self):
+        home = Address(street="High", zip=7)
+        ada = Person.create(name="Ada", age=36, tags={"a", "b"}, home=home)
+        Person.ttl(1000).create(name="Brief")
+        found = Person.objects(id=ada.id).get()
+        self.assertEqual((found.name, found.tags, found.home.zip), ("Ada", {"a", "b"}, 7))
+        found.age = None
+        found.name = "Lady"
+        found.save()
+        Person.objects(id=ada.id).update(tags={"c"})
+        found = Person.get(id=ada.id)
+        self.assertEqual((found.name, found.age, found.tags), ("Lady", None, {"c"}))
+        self.assertEqual(Person.objects.count(), 2)
+        self.assertEqual(len(Person.objects(id__in=[ada.id, uuid.uuid4()])), 1)
+        self.assertEqual(len(Person.objects.filter(name="Lady").allow_filtering()), 1)
+        found.delete()
+        with self.assertRaises(Person.DoesNotExist):
+            Person.get(id=ada.id)
+
+    def test_batches_slices_and_orders(self):
+        key = {"person": uuid.uuid4(), "day": datetime.date(2026, 11, 16)}
+        with BatchQuery() as batch:
+            for page in "abc":
+                Visit.batch(batch).create(at=uuid.uuid1(), page=page, **key)
+        self.assertEqual([visit.page for visit in Visit.objects(**key)], ["c", "b", "a"])
+        self.assertEqual([visit.page for visit in Visit.objects(**key).order_by("at")],
+                         ["a", "b", "c"])
+        since = functions.MinTimeUUID(datetime.datetime(2020, 1, 1))
+        self.assertEqual(len(Visit.objects(at__gte=since, **key).limit(2)), 2)
+        Visit.objects(**key).delete()
+        self.assertEqual(Visit.objects(**key).count(), 0)
+
+    def test_counters(self):
+        Hits.objects(page="/").update(n=5)
+        Hits.objects(page="/").update(n=2)
+        self.assertEqual(Hits.get(page="/").n, 7)
+
+    def test_a_column_that_the_model_gains_is_added(self):
+        wider = type("Wider", (Hits,), {"__table_name__": "hits", "more": columns.Counter()})
+        management.sync_table(wider)
+        self.assertIn("more", self.cluster.metadata.keyspaces["objects"].tables["hits"].columns)
 
 
 class RestartTest(unittest.TestCase):
