@@ -15,6 +15,14 @@ double Histogram::mean() const {
   return empty() ? 0 : static_cast<double>(sum_) / static_cast<double>(count_);
 }
 
+std::uint64_t Histogram::count_up_to(std::uint64_t value) const {
+  std::uint64_t count = 0;
+  for (std::size_t bucket = 0; bucket < kBucketCount && bucket_max(bucket) <= value; ++bucket) {
+    count += buckets_[bucket];
+  }
+  return count;
+}
+
 std::uint64_t Histogram::quantile(double q) const {
   ASSERT(q >= 0 && q <= 1, "quantile {}", q);
   if (empty()) return 0;

@@ -60,6 +60,10 @@ class Histogram {
   std::uint64_t min() const { return empty() ? 0 : min_; }
   std::uint64_t max() const { return max_; }
   double mean() const;
+  double sum() const { return static_cast<double>(sum_); }
+  // How many values are in buckets that end at or below this one: exactly those that do not exceed
+  // it if it is below 64 or one less than a power of two.
+  std::uint64_t count_up_to(std::uint64_t value) const;
 
   // The value that the fraction `q` of all values does not exceed: the ceil(q * count)-th smallest,
   // off by no more than kRelativeErrorMax of it, and never outside [min, max]. The smallest and the

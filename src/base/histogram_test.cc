@@ -70,6 +70,21 @@ TEST(Histogram, AnEmptyOneAnswersZero) {
   EXPECT_EQ(histogram.quantile(1), 0u);
 }
 
+TEST(Histogram, CountsWhatDoesNotExceedAPowerOfTwo) {
+  Histogram histogram;
+  EXPECT_EQ(histogram.count_up_to(UINT64_MAX), 0u);
+  for (const std::uint64_t value : {0u, 1u, 63u, 64u, 127u, 128u, 1u << 20}) {
+    histogram.record(value);
+  }
+  EXPECT_EQ(histogram.count_up_to(0), 1u);
+  EXPECT_EQ(histogram.count_up_to(62), 2u);
+  EXPECT_EQ(histogram.count_up_to(63), 3u);
+  EXPECT_EQ(histogram.count_up_to(127), 5u);
+  EXPECT_EQ(histogram.count_up_to((1 << 20) - 1), 6u);
+  EXPECT_EQ(histogram.count_up_to(UINT64_MAX), 7u);
+  EXPECT_EQ(histogram.sum(), 0 + 1 + 63 + 64 + 127 + 128 + (1 << 20));
+}
+
 TEST(Histogram, BucketsTileAllValuesWithoutGapOrOverlap) {
   EXPECT_EQ(Histogram::bucket_min(0), 0u);
   for (std::size_t bucket = 0; bucket < Histogram::kBucketCount; ++bucket) {

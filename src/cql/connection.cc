@@ -48,6 +48,14 @@ ErrorCode code_of(const Response& error) {
   return static_cast<ErrorCode>(base::load_be<std::uint32_t>(error.body[0].data()));
 }
 
+std::size_t answer_kind_of(const Response& response) {
+  if (response.opcode != Opcode::result) return ServerStatistics::kErrors;
+  ASSERT(response.body[0].size() >= sizeof(std::uint32_t));
+  const auto kind = base::load_be<std::uint32_t>(response.body[0].data());
+  ASSERT(kind > ServerStatistics::kErrors && kind < ServerStatistics::kAnswerKinds);
+  return kind;
+}
+
 }  // namespace
 
 Connection::Connection(const ConnectionContext& context, std::unique_ptr<runtime::Stream> stream,
@@ -259,8 +267,8 @@ void Connection::on_request(Request&& request, ByteBudget::Charge charge) {
   ++requests_under_way_;
   ++context_.statistics.requests_current;
   request_bytes_ += charge.bytes();
-  const std::int16_t stream = request.stream;
-  requests_.spawn(serve(stream,
+  const Asked asked{.stream = request.stream, .at = context_.runtime.clock.now()};
+  requests_.spawn(serve(asked,
                         context_.handler.handle(std::move(request), session_, aborting_.token()),
                         std::move(charge)));
 }
@@ -319,9 +327,12 @@ void Connection::refuse_overloaded(std::int16_t stream) {
   refuse(stream, ErrorCode::overloaded, "Too many bytes of requests are under way");
 }
 
-Task<void> Connection::serve(std::int16_t stream, Task<Response> answering,
-                             ByteBudget::Charge charge) {
-  answer(stream, co_await std::move(answering));
+Task<void> Connection::serve(Asked asked, Task<Response> answering, ByteBudget::Charge charge) {
+  Response response = co_await std::move(answering);
+  const auto took = context_.runtime.clock.now() - asked.at;
+  context_.statistics.answer_ns[answer_kind_of(response)].record(
+      static_cast<std::uint64_t>(took.count()));
+  answer(asked.stream, std::move(response));
   --requests_under_way_;
   --context_.statistics.requests_current;
   request_bytes_ -= charge.bytes();

@@ -142,10 +142,16 @@ class Connection {
   // Why taking frames pauses.
   enum class Pause : std::uint8_t { needs_bytes, needs_capacity, needs_room, gives_way, ends };
 
+  // A request about data.
+  struct Asked {
+    std::int16_t stream;
+    runtime::MonotonicTime at;
+  };
+
   runtime::Task<void> read_requests();
   // False when it is to end.
   runtime::Task<bool> pause_reading(Pause pause);
-  runtime::Task<void> serve(std::int16_t stream, runtime::Task<protocol::Response> answering,
+  runtime::Task<void> serve(Asked asked, runtime::Task<protocol::Response> answering,
                             ByteBudget::Charge charge);
   runtime::Task<void> write_answers();
   runtime::Task<void> linger();

@@ -6,18 +6,27 @@
 #include <cstdint>
 #include <map>
 
+#include "base/histogram.h"
 #include "cql/protocol/frame.h"
 #include "cql/protocol/primitives.h"
+#include "cql/protocol/response.h"
 
 namespace helenus::cql {
 
 struct ServerStatistics {
+  // Of answers: RESULTs by their kind, and errors.
+  static constexpr std::size_t kErrors = 0;
+  static constexpr std::size_t kAnswerKinds = 1 + protocol::kResultKinds;
+
   std::uint64_t connections_current = 0;
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;    // too many at once
   std::uint64_t connections_timed_out = 0;  // slow to start, to finish a frame, or to take answers
   std::uint64_t requests_current = 0;       // given to the handler and not answered
   std::array<std::uint64_t, protocol::kOpcodesEnd> requests{};  // by opcode
+  // From a request about data that is wholly read to its answer, which waits to be written; in
+  // nanoseconds, by the kind of the answer.
+  std::array<base::Histogram, kAnswerKinds> answer_ns;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t bytes_outgoing_current = 0;             // of answers that are not written
@@ -32,6 +41,7 @@ struct ServerStatistics {
     connections_timed_out += other.connections_timed_out;
     requests_current += other.requests_current;
     for (std::size_t i = 0; i < requests.size(); ++i) requests[i] += other.requests[i];
+    for (std::size_t i = 0; i < answer_ns.size(); ++i) answer_ns[i].merge(other.answer_ns[i]);
     bytes_read += other.bytes_read;
     bytes_written += other.bytes_written;
     bytes_outgoing_current += other.bytes_outgoing_current;

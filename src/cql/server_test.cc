@@ -58,6 +58,12 @@ TEST_F(ServerTest, GivesEveryKindOfRequestToTheHandler) {
     EXPECT_EQ(co_await client.text_of(4, "fail"), "error 2200");
     EXPECT_EQ(co_await client.text_of(5, "use music"), "music");
   });
+  const auto answers = [this](protocol::ResultKind kind) {
+    return statistics().answer_ns[static_cast<std::size_t>(kind)].count();
+  };
+  EXPECT_EQ(answers(protocol::ResultKind::prepared), 1U);
+  EXPECT_EQ(answers(protocol::ResultKind::nothing), 1U);
+  EXPECT_EQ(statistics().answer_ns[ServerStatistics::kErrors].count(), 1U);
   EXPECT_EQ(statistics().requests[static_cast<std::size_t>(Opcode::query)], 2U);
   EXPECT_EQ(statistics().requests[static_cast<std::size_t>(Opcode::execute)], 1U);
   EXPECT_EQ(errors(ErrorCode::invalid), 1U);
@@ -163,6 +169,12 @@ TEST_F(ServerTest, AnswersInTheOrderOfCompletion) {
       EXPECT_EQ(answer->stream, expected);
     }
   });
+  base::Histogram took;
+  for (const base::Histogram& of_kind : statistics().answer_ns) took.merge(of_kind);
+  EXPECT_EQ(took.count(), 3U);
+  EXPECT_GE(took.min(), 100'000'000U);
+  EXPECT_GE(took.max(), 300'000'000U);
+  EXPECT_LT(took.max(), 400'000'000U);
 }
 
 // Sends `count` queries at once and checks that each is answered, once.

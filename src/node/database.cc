@@ -393,7 +393,7 @@ Task<Result<std::vector<cql::MetricRow>>> Database::metric_rows(Runtime& here, U
   CO_TRY(auto parts, co_await gather(here, part_of, std::move(until)));
   std::vector<cql::MetricRow> rows;
   for (Metric& metric : metrics_of(std::move(parts))) {
-    rows.push_back({.name = std::string(metric.name),
+    rows.push_back({.name = fmt::format("{}{}", metric.name, metric.suffix),
                     .labels = std::move(metric.labels),
                     .value = metric.value});
   }

@@ -17,11 +17,21 @@ std::string_view name_of(MetricKind kind) {
       return "counter";
     case MetricKind::gauge:
       return "gauge";
-    case MetricKind::summary:
-      return "summary";
+    case MetricKind::histogram:
+      return "histogram";
   }
   return "untyped";
 }
+
+// Buckets end one below powers of two, where those of base::Histogram end as well.
+struct HistogramShape {
+  unsigned bits_first;
+  unsigned bits_last;
+  double unit;  // of what was recorded, in what is shown
+};
+constexpr HistogramShape kSmallCounts{.bits_first = 0, .bits_last = 6, .unit = 1};
+// Nanoseconds as seconds: 16 us to 17 s.
+constexpr HistogramShape kLatencies{.bits_first = 14, .bits_last = 34, .unit = 1e-9};
 
 class Adder {
  public:
@@ -35,12 +45,22 @@ class Adder {
   void gauge(std::string_view name, std::string_view help, Number value) {
     metrics_.push_back({name, help, MetricKind::gauge, {}, static_cast<double>(value)});
   }
-  void summary(std::string_view name, std::string_view help, const base::Histogram& histogram) {
-    constexpr std::array<double, 4> kQuantiles = {0.5, 0.9, 0.99, 1.0};
-    for (const double quantile : kQuantiles) {
-      metrics_.push_back({name, help, MetricKind::summary, fmt::format("quantile=\"{}\"", quantile),
-                          static_cast<double>(histogram.quantile(quantile))});
+  void histogram(std::string_view name, std::string_view help, const base::Histogram& histogram,
+                 const HistogramShape& shape, const std::string& labels = {}) {
+    const auto sample = [&](std::string_view suffix, std::string of, double value) {
+      metrics_.push_back({name, help, MetricKind::histogram, std::move(of), value, suffix});
+    };
+    const std::string_view comma = labels.empty() ? "" : ",";
+    for (unsigned bits = shape.bits_first; bits <= shape.bits_last; ++bits) {
+      const std::uint64_t most = (std::uint64_t{1} << bits) - 1;
+      sample("_bucket",
+             fmt::format("{}{}le=\"{}\"", labels, comma, static_cast<double>(most) * shape.unit),
+             static_cast<double>(histogram.count_up_to(most)));
     }
+    const auto count = static_cast<double>(histogram.count());
+    sample("_bucket", fmt::format("{}{}le=\"+Inf\"", labels, comma), count);
+    sample("_sum", labels, histogram.sum() * shape.unit);
+    sample("_count", labels, count);
   }
 
  private:
@@ -75,10 +95,10 @@ void add_reads(const storage::EngineStatistics& statistics, Adder& add) {
   add.counter("helenus_storage_reads_waited_for_log_total",
               "Lookups that saw a write before it was durable, and waited for it.",
               statistics.reads_waited_for_log);
-  add.summary("helenus_storage_blocks_per_read", "Blocks read from the disk for one lookup.",
-              statistics.blocks_per_read);
-  add.summary("helenus_storage_sstables_per_read", "Files that one lookup had to look into.",
-              statistics.sstables_per_read);
+  add.histogram("helenus_storage_blocks_per_read", "Blocks read from the disk for one lookup.",
+                statistics.blocks_per_read, kSmallCounts);
+  add.histogram("helenus_storage_sstables_per_read", "Files that one lookup had to look into.",
+                statistics.sstables_per_read, kSmallCounts);
 }
 
 void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
@@ -326,6 +346,14 @@ void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector
   add_files(statistics, add);
 }
 
+namespace {
+
+// By ServerStatistics' kinds of answers.
+constexpr std::array<std::string_view, cql::ServerStatistics::kAnswerKinds> kAnswerNames = {
+    "error", "void", "rows", "set_keyspace", "prepared", "schema_change"};
+
+}  // namespace
+
 void add_server_metrics(const cql::ServerStatistics& statistics, std::size_t request_bytes,
                         std::vector<Metric>& metrics) {
   Adder add(metrics);
@@ -344,6 +372,13 @@ void add_server_metrics(const cql::ServerStatistics& statistics, std::size_t req
     metrics.push_back({"helenus_cql_requests_total", "Requests, by opcode.", MetricKind::counter,
                        fmt::format("opcode=\"{}\"", name),
                        static_cast<double>(statistics.requests[opcode])});
+  }
+  for (std::size_t kind = 0; kind < kAnswerNames.size(); ++kind) {
+    const base::Histogram& took = statistics.answer_ns[kind];
+    if (took.empty()) continue;
+    add.histogram("helenus_cql_request_seconds",
+                  "From a request about data to its answer, by what that was.", took, kLatencies,
+                  fmt::format("answer=\"{}\"", kAnswerNames[kind]));
   }
   for (const auto& [code, count] : statistics.errors) {
     metrics.push_back(
@@ -367,11 +402,9 @@ std::string to_prometheus(std::span<const Metric> metrics) {
                      name_of(metric.kind));
       last = metric.name;
     }
-    if (metric.labels.empty()) {
-      fmt::format_to(out, "{} {}\n", metric.name, metric.value);
-    } else {
-      fmt::format_to(out, "{}{{{}}} {}\n", metric.name, metric.labels, metric.value);
-    }
+    fmt::format_to(out, "{}{}", metric.name, metric.suffix);
+    if (!metric.labels.empty()) fmt::format_to(out, "{{{}}}", metric.labels);
+    fmt::format_to(out, " {}\n", metric.value);
   }
   return text;
 }

@@ -23,18 +23,22 @@ namespace helenus::node {
 enum class MetricKind : std::uint8_t {
   counter,  // only grows while the process lives
   gauge,
-  summary,  // samples labelled with their quantile
+  histogram,
 };
 
 struct Metric {
   std::string_view name;
   std::string_view help;
   MetricKind kind = MetricKind::counter;
-  std::string labels = {};  // quantile="0.99"; empty for none
+  std::string labels = {};  // opcode="QUERY"; empty for none
   double value = 0;
+  // Of a histogram's samples, behind the name: _bucket (how many values are at most the label le),
+  // _sum, _count.
+  std::string_view suffix = {};
 };
 
-// Appends what a storage engine tells. Samples of one name stand together, here and below.
+// Appends what a storage engine tells. Samples of one name stand together, here and below: those of
+// a histogram with one set of labels, too, its buckets ascending.
 void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector<Metric>& metrics);
 
 // The same of a CQL server.

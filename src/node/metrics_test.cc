@@ -23,23 +23,51 @@ TEST(Metrics, ArePrintedForPrometheus) {
       {.name = "helenus_a_total", .help = "Of a.", .value = 12345678},
       {.name = "helenus_b",
        .help = "Of b.",
-       .kind = MetricKind::summary,
-       .labels = "quantile=\"0.5\"",
-       .value = 0.25},
+       .kind = MetricKind::histogram,
+       .labels = "le=\"0.5\"",
+       .value = 2,
+       .suffix = "_bucket"},
       {.name = "helenus_b",
        .help = "Of b.",
-       .kind = MetricKind::summary,
-       .labels = "quantile=\"1\"",
-       .value = 3},
+       .kind = MetricKind::histogram,
+       .value = 3.25,
+       .suffix = "_sum"},
   };
   EXPECT_EQ(to_prometheus(metrics),
             "# HELP helenus_a_total Of a.\n"
             "# TYPE helenus_a_total counter\n"
             "helenus_a_total 12345678\n"
             "# HELP helenus_b Of b.\n"
-            "# TYPE helenus_b summary\n"
-            "helenus_b{quantile=\"0.5\"} 0.25\n"
-            "helenus_b{quantile=\"1\"} 3\n");
+            "# TYPE helenus_b histogram\n"
+            "helenus_b_bucket{le=\"0.5\"} 2\n"
+            "helenus_b_sum 3.25\n");
+}
+
+TEST(Metrics, LatenciesAreInBucketsThatGrow) {
+  cql::ServerStatistics one;
+  auto& rows = one.answer_ns[static_cast<std::size_t>(cql::protocol::ResultKind::rows)];
+  rows.record((1 << 14) - 1);
+  rows.record(1 << 14);
+  rows.record(3'000'000'000);
+  cql::ServerStatistics server;
+  server.answer_ns[cql::ServerStatistics::kErrors].record(60'000'000'000);
+  server.add(one);
+  std::vector<Metric> metrics;
+  add_server_metrics(server, 0, metrics);
+  const std::string text = to_prometheus(metrics);
+  for (const std::string_view line :
+       {"# TYPE helenus_cql_request_seconds histogram",
+        R"(helenus_cql_request_seconds_bucket{answer="rows",le="1.6383e-05"} 1)",
+        R"(helenus_cql_request_seconds_bucket{answer="rows",le="3.2767e-05"} 2)",
+        R"(helenus_cql_request_seconds_bucket{answer="rows",le="4.294967295"} 3)",
+        R"(helenus_cql_request_seconds_bucket{answer="rows",le="+Inf"} 3)",
+        R"(helenus_cql_request_seconds_count{answer="rows"} 3)",
+        R"(helenus_cql_request_seconds_bucket{answer="error",le="17.179869183"} 0)",
+        R"(helenus_cql_request_seconds_bucket{answer="error",le="+Inf"} 1)",
+        R"(helenus_cql_request_seconds_sum{answer="error"} 60)"}) {
+    EXPECT_THAT(text, HasSubstr(fmt::format("{}\n", line)));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("answer=\"void\"")));
 }
 
 TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
@@ -51,18 +79,20 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
   cql::ServerStatistics server;
   server.requests[static_cast<std::size_t>(cql::protocol::Opcode::query)] = 1;
   server.errors = {{cql::protocol::ErrorCode::invalid, 2}};
+  server.answer_ns[cql::ServerStatistics::kErrors].record(1000);
   add_server_metrics(server, 0, metrics);
   ClusterStatistics cluster;
   cluster.peers.push_back({.node = {}, .is_of_cluster = true, .statistics = {}});
   cluster.peers.front().statistics.round_trip_smoothed = std::chrono::milliseconds(2);
   add_cluster_metrics(cluster, metrics);
   EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_cql_errors_total{code=\"0x2200\"} 2\n"));
-  std::set<std::pair<std::string_view, std::string>> seen;
+  std::set<std::pair<std::string, std::string>> seen;
   for (const Metric& metric : metrics) {
     EXPECT_THAT(std::string(metric.name), StartsWith("helenus_"));
     EXPECT_EQ(metric.name.ends_with("_total"), metric.kind == MetricKind::counter) << metric.name;
     EXPECT_THAT(document.str(), HasSubstr(fmt::format("| `{}` |", metric.name)));
-    EXPECT_TRUE(seen.emplace(metric.name, metric.labels).second) << metric.name << " twice";
+    const std::string name = fmt::format("{}{}", metric.name, metric.suffix);
+    EXPECT_TRUE(seen.emplace(name, metric.labels).second) << name << " twice";
   }
 }
 

@@ -175,6 +175,7 @@ enum class ResultKind : std::int32_t {
   prepared = 4,
   schema_change = 5,
 };
+inline constexpr std::size_t kResultKinds = 5;
 
 struct VoidResult {
   friend bool operator==(const VoidResult&, const VoidResult&) = default;
