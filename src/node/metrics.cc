@@ -120,6 +120,9 @@ void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.collections);
   add.counter("helenus_storage_keys_gone_total",
               "Keys of which flushes and compactions found nothing left.", statistics.keys_gone);
+  add.counter("helenus_storage_directories_passed_over_total",
+              "Data directories that were in trouble when a new file's was chosen.",
+              statistics.directories_passed_over);
   add.counter("helenus_storage_partitions_unsettled_total",
               "Partitions merged without being freed of deletes, having too many of ranges.",
               statistics.partitions_unsettled);

@@ -136,6 +136,14 @@ TEST(Metrics, PeersBeyondALimitAndThoseOfNoClusterAreOne) {
                                     cluster.peers[0].node.value().to_string())));
 }
 
+void expect_each_once(const storage::EngineStatistics& engine, const std::vector<double>& values) {
+  std::vector<Metric> metrics;
+  add_engine_metrics(engine, metrics);
+  for (const double value : values) {
+    EXPECT_EQ(std::ranges::count(metrics, value, &Metric::value), 1) << value;
+  }
+}
+
 // Every number of it, each with a value of its own.
 TEST(Metrics, ShowEverythingThatTheEngineTells) {
   storage::EngineStatistics engine;
@@ -164,6 +172,7 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
                       &engine.compaction_failures,
                       &engine.collections,
                       &engine.keys_gone,
+                      &engine.directories_passed_over,
                       &engine.partitions_unsettled,
                       &engine.mutations_moved,
                       &engine.mutation_bytes_written,
@@ -201,11 +210,7 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
   engine.sstable_counters.data_blocks_read = 5000;
   engine.sstable_counters.index_blocks_read = 77;
   values.push_back(5077);
-  std::vector<Metric> metrics;
-  add_engine_metrics(engine, metrics);
-  for (const double value : values) {
-    EXPECT_EQ(std::ranges::count(metrics, value, &Metric::value), 1) << value;
-  }
+  expect_each_once(engine, values);
 }
 
 }  // namespace

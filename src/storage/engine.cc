@@ -670,6 +670,7 @@ EngineStatistics Engine::statistics() const {
       now.tablets_in_doubt += tablet->in_doubt ? 1 : 0;
       now.tablets_stopped += tablet->lost_mutations ? 1 : 0;
     }
+    now.directories_passed_over += shard->directories_passed_over();
     now.mutation_files += shard->mutation_files().size();
     now.mutation_file_bytes += shard->mutation_file_bytes();
     for (const auto& [id, table] : shard->tables()) {

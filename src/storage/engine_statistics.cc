@@ -56,6 +56,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   compaction_failures += other.compaction_failures;
   collections += other.collections;
   keys_gone += other.keys_gone;
+  directories_passed_over += other.directories_passed_over;
   partitions_unsettled += other.partitions_unsettled;
   log_bytes_written += other.log_bytes_written;
   mutations_moved += other.mutations_moved;

@@ -36,6 +36,9 @@ struct EngineStatistics {
   std::uint64_t compaction_failures = 0;
   std::uint64_t collections = 0;  // compactions for the sake of deletes and expired values alone
   std::uint64_t keys_gone = 0;    // that flushes and compactions found nothing left of
+  // That files were not given to, as they did not say how much room they have or could not be
+  // written to a short while ago.
+  std::uint64_t directories_passed_over = 0;
   // That were merged and not judged, since their ranges exceeded merge_ranges_bytes_max.
   std::uint64_t partitions_unsettled = 0;
 

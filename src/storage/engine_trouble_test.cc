@@ -403,6 +403,96 @@ TEST(BrokenDisk, NoDotIsMintedTwiceAfterAFailedSyncAndAKillAtOnce) {
   EXPECT_GT(lost, 0) << "or nothing was at stake";
 }
 
+// ---- One directory of several in trouble ----
+
+std::size_t files_in(LogWorld& world, const std::string& directory) {
+  const auto entries = world.disk().list(directory + "/shard-0000");
+  return static_cast<std::size_t>(std::ranges::count_if(
+      *entries, [](const auto& entry) { return entry.name.ends_with(".sst"); }));
+}
+
+// Without merges, so that every file is a flush's.
+EngineOptions two_directories() {
+  EngineOptions options = quick_retries();
+  options.data_directories = {std::string(kEngineFolder) + "/a",
+                              std::string(kEngineFolder) + "/ba"};
+  options.compaction.files_min = 90;
+  options.compaction.files_max = 90;
+  return options;
+}
+
+Task<void> flush_rows(EngineStory& story, int rows) {
+  for (int row = 0; row < rows; ++row) {
+    CO_ASSERT_OK(co_await story.put("p", std::to_string(row), "v"));
+    CO_ASSERT_OK(co_await story.engine().flush(kTable, Until::forever()));
+  }
+}
+
+Task<void> silent_directory(Runtime& runtime, LogWorld& world) {
+  const EngineOptions options = two_directories();
+  const std::string& second = options.data_directories.back();
+  EngineStory story(runtime, options);
+  CO_ASSERT_OK(co_await story.open());
+  co_await flush_rows(story, 6);
+  const std::size_t before = files_in(world, second);
+  EXPECT_GT(before, 0U);
+  world.faults().read_error = 1;
+  world.faults().only_suffix = "/ba";
+  co_await flush_rows(story, 10);
+  EXPECT_EQ(story.engine().statistics().flush_failures, 0U);
+  EXPECT_GE(story.engine().statistics().directories_passed_over, 10U);
+  EXPECT_EQ(files_in(world, second), before);
+  // None of them says what room it has.
+  world.faults().only_suffix = "a";
+  CO_ASSERT_OK(co_await story.put("p", "r", "v"));
+  EXPECT_FALSE(
+      (co_await story.engine().flush(kTable, Until::after(runtime, std::chrono::seconds(1))))
+          .has_value());
+  CO_ASSERT_TRUE(story.engine().trouble().has_value());
+  EXPECT_TRUE(story.engine().trouble()->code() == Errc::io_error);
+  world.faults() = {};
+  co_await pause(story, std::chrono::seconds(3));
+  EXPECT_FALSE(story.engine().trouble().has_value());
+  co_await flush_rows(story, 6);
+  EXPECT_GT(files_in(world, second), before);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(BrokenDisk, ADirectoryThatDoesNotSayHowMuchRoomItHasIsPassedOver) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return silent_directory(runtime, world); });
+}
+
+Task<void> refusing_directory(Runtime& runtime, LogWorld& world) {
+  const EngineOptions options = two_directories();
+  const std::string& second = options.data_directories.back();
+  EngineStory story(runtime, options);
+  CO_ASSERT_OK(co_await story.open());
+  world.faults().write_error = 1;
+  world.faults().only_suffix = "/ba/shard-0000/0000000005.sst";
+  while (!story.engine().trouble()) {
+    CO_ASSERT_OK(co_await story.put("p", "r", "v"));
+    (void)co_await story.engine().flush(kTable, Until::forever());
+  }
+  co_await pause(story, std::chrono::seconds(3));
+  EXPECT_EQ(story.engine().statistics().flush_failures, 1U) << "the next try was another's";
+  world.faults() = {};
+  const std::size_t before = files_in(world, second);
+  co_await flush_rows(story, 8);
+  EXPECT_EQ(files_in(world, second), before) << "it is left alone for a while";
+  EXPECT_GE(story.engine().statistics().directories_passed_over, 8U);
+  co_await pause(story, std::chrono::minutes(2));
+  co_await flush_rows(story, 8);
+  EXPECT_GT(files_in(world, second), before);
+  EXPECT_EQ(story.engine().statistics().flush_failures, 1U);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+TEST(BrokenDisk, ADirectoryThatCannotBeWrittenToIsLeftAloneForAWhile) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return refusing_directory(runtime, world); });
+}
+
 // ---- A slow disk ----
 
 EngineOptions narrow() {

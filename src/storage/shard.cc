@@ -333,18 +333,49 @@ std::vector<Shard::AsideFile> Shard::unneeded_aside() const {
 Task<Result<std::uint32_t>> Shard::choose_directory(FileNumber file) {
   const auto& directories = environment_.options.data_directories;
   if (directories.size() == 1) co_return 0;
+  struct Choice {
+    std::uint32_t directory;
+    bool trusted;
+    std::uint64_t free_bytes;
+  };
+  std::optional<Choice> best;
+  std::optional<Error> silence;
   const auto first = static_cast<std::uint32_t>(file.value() % directories.size());
-  std::uint32_t best = first;
-  std::uint64_t best_free = 0;
   for (std::uint32_t step = 0; step < directories.size(); ++step) {
     const auto index = static_cast<std::uint32_t>((first + step) % directories.size());
-    CO_TRY(const auto space, co_await environment_.runtime.files.space(directories[index]));
-    if (space.free_bytes > best_free) {
-      best = index;
-      best_free = space.free_bytes;
+    auto space = co_await environment_.runtime.files.space(directories[index]);
+    const bool trusted = space.has_value() && !is_avoided(index);
+    if (!trusted) ++directories_passed_over_;
+    if (!space) {
+      environment_.log.warn("a data directory is passed over",
+                            base::kv("directory", directories[index]),
+                            base::kv("error", space.error()));
+      silence = std::move(space).error();
+      continue;
     }
+    const Choice choice{index, trusted, space->free_bytes};
+    const auto rank = [](const Choice& of) { return std::pair(of.trusted, of.free_bytes); };
+    if (!best || rank(choice) > rank(*best)) best = choice;
   }
-  co_return best;
+  if (!best) co_return *std::move(silence);
+  co_return best->directory;
+}
+
+void Shard::avoid_directory(std::uint32_t directory, const Error& error) {
+  constexpr auto kAvoidedFor = std::chrono::minutes(1);
+  const bool of_directory = error.code() == Errc::no_space || error.code() == Errc::io_error ||
+                            error.code() == Errc::permission_denied;
+  if (!of_directory || environment_.options.data_directories.size() == 1) return;
+  environment_.log.warn("new files go to other data directories for a while",
+                        base::kv("directory", environment_.options.data_directories[directory]),
+                        base::kv("error", error));
+  if (avoided_until_.size() <= directory) avoided_until_.resize(directory + 1);
+  avoided_until_[directory] = environment_.runtime.clock.now() + kAvoidedFor;
+}
+
+bool Shard::is_avoided(std::uint32_t directory) const {
+  return directory < avoided_until_.size() &&
+         environment_.runtime.clock.now() < avoided_until_[directory];
 }
 
 Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySource& source,
@@ -354,6 +385,16 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
                        .freeze_first = plan.freeze_first,
                        .freeze_last = plan.freeze_last};
   CO_TRY(record.directory, co_await choose_directory(record.number));
+  auto written =
+      co_await write_file_to(record, table, source, std::move(plan), throttle, std::move(stop));
+  if (!written) avoid_directory(record.directory, written.error());
+  co_return written;
+}
+
+Task<Result<Shard::Written>> Shard::write_file_to(SstableRecord record, const TableStore& table,
+                                                  EntrySource& source, MergePlan plan,
+                                                  WriteThrottle* throttle,
+                                                  runtime::StopToken stop) {
   const SstableWriter::Options options{
       .compression = table.options().compression,
       .block_bytes = environment_.options.block_bytes,

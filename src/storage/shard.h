@@ -158,6 +158,9 @@ class Shard {
   bool mutation_file_aside(FileNumber number) const { return mutations_aside_.contains(number); }
   void set_mutation_file_aside(FileNumber number) { mutations_aside_.insert(number); }
 
+  // How often a file was given to another directory, since one was in trouble.
+  std::uint64_t directories_passed_over() const { return directories_passed_over_; }
+
   std::string path_of(const SstableRecord& record) const;
   std::string manifest_path() const { return directory(0) + "/manifest"; }
 
@@ -181,8 +184,18 @@ class Shard {
   runtime::Task<base::Result<SstableRecord>> settle_file(SstableRecord record,
                                                          SstableStatistics statistics);
   runtime::Task<void> remove_file(SstableRecord record);
-  // The data directory with the most free space; among equals, one after the other.
+  // The data directory with the most free space; among equals, one after the other. One that does
+  // not say how much it has is passed over, and so is for a while one that a file could not be
+  // written to, as long as there are others. Error: of the last, if none says it.
   runtime::Task<base::Result<std::uint32_t>> choose_directory(FileNumber file);
+  // A file could not be written to the directory; if that may lie in the directory, the next ones
+  // go elsewhere. No more than a preference: the error may be of what was read.
+  void avoid_directory(std::uint32_t directory, const base::Error& error);
+  bool is_avoided(std::uint32_t directory) const;
+  runtime::Task<base::Result<Written>> write_file_to(SstableRecord record, const TableStore& table,
+                                                     EntrySource& source, MergePlan plan,
+                                                     WriteThrottle* throttle,
+                                                     runtime::StopToken stop);
 
   ShardEnvironment environment_;
   const ShardNumber number_;
@@ -195,6 +208,9 @@ class Shard {
   FileSet mutations_aside_;
   std::vector<SstableRecord> unreadable_mutations_;
   runtime::Semaphore install_turn_;
+  // By directory; shorter if the others are not avoided.
+  std::vector<runtime::MonotonicTime> avoided_until_;
+  std::uint64_t directories_passed_over_ = 0;
 };
 
 }  // namespace helenus::storage

@@ -126,7 +126,9 @@ Task<Result<std::unique_ptr<SstableWriter>>> Shard::begin_mutation_file(SstableR
                                        .filter = {.kind = FilterKind::none},
                                        .throttle = throttle,
                                        .stop = std::move(stop)};
-  co_return co_await SstableWriter::create(environment_.runtime, path_of(record), options);
+  auto writer = co_await SstableWriter::create(environment_.runtime, path_of(record), options);
+  if (!writer) avoid_directory(record.directory, writer.error());
+  co_return writer;
 }
 
 Task<MutationFileResult> Shard::finish_mutation_file(SstableRecord record,
