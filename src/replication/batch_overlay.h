@@ -1,5 +1,5 @@
 // BatchOverlay: what the earlier writes of a request leave in a partition. A later one of them with
-// an explicit timestamp is judged by this, laid over what storage has (Replica::judge).
+// an explicit timestamp is judged by this, laid over what storage has (PartitionJudge).
 //
 // Every write of an 'lww' table supersedes, in its cells and scopes, all that its replica has seen,
 // the writes before it among that. So of each cell the last write that touched it is all there is,

@@ -1,11 +1,14 @@
 // Stories about writes with explicit timestamps amid others.
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "causality/limits.h"
 #include "replication/coordinator.h"
 #include "replication/coordinator_test_support.h"
 #include "runtime/contract/world.h"
@@ -22,6 +25,7 @@ using base::Errc;
 using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
+using ::testing::HasSubstr;
 
 class ExplicitWrites : public NodeTest {};
 class ExplicitWritesOfOneCore : public NodeTest {};
@@ -137,7 +141,7 @@ TEST_P(ExplicitWrites, LetOthersWriteWhenTheyAreStopped) {
 constexpr int kNewRows = 60;
 
 std::string row_number(int number) {
-  return fmt::format("{:03}", number);
+  return fmt::format("{:05}", number);
 }
 
 Task<void> put_new_rows(Coordinator& coordinator, Bytes where, int first, int& writing) {
@@ -198,6 +202,122 @@ TEST_F(ExplicitWritesOfOneCore, AreAnsweredWhenWhatBeatsThemIsDurable) {
   live(Seat{1, 0}, [](Coordinator& coordinator) -> Task<void> {
     EXPECT_EQ(co_await get(coordinator, partition(0x10), "r"), "new");
   });
+}
+
+// ---- Much to judge ----
+
+constexpr std::uint32_t kManyColumns = 200;
+
+// All in memory: reading waits for nothing.
+CoordinatorOptions large() {
+  CoordinatorOptions options = small();
+  options.engine.memtable_keys_flush = 1'000'000;
+  options.engine.log.segment_size = 4 << 20;
+  options.engine.log.record_size_max = 1 << 20;
+  options.engine.log.staged_bytes_max = 4 << 20;
+  options.engine.log.disk_bytes_max = 64 * options.engine.log.segment_size;
+  return options;
+}
+
+RowColumns many_columns() {
+  RowColumns columns;
+  for (std::uint32_t i = 0; i < kManyColumns; ++i) {
+    columns.of_rows.push_back(causality::ColumnId{i});
+  }
+  return columns;
+}
+
+Task<void> put_rows(Coordinator& coordinator, Bytes where, int count) {
+  constexpr int kRowsEach = 50;
+  for (int i = 0; i < count; i += kRowsEach) {
+    PartitionWrite write = put(where, row_number(i), "new", 1000);
+    for (int j = i + 1; j < std::min(count, i + kRowsEach); ++j) {
+      write.mutation.cells.push_back(cell(row_number(j), "new"));
+    }
+    CO_ASSERT_OK(co_await coordinator.write(std::move(write), Until::forever()));
+  }
+}
+
+// Among newer rows one that is older, the last.
+Task<void> put_one_older(Coordinator& coordinator, Bytes where) {
+  CO_ASSERT_OK(co_await coordinator.write(put(where, "older", "v", 10), Until::forever()));
+}
+
+Task<void> delete_until(Coordinator& coordinator, Bytes where, Until until) {
+  PartitionWrite write = remove_all(where, 20);
+  write.columns = many_columns();
+  const auto written = co_await coordinator.write(std::move(write), until);
+  EXPECT_TRUE(written.failed_with(Errc::cancelled) || written.failed_with(Errc::timeout));
+}
+
+TEST_P(ExplicitWrites, AreJudgedInTurnsWithOthersAndEndWhenTheyMust) {
+  const auto tell = [](Runtime& runtime, Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    co_await put_one_older(coordinator, where);
+    co_await put_rows(coordinator, where, 200);
+    runtime::StopSource stop;
+    co_await runtime::when_all(delete_until(coordinator, where, {.stop = stop.token()}),
+                               stop_soon(runtime, stop));
+    EXPECT_EQ(co_await get(coordinator, where, "older"), "v");
+    co_await delete_until(coordinator, where, {.deadline = runtime.clock.now()});
+    EXPECT_EQ(co_await get(coordinator, where, "older"), "v");
+    CO_ASSERT_OK(co_await coordinator.write(remove_all(where, 20), soon(runtime)));
+    EXPECT_EQ(co_await get(coordinator, where, "older"), "");
+    EXPECT_EQ(co_await get(coordinator, where, row_number(7)), "new");
+  };
+  live_in_time(GetParam(), tell, large());
+}
+
+// Beneath an older delete that is remembered every column of a row is something that is there.
+Task<void> put_rows_on_a_delete(Coordinator& coordinator, Bytes where, int count) {
+  PartitionWrite deleted = remove_plainly(where, 10);
+  deleted.mutation.remembered_until = causality::WallTime{1'000'000'000'000};
+  CO_ASSERT_OK(co_await coordinator.write(std::move(deleted), Until::forever()));
+  co_await put_rows(coordinator, where, count);
+}
+
+PartitionWrite remove_range(const Bytes& where, int from, int to) {
+  PartitionWrite write = remove_all(where, 20);
+  write.columns = many_columns();
+  write.mutation.scopes = {
+      {.from = Bytes::copy_of(row_number(from)), .to = Bytes::copy_of(row_number(to))}};
+  return write;
+}
+
+TEST_P(ExplicitWrites, OfRangesThatMeetTooMuchTogetherAreRefused) {
+  constexpr int kRows = 300;
+  const auto tell = [](Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    co_await put_rows_on_a_delete(coordinator, where, 2 * kRows);
+    PartitionWrite both = remove_range(where, 0, kRows);
+    both.mutation.scopes.push_back(remove_range(where, kRows, 2 * kRows).mutation.scopes.front());
+    const auto refused = co_await coordinator.write(both, Until::forever());
+    CO_ASSERT_TRUE(refused.failed_with(Errc::invalid_argument));
+    EXPECT_THAT(refused.error().to_string(), HasSubstr("more than 100000 cells and deletes"));
+    EXPECT_TRUE(
+        (co_await coordinator.write(remove_range(where, 0, kRows), Until::forever())).has_value());
+    EXPECT_EQ(co_await get(coordinator, where, row_number(7)), "new");
+  };
+  live(GetParam(), tell, large());
+}
+
+TEST_P(ExplicitWrites, OfRowsThatComeToMoreCellsThanAMutationHasAreRefused) {
+  constexpr int kRows = causality::kCellsPerMutationMax / (kManyColumns - 1) + 1;
+  const auto tell = [](Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    co_await put_rows_on_a_delete(coordinator, where, kRows);
+    PartitionWrite write = remove_all(where, 20);
+    write.columns = many_columns();
+    write.mutation.scopes.clear();
+    for (int i = 0; i < kRows; ++i) {
+      write.mutation.scopes.push_back(causality::row_scope(Bytes::copy_of(row_number(i))));
+    }
+    const auto refused = co_await coordinator.write(std::move(write), Until::forever());
+    CO_ASSERT_TRUE(refused.failed_with(Errc::invalid_argument));
+    EXPECT_THAT(refused.error().to_string(), HasSubstr("among newer cells comes to more than"));
+    EXPECT_EQ(co_await get(coordinator, where, row_number(7)), "new");
+  };
+  live(GetParam(), tell, large());
 }
 
 // ---- Room ----

@@ -1,17 +1,12 @@
 #include "replication/replica.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
-#include "causality/limits.h"
-#include "causality/resolve.h"
-#include "replication/batch_overlay.h"
+#include "replication/partition_judge.h"
 #include "replication/ring_cut.h"
-#include "replication/scope_cut.h"
 
 namespace helenus::replication {
 
@@ -21,17 +16,11 @@ using base::Errc;
 using base::Error;
 using base::Result;
 using causality::Delta;
-using causality::Mutation;
 using runtime::Task;
 using runtime::Until;
 using storage::TabletId;
 
 namespace {
-
-// Membership does not change yet.
-constexpr causality::Epoch kEpoch{1};
-// How many cells and deletes of ranges a delete of a scope with an explicit timestamp may meet.
-constexpr std::size_t kChangesJudgedMax = 100'000;
 
 // What it takes in the log, about: the key of a row once for the cells that are together.
 std::size_t size_of(const PartitionWrite& write) {
@@ -65,28 +54,6 @@ Result<void> check_epoch(const PartitionWrite& write) {
   if (!context || context->epoch <= kEpoch) return {};
   return Error(Errc::invalid_argument, "the context is of epoch {}, and this is {}", context->epoch,
                kEpoch);
-}
-
-causality::Version version_of(const Mutation& mutation, const causality::CellChange& cell) {
-  causality::Version version;
-  version.timestamp = mutation.timestamp;
-  version.kind = cell.kind;
-  version.expires = cell.expires;
-  version.value = cell.value;
-  return version;
-}
-
-// The row, of a scope that has no other.
-std::optional<Bytes> only_row_of(const causality::Scope& scope) {
-  if (!scope.from || scope != causality::row_scope(*scope.from)) return std::nullopt;
-  return scope.from;
-}
-
-Result<void> check_size(const ScopeJudgement& judgement) {
-  if (judgement.size() <= kChangesJudgedMax) return {};
-  return Error(Errc::invalid_argument,
-               "a delete with a timestamp of its own covers more than {} cells and deletes",
-               kChangesJudgedMax);
 }
 
 }  // namespace
@@ -220,13 +187,6 @@ Result<void> Replica::check(std::span<const PartitionWrite> writes) const {
   return {};
 }
 
-// ---- Explicit timestamps ----
-// Rule (d) asks that a mutation leave out what it would not defeat, judged by everything its
-// context will cover. The context is fixed when it is minted, and the reading may suspend before
-// that: so nothing is written to the partition meanwhile (partition_latches.h). The one replica has
-// no unstable mutation, so there is no covered floor beyond what is alive. Every reading ends with
-// waiting until what it saw is durable: what is left out for its sake may be acknowledged.
-
 Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Until until) {
   std::map<std::pair<storage::TableId, Bytes>, std::vector<PartitionWrite*>> partitions;
   for (PartitionWrite& write : writes) {
@@ -234,113 +194,10 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
   }
   for (auto& [place, of_partition] : partitions) {
     if (std::ranges::none_of(of_partition, &PartitionWrite::explicit_timestamp)) continue;
-    CO_TRY_VOID(co_await judge(of_partition, until));
+    PartitionJudge judge(engine_, tablets_[index_of(tablets_, place.second.view())], until);
+    CO_TRY_VOID(co_await judge.judge(of_partition));
   }
   co_return {};
-}
-
-// The writes will be minted one after the other, each upon those before it: so they are judged,
-// too. Minting is tried on a copy of the clock, for the timestamps that it will give.
-Task<Result<void>> Replica::judge(std::span<PartitionWrite* const> writes, Until until) {
-  const storage::TabletInfo& tablet =
-      tablets_[index_of(tablets_, writes.front()->partition.view())];
-  CO_TRY(causality::Clock clock, engine_.staged_clock(tablet.id));
-  BatchOverlay before;
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    PartitionWrite& write = *writes[i];
-    if (write.explicit_timestamp) {
-      CO_TRY(write.mutation, co_await judge(write, before, until));
-    }
-    if (i + 1 == writes.size()) break;
-    if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
-    CO_TRY(const Delta delta, causality::mint(clock, tablet.actor, kEpoch, causality::Policy::lww,
-                                              write.mutation, causality::kTimestampMin));
-    before.lay(delta);
-  }
-  co_return {};
-}
-
-Task<Result<Mutation>> Replica::judge(const PartitionWrite& write, const BatchOverlay& before,
-                                      Until until) {
-  Mutation judged = write.mutation;
-  judged.timestamp_is_explicit = true;
-  judged.cells.clear();
-  judged.scopes.clear();
-  CO_TRY_VOID(co_await judge_cells(write, before, judged, until));
-  for (const causality::Scope& scope : write.mutation.scopes) {
-    CO_TRY_VOID(co_await judge_scope(write, scope, before, judged, until));
-  }
-  // A cell that is written need not be deleted before.
-  const auto place = [](const causality::CellChange& cell) {
-    return std::pair(cell.row, cell.column);
-  };
-  std::ranges::sort(judged.cells, {}, [](const causality::CellChange& cell) {
-    return std::tuple(cell.row, cell.column, cell.kind == causality::VersionKind::empty);
-  });
-  const auto repeated = std::ranges::unique(judged.cells, {}, place);
-  judged.cells.erase(repeated.begin(), repeated.end());
-  co_return judged;
-}
-
-Task<Result<void>> Replica::judge_cells(const PartitionWrite& write, const BatchOverlay& before,
-                                        Mutation& judged, Until until) {
-  const TabletId tablet = tablet_of(write.partition.view());
-  std::optional<storage::RowRead> read;
-  const Bytes* row = nullptr;
-  for (const causality::CellChange& cell : write.mutation.cells) {
-    const causality::Version version = version_of(write.mutation, cell);
-    if (const causality::Version* const there = before.find(cell.row, cell.column)) {
-      if (wins(version, *there)) judged.cells.push_back(cell);
-      continue;
-    }
-    if (row == nullptr || *row != cell.row) {
-      row = &cell.row;
-      CO_TRY(read, co_await engine_.read_row(write.table, tablet, write.partition, *row, until));
-    }
-    if (wins(version, read->partition.cell(cell.row, cell.column))) judged.cells.push_back(cell);
-  }
-  co_return {};
-}
-
-Task<Result<void>> Replica::judge_scope(const PartitionWrite& write, const causality::Scope& scope,
-                                        const BatchOverlay& before, Mutation& judged, Until until) {
-  causality::CellChange change;
-  change.kind = causality::VersionKind::empty;
-  change.expires = write.mutation.remembered_until;
-  const causality::Version deletion = version_of(write.mutation, change);
-  ScopeJudgement judgement(scope, deletion, write.columns, before);
-  if (const auto row = only_row_of(scope)) {
-    const TabletId tablet = tablet_of(write.partition.view());
-    CO_TRY(const auto read,
-           co_await engine_.read_row(write.table, tablet, write.partition, *row, until));
-    judgement.take_ranges({});
-    judgement.take_row(*row, read.partition);
-  } else {
-    CO_TRY_VOID(co_await look_across(write, scope, judgement, until));
-  }
-  JudgedScope left =
-      std::move(judgement).finish(causality::kScopesPerMutationMax - judged.scopes.size());
-  std::ranges::move(left.scopes, std::back_inserter(judged.scopes));
-  std::ranges::move(left.cells, std::back_inserter(judged.cells));
-  co_return {};
-}
-
-Task<Result<void>> Replica::look_across(const PartitionWrite& write, const causality::Scope& scope,
-                                        ScopeJudgement& judgement, Until until) {
-  CO_TRY(const auto cursor,
-         engine_.cursor(write.table, tablet_of(write.partition.view()), {.until = until}));
-  CO_TRY(auto ranges, co_await cursor->scopes_across(write.partition, scope, kChangesJudgedMax));
-  judgement.take_ranges(std::move(ranges));
-  CO_TRY_VOID(co_await cursor->seek(write.partition, scope.from.value_or(Bytes())));
-  while (cursor->valid() && base::compare(cursor->partition(), write.partition.view()) == 0) {
-    const Bytes row = Bytes::copy_of(cursor->row_key());
-    if (!scope.contains(row)) break;
-    CO_TRY(const auto read, cursor->read());
-    judgement.take_row(row, read);
-    CO_TRY_VOID(check_size(judgement));
-    CO_TRY_VOID(co_await cursor->next());
-  }
-  co_return co_await engine_.settle(cursor->trace(), until);
 }
 
 // ---- Rows of one moment ----

@@ -20,26 +20,13 @@
 #include "causality/delta.h"
 #include "causality/dot_store.h"
 #include "replication/partition_latches.h"
-#include "replication/scope_judgement.h"
+#include "replication/partition_write.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine.h"
 #include "storage/maybe_task.h"
 
 namespace helenus::replication {
-
-// The mutation of one partition: atomic, one dot.
-struct PartitionWrite {
-  storage::TableId table;
-  base::Bytes partition;
-  causality::Mutation mutation;
-  // The client named the timestamp itself (USING TIMESTAMP): it keeps Cassandra's meaning, so a
-  // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads. Only
-  // in 'lww' tables.
-  bool explicit_timestamp = false;
-  // Of a delete of rows with an explicit timestamp: what its rows may have (ScopeJudgement).
-  RowColumns columns = {};
-};
 
 // Some rows of one tablet, one after the other.
 struct RowsRequest {
@@ -123,24 +110,6 @@ class Replica {
   // all of them are held.
   runtime::Task<base::Result<void>> judge_explicit(std::span<PartitionWrite> writes,
                                                    runtime::Until until);
-  // All writes of a request to one partition, in their order.
-  runtime::Task<base::Result<void>> judge(std::span<PartitionWrite* const> writes,
-                                          runtime::Until until);
-  // One of them, after those before it.
-  runtime::Task<base::Result<causality::Mutation>> judge(const PartitionWrite& write,
-                                                         const BatchOverlay& before,
-                                                         runtime::Until until);
-  runtime::Task<base::Result<void>> judge_cells(const PartitionWrite& write,
-                                                const BatchOverlay& before,
-                                                causality::Mutation& judged, runtime::Until until);
-  runtime::Task<base::Result<void>> judge_scope(const PartitionWrite& write,
-                                                const causality::Scope& scope,
-                                                const BatchOverlay& before,
-                                                causality::Mutation& judged, runtime::Until until);
-  // Shows the judgement all that storage has of a scope of several rows.
-  runtime::Task<base::Result<void>> look_across(const PartitionWrite& write,
-                                                const causality::Scope& scope,
-                                                ScopeJudgement& judgement, runtime::Until until);
   // The rows as a cursor finds them: nothing between them waits once their blocks are in memory.
   runtime::Task<base::Result<std::vector<storage::RowRead>>> look_together(
       storage::TableCursor& cursor, const base::Bytes& partition,

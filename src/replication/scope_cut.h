@@ -1,7 +1,8 @@
-// A delete of a range cut around what it does not win: a delete with an explicit timestamp leaves
-// newer rows and newer deletes alone (Replica::judge).
+// Sets of rows as lists of ranges. A delete with an explicit timestamp is cut around newer rows and
+// newer deletes (PartitionJudge).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "causality/dot_store.h"
@@ -13,5 +14,11 @@ namespace helenus::replication {
 // Law: a row is in the result exactly if it is in the scope and in no hole.
 std::vector<causality::Scope> cut(const causality::Scope& scope,
                                   std::vector<causality::Scope> holes);
+
+// The scopes without what they have in common: ascending, disjoint, none touching another.
+// Law: a row is in the result exactly if it is in one of them.
+std::vector<causality::Scope> joined(std::vector<causality::Scope> scopes);
+// Whether a scope overlaps any of these. Requires: they are joined. Cost: logarithmic.
+bool overlaps_any(const causality::Scope& scope, std::span<const causality::Scope> among);
 
 }  // namespace helenus::replication

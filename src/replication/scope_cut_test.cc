@@ -55,5 +55,25 @@ TEST(ScopeCut, AScopeWithoutHolesStaysAsItIs) {
   EXPECT_TRUE(cut(causality::row_scope(key(1)), {Scope{}}).empty());
 }
 
+TEST(ScopeCut, JoinedScopesHoldWhatAnyOfThemHolds) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    base::Prng prng(seed);
+    std::vector<Scope> scopes;
+    while (prng.chance(0.8)) scopes.push_back(random_scope(prng));
+    const std::vector<Scope> apart = joined(scopes);
+    for (std::size_t i = 1; i < apart.size(); ++i) {
+      EXPECT_TRUE(apart[i - 1].to && apart[i].from && *apart[i - 1].to < *apart[i].from) << seed;
+    }
+    for (int number = -1; number < 13; ++number) {
+      const RowKey row = number < 0 ? RowKey() : key(number);
+      const auto holds = [&](const Scope& range) { return range.contains(row); };
+      EXPECT_EQ(std::ranges::any_of(apart, holds), std::ranges::any_of(scopes, holds)) << seed;
+    }
+    const Scope other = random_scope(prng);
+    const auto overlaps = [&](const Scope& range) { return range.overlaps(other); };
+    EXPECT_EQ(overlaps_any(other, apart), std::ranges::any_of(scopes, overlaps)) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace helenus::replication

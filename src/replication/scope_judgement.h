@@ -1,5 +1,5 @@
 // ScopeJudgement: what a delete of a range of rows with an explicit timestamp comes to, beside what
-// is there (rule (d), delta.h). Replica::judge shows it what is there, and mints what it leaves.
+// is there (rule (d), delta.h). PartitionJudge shows it what is there, and mints what it leaves.
 //
 // A delete is minted with a context that covers all its replica has seen: in every cell it names it
 // replaces whatever is there, newer or not, and at the next merge what was newer is gone from disk.
@@ -15,7 +15,7 @@
 //   1. c is named     =>  the delete defeats every version of there(c);
 //   2. c is not named =>  something in there(c) is newer; or c is not there, in a row where
 //      something else is newer, and its column was not given; or c is not there, and there would
-//      be more pieces or cells than a mutation has.
+//      be more pieces or cells than allowed.
 //
 // Safety. By 1 no version that defeats the delete is in a place where the delete's context holds:
 // neither a read nor a merge, which go by the contexts that hold for a cell, strips or supersedes
@@ -31,12 +31,13 @@
 // everything that holds for it.
 //
 // Pure. Cost: ranges that are newer times those that overlap them, up to a limit beyond which a
-// newer one counts as holding in all of its range (which keeps 1); and a lookup a row.
+// newer one counts as holding in all of its range (which keeps 1); and a lookup a row. It is asked
+// step by step, for others to run in between; finish() goes through the rows once.
 #pragma once
 
 #include <cstddef>
 #include <map>
-#include <span>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -65,8 +66,12 @@ struct JudgedScope {
 
 class ScopeJudgement {
  public:
-  // About how many ranges that overlap newer ones are looked at.
-  static constexpr std::size_t kOverlapsMax = std::size_t{1} << 17;
+  // How many ranges that overlap newer ones are looked at.
+  static constexpr std::size_t kOverlapsMax = std::size_t{1} << 15;
+  // Into how many pieces a delete is taken, and how many cells that are not there it names, before
+  // it deletes what is there alone.
+  static constexpr std::size_t kPiecesMax = 4096;
+  static constexpr std::size_t kAbsentMax = std::size_t{1} << 16;
 
   // Of a delete of the scope as this empty version, after the writes before it. What is referred to
   // outlives the judgement.
@@ -75,16 +80,23 @@ class ScopeJudgement {
   ScopeJudgement(const ScopeJudgement&) = delete;
   ScopeJudgement& operator=(const ScopeJudgement&) = delete;
 
-  // The ranges of the partition that overlap the scope, as storage has them; those of exactly one
-  // row may be missing. Requires: strictly ascending. Called once, before the rest.
-  void take_ranges(std::vector<causality::ScopedStore> ranges);
-  // A row of the scope of which storage has something, with all scopes that hold it. Once each.
-  void take_row(const causality::RowKey& row, const causality::PartitionStore& stored);
-  // How much was taken.
+  // The ranges of the partition, as storage has them, at least those that overlap the scope; those
+  // of exactly one row may be missing. They outlive the judgement. Called once, before the rest.
+  void take_ranges(const causality::ScopeIndex& ranges);
+  // The next version of these that is newer: where it holds. Returns how many ranges it looked at;
+  // nothing when there is none. Called before rows are taken, until it returns nothing.
+  std::optional<std::size_t> take_newer_range();
+  // A row of the scope of which storage has something, with all scopes that hold it. Once each,
+  // ascending. Returns how many cells it looked at.
+  std::size_t take_row(const causality::RowKey& row, const causality::PartitionStore& stored);
+  // The next row of the scope that the writes before wrote and that was not taken, as take_row();
+  // nothing when there is none. Called when all rows that storage has are taken.
+  std::optional<std::size_t> take_row_of_overlay();
+  // How many cells and ranges that are there were taken.
   std::size_t size() const { return size_; }
 
   // Requires: all ranges and rows were taken.
-  JudgedScope finish(std::size_t scopes_max) &&;
+  JudgedScope finish(std::size_t scopes_max, std::size_t cells_max) &&;
 
  private:
   // A row in which something is there.
@@ -95,24 +107,35 @@ class ScopeJudgement {
     std::vector<causality::CellChange> absent;
   };
 
-  std::vector<causality::Scope> where_it_holds(const causality::ScopedStore& range,
-                                               const causality::Version& version);
+  struct NewerVersion {
+    const causality::ScopedStore* range;
+    const causality::Version* version;
+  };
+
+  std::vector<causality::Scope> where_it_holds(const NewerVersion& newer);
   // Whether rows that are not there are deleted in this place.
   bool deletes_at(const causality::RowKey& row) const;
-  std::vector<causality::ColumnId> columns_of(const causality::RowKey& row,
-                                              const causality::PartitionStore& stored) const;
-  void take_rows_of_overlay();
+  // The columns of the row that have something of their own.
+  std::vector<causality::ColumnId> columns_there(const causality::RowKey& row,
+                                                 const causality::PartitionStore& stored) const;
+  // All others that it may have.
+  std::vector<causality::ColumnId> columns_beside(
+      const causality::RowKey& row, const std::vector<causality::ColumnId>& there) const;
+  causality::CellChange deletion_of(const causality::RowKey& row, causality::ColumnId column) const;
 
   const causality::Scope& scope_;
   const causality::Version& deletion_;
   const RowColumns& columns_;
   const BatchOverlay& before_;
-  std::vector<causality::ScopedStore> ranges_;
-  causality::ScopeIndex index_;           // of the ranges
-  std::vector<causality::Scope> laid_;    // what the overlay deletes in place of storage's ranges
-  std::vector<causality::Scope> newer_;   // ranges in which something is
+  const causality::ScopeIndex* ranges_ = nullptr;
+  std::vector<causality::Scope> laid_;  // what the overlay deletes in place of storage's ranges
+  std::vector<NewerVersion> newer_versions_;
+  std::size_t newer_taken_ = 0;           // of these
+  std::vector<causality::Scope> newer_;   // ranges in which something is; ascending in the end
   std::vector<causality::Scope> pieces_;  // the scope without these; ascending, disjoint
   std::map<causality::RowKey, Row> rows_;
+  std::vector<causality::Scope> newer_rows_;     // those that are not deleted as a whole
+  std::optional<causality::RowKey> overlay_at_;  // the last row that was looked at there
   std::size_t size_ = 0;
   std::size_t absent_ = 0;  // cells that are not there and would be named
   std::size_t overlaps_ = 0;

@@ -125,8 +125,7 @@ bool is_one_row(const Scope& scope) {
 }
 
 JudgedScope judge(const PartitionStore& stored, const Scope& scope, const Version& deletion,
-                  const BatchOverlay& before,
-                  std::size_t scopes_max = causality::kScopesPerMutationMax) {
+                  const BatchOverlay& before, std::size_t scopes_max = ScopeJudgement::kPiecesMax) {
   const RowColumns columns = named();
   ScopeJudgement judgement(scope, deletion, columns, before);
   std::vector<causality::ScopedStore> ranges;
@@ -136,17 +135,22 @@ JudgedScope judge(const PartitionStore& stored, const Scope& scope, const Versio
     // A delete of exactly one row lies with the row.
     if (is_one_row(scoped.scope)) {
       rows.push_back(*scoped.scope.from);
-    } else if (scoped.scope.overlaps(scope)) {
+    } else {
       ranges.push_back(scoped);
     }
   }
-  judgement.take_ranges(std::move(ranges));
+  const causality::ScopeIndex index(ranges);
+  judgement.take_ranges(index);
+  while (judgement.take_newer_range()) {
+  }
   std::ranges::sort(rows);
   rows.erase(std::ranges::unique(rows).begin(), rows.end());
   for (const RowKey& row : rows) {
     if (scope.contains(row)) judgement.take_row(row, row_of(stored, row));
   }
-  return std::move(judgement).finish(scopes_max);
+  while (judgement.take_row_of_overlay()) {
+  }
+  return std::move(judgement).finish(scopes_max, causality::kCellsPerMutationMax);
 }
 
 bool names(const JudgedScope& judged, const RowKey& row, ColumnId column) {
@@ -238,7 +242,7 @@ TEST(ScopeJudgement, DeletesCellByCellWhereTheRangeWouldFallToPieces) {
 
 // Nor for a cell of each of many rows that are not there.
 TEST(ScopeJudgement, LeavesColumnsOutThatAreNotThereWhereThereWouldBeTooMany) {
-  constexpr std::size_t kMany = causality::kCellsPerMutationMax / 2 + 1024;
+  constexpr std::size_t kMany = ScopeJudgement::kAbsentMax / 2 + 1024;
   Replica replica;
   for (std::size_t i = 0; i < kMany; i += 1024) {
     Mutation mutation;

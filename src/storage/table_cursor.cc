@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include <absl/container/btree_map.h>
-
 namespace helenus::storage {
 
 using base::Result;
@@ -153,34 +151,25 @@ Result<void> TableCursor::absorb_here(Entry& entry) {
   return {};
 }
 
-Task<Result<std::vector<causality::ScopedStore>>> TableCursor::scopes_across(
-    base::Bytes partition, causality::Scope scope, std::size_t count_max) {
+Task<Result<void>> TableCursor::seek_ranges(base::Bytes partition) {
   valid_ = false;
-  // Ranges that lie under different paths do not come in their order.
-  absl::btree_map<causality::Scope, causality::CellStore> across;
-  const auto at_scopes = [&] {
-    const RowKey key = entries_->key();
-    return base::equal(key.partition(), partition) &&
-           key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes;
-  };
-  const std::string first = encode_key({partition, EntryKind::scopes, {}});
-  CO_TRY_VOID(co_await seek_entries(base::as_bytes(first), Direction::forward));
-  while (entries_->valid() && at_scopes()) {
-    Entry entry;
-    CO_TRY_VOID(absorb_here(entry));
-    for (const causality::ScopedStore& scoped : entry.scopes()) {
-      if (scoped.scope.overlaps(scope)) across[scoped.scope].absorb(scoped.store);
-    }
-    if (across.size() > count_max) {
-      co_return base::Error(base::Errc::invalid_argument, "more than {} deleted ranges overlap",
-                            count_max);
-    }
-    CO_TRY_VOID(co_await step_entries(Direction::forward));
-  }
-  std::vector<causality::ScopedStore> found;
-  found.reserve(across.size());
-  for (auto& [range, store] : across) found.push_back({range, std::move(store)});
-  co_return found;
+  ranges_of_ = std::move(partition);
+  const std::string first = encode_key({ranges_of_, EntryKind::scopes, {}});
+  co_return co_await seek_entries(base::as_bytes(first), Direction::forward);
+}
+
+bool TableCursor::at_ranges() const {
+  if (valid_ || !entries_->valid()) return false;
+  const RowKey key = entries_->key();
+  return base::equal(key.partition(), ranges_of_) &&
+         key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes;
+}
+
+Result<Entry> TableCursor::ranges() {
+  ASSERT(at_ranges());
+  Entry entry;
+  TRY_VOID(absorb_here(entry));
+  return entry;
 }
 
 Result<Entry> TableCursor::row() {

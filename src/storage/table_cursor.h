@@ -74,13 +74,20 @@ class TableCursor {
   Motion next() { return step(Direction::forward); }
   Motion previous() { return step(Direction::backward); }
 
-  // The deletes of ranges of a partition that overlap the scope, of all fragments and of the active
-  // memtable as it is when it gets there, merged: strictly ascending. Those of exactly one row lie
-  // with the row, save what older formats have among the ranges. It stands nowhere afterwards.
-  // Cost: of all ranges of the partition. Errors: as of motions; invalid_argument if more than
-  // `count_max` overlap.
-  runtime::Task<base::Result<std::vector<causality::ScopedStore>>> scopes_across(
-      base::Bytes partition, causality::Scope scope, std::size_t count_max);
+  // The deletes of ranges of a partition, those that lie in one place together (scope_place.h):
+  //   CO_TRY_VOID(co_await cursor->seek_ranges(partition));
+  //   while (cursor->at_ranges()) {
+  //     ... cursor->ranges() ...
+  //     CO_TRY_VOID(co_await cursor->next_ranges());
+  //   }
+  // They are of all fragments, and of the active memtable as it is when it gets there. One range
+  // may be in two places. Those of exactly one row lie with the row, save what older formats have
+  // among the ranges. Meanwhile it stands on no row. Errors: as of all motions.
+  runtime::Task<base::Result<void>> seek_ranges(base::Bytes partition);
+  bool at_ranges() const;
+  // Both require: at_ranges().
+  base::Result<Entry> ranges();
+  Motion next_ranges() { return step_entries(Direction::forward); }
 
   bool valid() const { return valid_; }
   // All below require valid(); views live until the cursor moves.
@@ -131,6 +138,7 @@ class TableCursor {
   std::unique_ptr<MergedEntries> entries_;
   std::size_t active_keys_ = 0;  // of the active memtable, when all sources were last sought
   bool valid_ = false;
+  base::Bytes ranges_of_;  // the partition whose ranges are sought
   ReadTrace trace_;
   Entry row_;
   RowScopes older_scopes_;
