@@ -15,6 +15,33 @@ auto place_of(const CellChange& change) {
   return std::tie(change.row, change.column);
 }
 
+// How many rows they lie in; unless they are few, for then it does not matter. Requires: ascending.
+std::size_t rows_of(const std::vector<CellChange>& cells) {
+  if (cells.size() <= kRowsPerMutationMax) return 1;
+  std::size_t rows = 1;
+  for (std::size_t i = 1; i < cells.size(); ++i) rows += cells[i].row != cells[i - 1].row ? 1 : 0;
+  return rows;
+}
+
+// What two scopes of one delete have in common is deleted once: all of a mutation's scopes are one
+// version with one context. Apart from each other few of them lie in one place when they are
+// stored, however many there are. Those that only touch stay two, for the scope of a row is a
+// row's. Requires: ascending.
+void join_overlapping(std::vector<Scope>& scopes) {
+  if (scopes.empty()) return;
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < scopes.size(); ++i) {
+    Scope& before = scopes[last];
+    Scope& scope = scopes[i];
+    if (!before.overlaps(scope)) {
+      if (++last != i) scopes[last] = std::move(scope);
+    } else if (before.to && (!scope.to || *before.to < *scope.to)) {
+      before.to = std::move(scope.to);
+    }
+  }
+  scopes.resize(last + 1);
+}
+
 // Sorts what a mutation changes and refuses what no delta may hold.
 base::Result<void> tidy(Mutation& mutation, Policy policy) {
   using base::Errc;
@@ -48,8 +75,11 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
   if (twice != mutation.cells.end()) {
     return Error(Errc::invalid_argument, "column {} of a row is changed twice", twice->column);
   }
-  const auto repeated = std::ranges::unique(mutation.scopes);
-  mutation.scopes.erase(repeated.begin(), repeated.end());
+  if (const std::size_t rows = rows_of(mutation.cells); rows > kRowsPerMutationMax) {
+    return Error(Errc::invalid_argument, "the mutation has cells of {} rows, of at most {}", rows,
+                 kRowsPerMutationMax);
+  }
+  join_overlapping(mutation.scopes);
   const auto increments =
       std::ranges::count(mutation.cells, VersionKind::increment, &CellChange::kind);
   const bool only_increments =

@@ -247,11 +247,37 @@ TEST(Mint, RefusesWhatNoDeltaMayHold) {
   EXPECT_TRUE(refused(Policy::lww, write(many)));
   many.pop_back();
   EXPECT_TRUE(minted(clock, Policy::lww, write(many)).has_value());
+  std::vector<CellChange> many_rows;
+  for (std::size_t i = 0; i <= kRowsPerMutationMax; ++i) {
+    many_rows.push_back(put(fmt::format("{:06}", i), "v"));
+  }
+  EXPECT_TRUE(refused(Policy::lww, write(many_rows)));
+  many_rows.pop_back();
+  EXPECT_TRUE(minted(clock, Policy::lww, write(many_rows)).has_value());
   Mutation many_scopes;
   for (std::size_t i = 0; i <= kScopesPerMutationMax; ++i) {
     many_scopes.scopes.push_back(row_scope(text(std::to_string(i))));
   }
   EXPECT_TRUE(refused(Policy::lww, many_scopes));
+}
+
+TEST(Mint, ScopesThatOverlapAreDeletedAsOne) {
+  const auto range = [](const char* from, const char* to) {
+    return Scope{.from = text(from), .to = text(to)};
+  };
+  Clock clock;
+  Mutation mutation;
+  mutation.scopes = {row_scope(text("c")), range("b", "d"),      range("k", "p"),
+                     range("m", "n"),      range("d", "e"),      range("o", "q"),
+                     row_scope(text("x")), row_scope(text("x")), row_scope(text("y"))};
+  const Delta delta = minted(clock, Policy::lww, mutation).value();
+  EXPECT_EQ(delta.scopes, (std::vector{range("b", "d"), range("d", "e"), range("k", "q"),
+                                       row_scope(text("x")), row_scope(text("y"))}));
+  mutation.scopes.push_back({.from = text("n"), .to = {}});
+  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().scopes.back(),
+            (Scope{.from = text("k"), .to = {}}));
+  mutation.scopes.push_back({});
+  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().scopes, std::vector{Scope{}});
 }
 
 TEST(Mint, AnIncrementSupersedesNothing) {
