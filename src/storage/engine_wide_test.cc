@@ -1,9 +1,13 @@
 // A partition far larger than memory is written, merged and read in bounded memory: counted by the
 // operators new of this very program, which is why it is a program of its own. With
 //   HELENUS_DELETED_ROWS=200000
-// as many rows are deleted in a partition as in a queue of that length.
+// as many rows are deleted in a partition as in a queue of that length. With
+//   HELENUS_WIDE_ROWS=3000000
+// a partition of as many rows is written, merged and read on real files (TMPDIR says where).
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 #include <string>
 
@@ -11,14 +15,17 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include "base/prng.h"
 #include "runtime/contract/world.h"
+#include "runtime/native/native_host.h"
+#include "runtime/native/temporary_directory.h"
 #include "storage/engine_test_support.h"
 
 namespace {
 
 struct Heap {
-  std::size_t now = 0;
-  std::size_t peak = 0;
+  std::atomic<std::size_t> now = 0;
+  std::atomic<std::size_t> peak = 0;
 };
 
 Heap& heap() {
@@ -27,8 +34,11 @@ Heap& heap() {
 }
 
 void* taken(void* memory) {
-  heap().now += malloc_usable_size(memory);
-  heap().peak = std::max(heap().peak, heap().now);
+  const std::size_t size = malloc_usable_size(memory);
+  const std::size_t now = heap().now.fetch_add(size) + size;
+  std::size_t peak = heap().peak;
+  while (peak < now && !heap().peak.compare_exchange_weak(peak, now)) {
+  }
   return memory;
 }
 
@@ -83,16 +93,20 @@ EngineOptions wide_options() {
   return options;
 }
 
-// Rows come in an order that spreads every write over the whole partition.
-Task<void> write_rows(EngineStory& story) {
-  for (int batch = 0; batch < kRows / kRowsPerWrite; ++batch) {
+// Rows come in an order that spreads every write over the whole partition. Their values cannot be
+// compressed.
+Task<void> write_rows(EngineStory& story, int rows, std::size_t value_bytes) {
+  base::Prng prng(1);
+  for (int batch = 0; batch < rows / kRowsPerWrite; ++batch) {
     causality::Mutation mutation;
     mutation.timestamp = causality::Timestamp{batch + 1};
     for (int index = 0; index < kRowsPerWrite; ++index) {
       causality::CellChange change;
       change.row =
-          base::Bytes::copy_of(fmt::format("{:08}", index * (kRows / kRowsPerWrite) + batch));
-      change.value = base::Bytes::copy_of(fmt::format("{:040}", batch * 7919));
+          base::Bytes::copy_of(fmt::format("{:08}", index * (rows / kRowsPerWrite) + batch));
+      std::string value(value_bytes, '\0');
+      for (char& byte : value) byte = static_cast<char>(prng.next());
+      change.value = base::Bytes::copy_of(value);
       mutation.cells.push_back(std::move(change));
     }
     CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("wide"),
@@ -116,7 +130,7 @@ Task<void> read_rows(EngineStory& story, int& rows) {
 Task<void> life(Runtime& runtime) {
   EngineStory story(runtime, wide_options());
   CO_ASSERT_OK(co_await story.open());
-  co_await write_rows(story);
+  co_await write_rows(story, kRows, 40);
   CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
   EXPECT_EQ(story.engine().statistics().sstables, 1);
   const std::size_t data = story.engine().statistics().sstable_bytes;
@@ -135,6 +149,64 @@ Task<void> life(Runtime& runtime) {
 TEST(WidePartition, StreamsInBoundedMemory) {
   LogWorld world;
   world.run([](Runtime& runtime) { return life(runtime); });
+}
+
+// ---- On real files, of a size that somebody asks for ----
+
+// What the memory is for that a budget of nine mebibytes of memtables and cache stands for: flushes
+// and merges hold blocks and what they write, and of each row some bytes of filters and indexes.
+std::size_t memory_for(int rows) {
+  return (std::size_t{40} << 20) + static_cast<std::size_t>(rows) * 8;
+}
+
+std::string resident_peak() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) return line;
+  }
+  return "unknown";
+}
+
+Task<void> write_merge_and_read(EngineStory& story, int rows) {
+  CO_ASSERT_OK(co_await story.open());
+  co_await write_rows(story, rows, 100);
+  CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
+  EXPECT_EQ(story.engine().statistics().sstables, 1);
+  int read = 0;
+  co_await read_rows(story, read);
+  EXPECT_EQ(read, rows);
+  CO_ASSERT_OK(co_await story.stop());
+}
+
+Task<int> native_life(Runtime& runtime, const std::string& directory, int rows) {
+  EngineOptions options = wide_options();
+  options.data_directories = {directory + "/data"};
+  options.log_directory = directory + "/log";
+  EngineStory story(runtime, options);
+  co_await write_merge_and_read(story, rows);
+  co_return 0;
+}
+
+TEST(WidePartition, OnRealFilesTakesMemoryByItsBudgetAndNotByItsRows) {
+  const char* given = std::getenv("HELENUS_WIDE_ROWS");
+  const int rows = (given == nullptr ? 20'000 : std::atoi(given)) / kRowsPerWrite * kRowsPerWrite;
+  const runtime::native::TemporaryDirectory directory;
+  auto host = runtime::native::NativeHost::open({.cores = 1, .handle_signals = false});
+  ASSERT_TRUE(host.has_value()) << host.error().to_string();
+  const std::size_t before = heap().now;
+  heap().peak = before;
+  EXPECT_EQ((*host)->run([&](Runtime& runtime, runtime::StopToken) {
+    return native_life(runtime, directory.path(), rows);
+  }),
+            0);
+  const std::size_t grown = heap().peak - before;
+  EXPECT_LE(grown, memory_for(rows));
+  RecordProperty("heap_growth_bytes", std::to_string(grown));
+  RecordProperty("resident_peak", resident_peak());
+  if (given != nullptr) {
+    fmt::print("{} rows of 108 bytes: the heap grew by {} bytes; {}\n", rows, grown,
+               resident_peak());
+  }
 }
 
 // ---- A partition in which everything is deleted, row by row or range by range ----
