@@ -53,9 +53,9 @@ struct EngineOptions {
   CollectionOptions collection = {};
   // How many compactions may run at once.
   std::size_t compactions_max = 2;
-  // What the deletes of ranges of one partition may take of memory, about, while it is merged: some
-  // hundred bytes each, once for each flush and compaction that runs. A partition with more of them
-  // is merged without being freed of what is deleted (merge_writer.h).
+  // What the deletes of ranges of one partition may take of memory, about, while it is merged: a
+  // kilobyte or so each, once for each flush and compaction that runs. A partition with more of
+  // them is merged without being freed of what is deleted (merge_writer.h).
   std::size_t merge_ranges_bytes_max = std::size_t{64} << 20;
   // What compactions together may write; zero is no limit. Flushes are not limited: they free
   // memory that writes wait for.

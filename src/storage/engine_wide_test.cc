@@ -16,10 +16,12 @@
 #include <malloc.h>
 
 #include "base/prng.h"
+#include "causality/codec.h"
 #include "runtime/contract/world.h"
 #include "runtime/native/native_host.h"
 #include "runtime/native/temporary_directory.h"
 #include "storage/engine_test_support.h"
+#include "storage/merge_writer.h"
 
 namespace {
 
@@ -348,6 +350,69 @@ TEST(WidePartition, ReadsDoNotGrowWithItsDeletedRanges) {
 // However many there were, one is left, on disk too.
 TEST(WidePartition, DeletesOfAllRowsBeforeAMarkDoNotGather) {
   expect_bounded_reads(Deletes::all_before_a_mark);
+}
+
+// ---- What a merge of very many ranges takes ----
+
+// Deletes of a window that moves on, each of which has seen those before it.
+std::shared_ptr<const Memtable> windows(int count) {
+  auto memtable = std::make_shared<Memtable>(causality::Policy::lww);
+  for (int i = 1; i <= count; ++i) {
+    const auto counter = static_cast<causality::Counter>(i);
+    causality::Delta delta;
+    delta.dot = {causality::actor_of(1, 1), counter};
+    delta.timestamp = causality::Timestamp{i};
+    delta.context.dots.add(causality::actor_of(1, 1), causality::CounterSet::up_to(counter - 1));
+    delta.scopes.push_back(
+        {base::Bytes::copy_of(name_of(i)), base::Bytes::copy_of(name_of(i + 500))});
+    memtable->apply(base::as_bytes("queue"), delta, causality::encoded(delta), counter);
+  }
+  memtable->freeze();
+  return memtable;
+}
+
+struct MergeCost {
+  std::size_t grown = 0;
+  MergeCounts counts;
+};
+
+Task<void> merge_windows(Runtime& runtime, std::shared_ptr<const Memtable> memtable,
+                         std::size_t scopes_bytes_max, MergeCost& cost) {
+  TabletKnowledge knowledge;
+  knowledge.base.add(causality::actor_of(1, 1), causality::CounterSet::up_to(1'000'000));
+  MergePlan plan{.table = kTable,
+                 .freeze_first = FreezeNumber{2},
+                 .freeze_last = FreezeNumber{2},
+                 .knowledge = {{kTablet, knowledge}},
+                 .tablets = {{.id = kTablet, .range = {}}},
+                 .others = {},
+                 .scopes_bytes_max = scopes_bytes_max};
+  const auto writer = co_await SstableWriter::create(runtime, "/out.sst", {});
+  CO_ASSERT_OK(writer);
+  const auto source = entries_of(std::move(memtable));
+  const std::size_t before = heap().now;
+  heap().peak = before;
+  MergeWriter merge(runtime, std::move(plan));
+  CO_ASSERT_OK(co_await merge.run(*source, **writer, {}));
+  cost.grown = heap().peak - before;
+  cost.counts = merge.counts();
+  co_await (*writer)->discard();
+}
+
+// Whatever their number: those that fit are held in several forms, and the others are not gathered.
+TEST(WidePartition, AMergeOfItsRangesTakesTheMemoryThatIsCounted) {
+  constexpr std::size_t kLimit = std::size_t{8} << 20;
+  std::size_t most = 0;
+  for (int ranges = 5'000; ranges < 14'000; ranges += ranges / 5) {
+    const auto memtable = windows(ranges);
+    MergeCost cost;
+    LogWorld world;
+    world.run([&](Runtime& runtime) { return merge_windows(runtime, memtable, kLimit, cost); });
+    EXPECT_LE(cost.grown, kLimit + kLimit / 4) << ranges;
+    if (cost.counts.partitions_unsettled == 0) most = std::max(most, cost.grown);
+  }
+  EXPECT_GE(most, kLimit / 2) << "counted twice";
+  RecordProperty("heap_growth_bytes", std::to_string(most));
 }
 
 }  // namespace

@@ -16,12 +16,44 @@ using runtime::Task;
 
 namespace {
 
-// What it takes, about; several may share their context.
+// What things take of memory, about, with what an allocation costs.
+constexpr std::size_t kAllocationBytes = 16;
+
+std::size_t memory_of(const causality::Clock& clock) {
+  if (clock.empty()) return 0;
+  constexpr std::size_t kEntriesInline = 3;
+  const auto entries = clock.entries();
+  std::size_t bytes = 2 * kAllocationBytes + kEntriesInline * sizeof(causality::Clock::Entry) +
+                      clock.closed().size() * sizeof(causality::ClosedActors);
+  if (entries.size() > kEntriesInline) bytes += entries.size() * sizeof(causality::Clock::Entry);
+  for (const causality::Clock::Entry& entry : entries) {
+    const std::size_t ranges = entry.counters.ranges().size();
+    if (ranges > 1) bytes += kAllocationBytes + ranges * sizeof(causality::CounterRange);
+  }
+  return bytes;
+}
+
+std::size_t memory_of_bounds(const causality::Scope& scope) {
+  return (scope.from ? kAllocationBytes + scope.from->size() : 0) +
+         (scope.to ? kAllocationBytes + scope.to->size() : 0);
+}
+
+std::size_t memory_of_versions(const causality::CellStore& store) {
+  const std::size_t count = store.versions().size();
+  return count > 1 ? kAllocationBytes + count * sizeof(causality::Version) : 0;
+}
+
 std::size_t memory_of(const causality::ScopedStore& scoped) {
-  const std::size_t bounds = (scoped.scope.from ? scoped.scope.from->size() : 0) +
-                             (scoped.scope.to ? scoped.scope.to->size() : 0);
-  return sizeof scoped + bounds + scoped.store.versions().size() * sizeof(causality::Version) +
-         scoped.store.context().entries().size() * sizeof(causality::Clock::Entry);
+  return sizeof scoped + memory_of_bounds(scoped.scope) + memory_of_versions(scoped.store) +
+         memory_of(scoped.store.context());
+}
+
+// What a merge holds of a scope at the most: as it came, as it is judged and as it is laid out, in
+// vectors that grow. These share the bounds; and the context, until it is stripped.
+std::size_t held_of(const causality::ScopedStore& scoped) {
+  constexpr std::size_t kForms = 3;
+  return kForms * (sizeof scoped + memory_of_versions(scoped.store)) + sizeof scoped / 2 +
+         memory_of_bounds(scoped.scope) + 2 * memory_of(scoped.store.context());
 }
 
 }  // namespace
@@ -92,10 +124,11 @@ Result<void> MergeWriter::take_scopes(EntrySource& source) {
   Gathered gathered{.key = std::string(base::as_text(source.key().bytes)), .entry = {}};
   TRY_VOID(source.absorb_into(gathered.entry));
   gathered.entry.settle_scopes();
-  std::size_t bytes = gathered.key.size();
-  for (const causality::ScopedStore& scoped : gathered.entry.scopes()) bytes += memory_of(scoped);
-  gathered_bytes_ += bytes;
-  turn_bytes_ += bytes;
+  gathered_bytes_ += gathered.key.size();
+  for (const causality::ScopedStore& scoped : gathered.entry.scopes()) {
+    gathered_bytes_ += held_of(scoped);
+    turn_bytes_ += memory_of(scoped);
+  }
   gathered_.push_back(std::move(gathered));
   return {};
 }

@@ -89,7 +89,8 @@ struct MergePlan {
   // Of a compaction: what was known when it began; the files of the table that are merged, and the
   // table, by which to find what is outside.
   Knowledge knowledge_now = {};
-  // What the scopes of one partition may take of memory, about, to be judged.
+  // What the scopes of one partition may take of memory, about, to be judged: all forms of them
+  // that the merge holds at a time.
   std::size_t scopes_bytes_max = std::size_t{64} << 20;
   FileSet inputs = {};
   std::shared_ptr<const TableStore> store = nullptr;
