@@ -1,6 +1,8 @@
 #include "replication/coordinator.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <utility>
@@ -116,13 +118,26 @@ Task<Result<void>> Coordinator::make_tablets() {
   co_return {};
 }
 
+namespace {
+
+// After all that this folder knows of, and, by the time, after what other lives of an older image
+// of it went on as: one that is put back twice does not come back under one name.
+std::uint32_t incarnation_after(std::uint32_t last, runtime::WallTime now) {
+  constexpr auto kMax = std::numeric_limits<std::uint32_t>::max();
+  ASSERT(last < kMax);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now.since_origin()).count();
+  return std::max(last + 1, static_cast<std::uint32_t>(std::clamp<std::int64_t>(seconds, 0, kMax)));
+}
+
+}  // namespace
+
 Task<Result<void>> Coordinator::rename_doubtful() {
   CO_TRY(const std::vector<TabletId> doubts, co_await node_->engines->tablets_in_doubt());
   for (const TabletId doubtful : doubts) {
     storage::TabletInfo& tablet = node_->tablets[doubtful.value()];
-    const std::uint32_t last = tablet.actor.incarnation.value();
-    ASSERT(last < std::numeric_limits<std::uint32_t>::max());
-    const causality::ActorId name = causality::actor_of(options_.node_number, last + 1);
+    const std::uint32_t incarnation =
+        incarnation_after(tablet.actor.incarnation.value(), runtime_.clock.wall_now());
+    const causality::ActorId name = causality::actor_of(options_.node_number, incarnation);
     CO_TRY_VOID(co_await node_->engines->reincarnate(doubtful, name));
     tablet.actor = name;
     log_.info("tablet mints under a new name", base::kv("tablet", doubtful),

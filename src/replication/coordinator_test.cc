@@ -1,7 +1,9 @@
 // Stories about the coordinators of one node, on one core and on several.
 #include "replication/coordinator.h"
 
+#include <chrono>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "replication/coordinator_test_support.h"
 #include "replication/ring_cut.h"
 #include "runtime/contract/world.h"
+#include "runtime/sleep.h"
 #include "runtime/when_all.h"
 
 namespace helenus::replication {
@@ -62,6 +65,31 @@ TEST_P(CoordinatorTest, WhatIsWrittenIsReadAgainAfterARestart) {
       EXPECT_EQ(co_await get(coordinator, partition(token), "r"), std::to_string(token));
     }
   });
+}
+
+TEST_P(CoordinatorTest, AnImageThatIsPutBackTwiceMintsUnderTwoNames) {
+  const auto write = [&]() -> causality::ActorId {
+    causality::ActorId actor;
+    live_in_time(GetParam(), [&](Runtime& runtime, Coordinator& coordinator) -> Task<void> {
+      const auto written =
+          co_await coordinator.write(put(partition(0x00), "r", "v", 5), Until::forever());
+      EXPECT_TRUE(written && written->has_value());
+      if (written && written->has_value()) actor = (*written)->dot.actor;
+      std::ignore = co_await runtime::sleep_for(runtime, std::chrono::seconds(1), {});
+    });
+    return actor;
+  };
+  const causality::ActorId first = write();
+  EXPECT_EQ(write(), first);
+  const auto image = world_.disk().snapshot();
+  world_.disk().put_back(*image, true);
+  const causality::ActorId second = write();
+  EXPECT_NE(second, first);
+  EXPECT_EQ(write(), second);
+  world_.disk().put_back(*image, true);
+  const causality::ActorId third = write();
+  EXPECT_NE(third, first);
+  EXPECT_NE(third, second);
 }
 
 Task<std::vector<std::string>> walk(Coordinator& coordinator, storage::KeyRange range,
