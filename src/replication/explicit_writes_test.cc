@@ -284,6 +284,31 @@ PartitionWrite remove_range(const Bytes& where, int from, int to) {
   return write;
 }
 
+Task<void> write_and_be_stopped(Coordinator& coordinator, PartitionWrite write,
+                                runtime::StopToken stop) {
+  const auto written = co_await coordinator.write(std::move(write), {.stop = std::move(stop)});
+  EXPECT_TRUE(written.failed_with(Errc::cancelled));
+}
+
+TEST_P(ExplicitWrites, OfManyRangesWithNothingInThemAreJudgedInTurns) {
+  const auto tell = [](Runtime& runtime, Coordinator& coordinator) -> Task<void> {
+    const Bytes where = partition(0x10);
+    co_await put_one_older(coordinator, where);
+    PartitionWrite write = remove_all(where, 20);
+    write.mutation.scopes = {{.from = Bytes::copy_of("older"), .to = Bytes::copy_of("oldest")}};
+    for (int i = 0; i < 1000; ++i) {
+      write.mutation.scopes.push_back(remove_range(where, i, i + 1).mutation.scopes.front());
+    }
+    runtime::StopSource stop;
+    co_await runtime::when_all(write_and_be_stopped(coordinator, write, stop.token()),
+                               stop_soon(runtime, stop));
+    EXPECT_EQ(co_await get(coordinator, where, "older"), "v");
+    EXPECT_TRUE((co_await coordinator.write(write, Until::forever())).has_value());
+    EXPECT_EQ(co_await get(coordinator, where, "older"), "");
+  };
+  live_in_time(GetParam(), tell, large());
+}
+
 TEST_P(ExplicitWrites, OfRangesThatMeetTooMuchTogetherAreRefused) {
   constexpr int kRows = 300;
   const auto tell = [](Coordinator& coordinator) -> Task<void> {

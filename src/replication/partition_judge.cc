@@ -207,7 +207,7 @@ Task<Result<void>> PartitionJudge::judge_scope(const PartitionWrite& write, cons
 Task<Result<void>> PartitionJudge::look_across(const PartitionWrite& write, const Scope& scope,
                                                ScopeJudgement& judgement) {
   CO_TRY_VOID(check_changes(changes_judged_ + judgement.size()));
-  if (turn_is_over(judgement.size())) CO_TRY_VOID(co_await take_turn());
+  if (turn_is_over(kEffortPerRow + judgement.size())) CO_TRY_VOID(co_await take_turn());
   while (const auto effort = judgement.take_newer_range()) {
     if (turn_is_over(*effort)) CO_TRY_VOID(co_await take_turn());
   }
