@@ -10,8 +10,7 @@
 //   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
 //   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
 //   bytes of bodies that have not come whole, of all clients and of an
-//   address (PartialBodies), and what they find of the former            we stop reading from it
-//   for
+//   address (PartialBodies), and what they find of the former            we stop reading for
 //                                               room_timeout, then OVERLOADED on that stream
 //   a frame that lies frame_timeout behind bytes_per_second_min, or of which nothing more comes for
 //   stall_timeout; answers that wait longer than write_timeout and go more slowly than

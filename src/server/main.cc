@@ -20,6 +20,7 @@
 #include "runtime/native/descriptor_limit.h"
 #include "runtime/native/loop.h"
 #include "runtime/native/native_host.h"
+#include "runtime/native/standard_output.h"
 #include "server/cluster_command.h"
 
 namespace helenus::server {
@@ -172,15 +173,15 @@ int run_node(const NodeOptions& options) {
 }
 
 int ask_node(const ClusterCommand& command) {
-  const auto print_to = [](std::FILE* file) {
-    return [file](std::string_view text) { (void)std::fwrite(text.data(), 1, text.size(), file); };
-  };
   auto host = runtime::native::NativeHost::open({.cores = 1});
   if (!host) return fail_at_start(kProgram, host.error());
-  return (*host)->run([&](runtime::Runtime& runtime, runtime::StopToken stop) {
+  const int exit_code = (*host)->run([&](runtime::Runtime& runtime, runtime::StopToken stop) {
     return run_cluster_command(
-        runtime, command, {.out = print_to(stdout), .error = print_to(stderr)}, std::move(stop));
+        runtime, command,
+        {.out = runtime::native::print_to_output(), .error = runtime::native::print_to_errors()},
+        std::move(stop));
   });
+  return runtime::native::after_printing(kProgram, exit_code);
 }
 
 int main_of(int argc, char** argv) {

@@ -11,7 +11,11 @@ import tempfile
 import unittest
 import urllib.request
 
-HELENUS = None  # the program under test; set in main
+HELENUS = None  # the programs under test; set in main
+HELENUS_SSTABLE = None
+GOLDEN_SSTABLE = os.path.join(
+    os.path.dirname(__file__), "../../src/storage/testdata/sstable-v1-lz4"
+)
 START_SECONDS_MAX = 60
 ANY_PORTS = ("--admin", "127.0.0.1:0", "--cql", "127.0.0.1:0", "--listen", "127.0.0.1:0")
 
@@ -188,7 +192,30 @@ class ServerTest(unittest.TestCase):
             self.assertIn("--" + option, result.stdout)
         self.assertRegex(run("--version").stdout, r"^helenus \d+\.\d+\.\d+$")
 
+    def assert_lost_output_is_told(self, *command):
+        with open("/dev/full", "w") as full:
+            result = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=START_SECONDS_MAX
+            )
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(": not all of the output could be written", result.stderr)
+
+    def test_output_that_is_lost_is_an_error(self):
+        with Server(self.folder) as server:
+            self.assert_lost_output_is_told(
+                HELENUS, "status", "--admin", f"127.0.0.1:{server.port}"
+            )
+            server.stop()
+        self.assert_lost_output_is_told(HELENUS_SSTABLE, "--help")
+        self.assert_lost_output_is_told(HELENUS_SSTABLE, "dump", GOLDEN_SSTABLE)
+        dumped = subprocess.run(
+            [HELENUS_SSTABLE, "dump", GOLDEN_SSTABLE], capture_output=True, timeout=60
+        )
+        self.assertEqual(dumped.returncode, 0, dumped.stderr)
+        self.assertGreater(len(dumped.stdout), 0)
+
 
 if __name__ == "__main__":
     HELENUS = sys.argv.pop(1)
+    HELENUS_SSTABLE = sys.argv.pop(1)
     unittest.main(verbosity=2)
