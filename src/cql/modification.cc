@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "cql/modification_plan.h"
+#include "replication/scope_cut.h"
 
 namespace helenus::cql {
 
@@ -124,7 +125,7 @@ class ScopeUnion {
   void add(const std::set<Scope>& scopes) {
     if (scopes.empty()) return;
     scopes_.insert(scopes_.end(), scopes.begin(), scopes.end());
-    settle();
+    scopes_ = replication::joined(std::move(scopes_));
   }
   bool contains(const RowKey& row) const {
     const auto behind = std::ranges::partition_point(
@@ -133,21 +134,6 @@ class ScopeUnion {
   }
 
  private:
-  void settle() {
-    std::ranges::sort(scopes_);
-    std::vector<Scope> apart;
-    for (Scope& scope : scopes_) {
-      const bool joins =
-          !apart.empty() && (!apart.back().to || !scope.from || *scope.from <= *apart.back().to);
-      if (!joins) {
-        apart.push_back(std::move(scope));
-      } else if (apart.back().to && (!scope.to || *apart.back().to < *scope.to)) {
-        apart.back().to = std::move(scope.to);
-      }
-    }
-    scopes_ = std::move(apart);
-  }
-
   std::vector<Scope> scopes_;  // ascending and apart
 };
 
