@@ -27,11 +27,11 @@ std::string_view name_of(MetricKind kind) {
 struct HistogramShape {
   unsigned bits_first;
   unsigned bits_last;
-  double unit;  // of what was recorded, in what is shown
+  double per_unit;  // how many of what was recorded make one of what is shown
 };
-constexpr HistogramShape kSmallCounts{.bits_first = 0, .bits_last = 6, .unit = 1};
+constexpr HistogramShape kSmallCounts{.bits_first = 0, .bits_last = 6, .per_unit = 1};
 // Nanoseconds as seconds: 16 us to 17 s.
-constexpr HistogramShape kLatencies{.bits_first = 14, .bits_last = 34, .unit = 1e-9};
+constexpr HistogramShape kLatencies{.bits_first = 14, .bits_last = 34, .per_unit = 1e9};
 
 class Adder {
  public:
@@ -53,13 +53,14 @@ class Adder {
     const std::string_view comma = labels.empty() ? "" : ",";
     for (unsigned bits = shape.bits_first; bits <= shape.bits_last; ++bits) {
       const std::uint64_t most = (std::uint64_t{1} << bits) - 1;
-      sample("_bucket",
-             fmt::format("{}{}le=\"{}\"", labels, comma, static_cast<double>(most) * shape.unit),
-             static_cast<double>(histogram.count_up_to(most)));
+      sample(
+          "_bucket",
+          fmt::format("{}{}le=\"{}\"", labels, comma, static_cast<double>(most) / shape.per_unit),
+          static_cast<double>(histogram.count_up_to(most)));
     }
     const auto count = static_cast<double>(histogram.count());
     sample("_bucket", fmt::format("{}{}le=\"+Inf\"", labels, comma), count);
-    sample("_sum", labels, histogram.sum() * shape.unit);
+    sample("_sum", labels, histogram.sum() / shape.per_unit);
     sample("_count", labels, count);
   }
 
