@@ -127,11 +127,7 @@ class ScopeUnion {
     scopes_.insert(scopes_.end(), scopes.begin(), scopes.end());
     scopes_ = replication::joined(std::move(scopes_));
   }
-  bool contains(const RowKey& row) const {
-    const auto behind = std::ranges::partition_point(
-        scopes_, [&](const Scope& scope) { return !scope.from || *scope.from <= row; });
-    return behind != scopes_.begin() && std::prev(behind)->contains(row);
-  }
+  bool contains(const RowKey& row) const { return replication::holds_any(scopes_, row); }
 
  private:
   std::vector<Scope> scopes_;  // ascending and apart

@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 #include "cql/row_stream.h"
-#include "runtime/sleep.h"
+#include "runtime/take_turn.h"
 
 namespace helenus::cql {
 
@@ -76,9 +76,7 @@ bool StoredRows::is_filled(const std::vector<Row>& rows) const {
 
 Task<Result<void>> StoredRows::take_turn() {
   rows_this_turn_ = 0;
-  if (request_.until.stop.stop_requested()) co_return Error(Errc::cancelled);
-  if (runtime_.clock.now() >= request_.until.deadline) co_return Error(Errc::timeout);
-  co_return co_await runtime::yield_now(runtime_, request_.until.stop);
+  return runtime::take_turn(runtime_, request_.until);
 }
 
 // ---- Partitions ----

@@ -10,7 +10,7 @@
 #include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/scope_cut.h"
-#include "runtime/sleep.h"
+#include "runtime/take_turn.h"
 
 namespace helenus::replication {
 
@@ -78,10 +78,7 @@ Result<void> check_named(const Mutation& judged) {
 
 Task<Result<void>> PartitionJudge::take_turn() {
   effort_ = 0;
-  runtime::Runtime& runtime = engine_.runtime();
-  if (until_.stop.stop_requested()) co_return Error(Errc::cancelled);
-  if (runtime.clock.now() >= until_.deadline) co_return Error(Errc::timeout);
-  co_return co_await runtime::yield_now(runtime, until_.stop);
+  return runtime::take_turn(engine_.runtime(), until_);
 }
 
 Task<Result<void>> PartitionJudge::judge(std::span<PartitionWrite* const> writes) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "causality/content_size.h"
 #include "replication/partition_judge.h"
 #include "replication/ring_cut.h"
 
@@ -22,19 +23,10 @@ using storage::TabletId;
 
 namespace {
 
-// What it takes in the log, about: the key of a row once for the cells that are together.
+// What it takes in the log, about.
 std::size_t size_of(const PartitionWrite& write) {
-  std::size_t size = write.partition.size();
-  const causality::CellChange* before = nullptr;
-  for (const causality::CellChange& cell : write.mutation.cells) {
-    if (before == nullptr || before->row != cell.row) size += cell.row.size();
-    size += cell.value.size();
-    before = &cell;
-  }
-  for (const causality::Scope& scope : write.mutation.scopes) {
-    size += (scope.from ? scope.from->size() : 0) + (scope.to ? scope.to->size() : 0);
-  }
-  return size;
+  return write.partition.size() +
+         causality::content_size(write.mutation.cells, write.mutation.scopes);
 }
 
 std::size_t size_of(const causality::PartitionStore& stored) {

@@ -1,6 +1,7 @@
 #include "replication/scope_cut.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -38,6 +39,12 @@ std::vector<Scope> joined(std::vector<Scope> scopes) {
     }
   }
   return apart;
+}
+
+bool holds_any(std::span<const Scope> among, const RowKey& row) {
+  const auto behind = std::ranges::partition_point(
+      among, [&](const Scope& scope) { return !scope.from || *scope.from <= row; });
+  return behind != among.begin() && std::prev(behind)->contains(row);
 }
 
 bool overlaps_any(const Scope& scope, std::span<const Scope> among) {

@@ -18,6 +18,8 @@ std::vector<causality::Scope> cut(const causality::Scope& scope,
 // The scopes without what they have in common: ascending, disjoint, none touching another.
 // Law: a row is in the result exactly if it is in one of them.
 std::vector<causality::Scope> joined(std::vector<causality::Scope> scopes);
+// Whether any of these holds the row. Requires: they are ascending and disjoint. Cost: logarithmic.
+bool holds_any(std::span<const causality::Scope> among, const causality::RowKey& row);
 // Whether a scope overlaps any of these. Requires: they are joined. Cost: logarithmic.
 bool overlaps_any(const causality::Scope& scope, std::span<const causality::Scope> among);
 

@@ -80,9 +80,7 @@ std::vector<Scope> ScopeJudgement::where_it_holds(const NewerVersion& newer) {
 }
 
 bool ScopeJudgement::deletes_at(const RowKey& row) const {
-  const auto behind = std::ranges::partition_point(
-      pieces_, [&](const Scope& piece) { return !piece.from || *piece.from <= row; });
-  return behind != pieces_.begin() && std::prev(behind)->contains(row);
+  return holds_any(pieces_, row);
 }
 
 // Ascending, each once.

@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "causality/content_size.h"
 #include "runtime/sleep.h"
 
 namespace helenus::storage {
@@ -429,21 +430,6 @@ std::size_t size_estimate(ByteView partition, const causality::Mutation& mutatio
   return bytes;
 }
 
-// Keys and values: each row's key once, whatever is written of it.
-std::size_t user_bytes_of(ByteView partition, const causality::Delta& delta) {
-  std::size_t bytes = partition.size();
-  const causality::CellChange* before = nullptr;
-  for (const causality::CellChange& cell : delta.cells) {
-    if (before == nullptr || before->row != cell.row) bytes += cell.row.size();
-    bytes += cell.value.size();
-    before = &cell;
-  }
-  for (const causality::Scope& scope : delta.scopes) {
-    bytes += (scope.from ? scope.from->size() : 0) + (scope.to ? scope.to->size() : 0);
-  }
-  return bytes;
-}
-
 Result<void> check_key_sizes(ByteView partition, std::span<const causality::CellChange> cells) {
   std::size_t row_size = 0;
   for (const causality::CellChange& cell : cells) row_size = std::max(row_size, cell.row.size());
@@ -543,7 +529,7 @@ Result<LogPosition> Engine::append(const Place& place, ByteView partition,
   last_position_ = position;
   ++statistics_.writes;
   statistics_.write_bytes += record_.size();
-  statistics_.user_bytes += user_bytes_of(partition, delta);
+  statistics_.user_bytes += partition.size() + causality::content_size(delta.cells, delta.scopes);
   freeze_if_due(place);
   return position;
 }

@@ -1,0 +1,27 @@
+// content_size: what a client's change holds, before contexts and dots are added to it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "causality/delta.h"
+#include "causality/dot_store.h"
+
+namespace helenus::causality {
+
+// Bytes of keys and values: each row's key once for the cells of it that are together.
+inline std::size_t content_size(std::span<const CellChange> cells, std::span<const Scope> scopes) {
+  std::size_t bytes = 0;
+  const CellChange* before = nullptr;
+  for (const CellChange& cell : cells) {
+    if (before == nullptr || before->row != cell.row) bytes += cell.row.size();
+    bytes += cell.value.size();
+    before = &cell;
+  }
+  for (const Scope& scope : scopes) {
+    bytes += (scope.from ? scope.from->size() : 0) + (scope.to ? scope.to->size() : 0);
+  }
+  return bytes;
+}
+
+}  // namespace helenus::causality
