@@ -10,7 +10,7 @@
 //
 // Files go to a folder below the current one (--directory DIR for another place). What a disk does
 // in one second says nothing about the next: sides take turns.
-#include "storage/commit_log.h"
+#include "storage/log/commit_log.h"
 
 #include <atomic>
 #include <cstdint>

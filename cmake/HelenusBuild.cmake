@@ -227,6 +227,9 @@ function(helenus_fuzzer)
       list(APPEND guided ${covered})
       # It can stand in only for an object that holds nothing else.
       cmake_path(GET source PARENT_PATH folder)
+      while(NOT EXISTS "${CMAKE_SOURCE_DIR}/src/${folder}/CMakeLists.txt")
+        cmake_path(GET folder PARENT_PATH folder)
+      endwhile()
       set_source_files_properties("${CMAKE_SOURCE_DIR}/src/${source}"
                                   DIRECTORY "${CMAKE_SOURCE_DIR}/src/${folder}"
                                   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

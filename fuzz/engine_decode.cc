@@ -10,11 +10,11 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "causality/codec.h"
-#include "storage/entry.h"
-#include "storage/knowledge.h"
-#include "storage/manifest.h"
-#include "storage/mutation_file.h"
-#include "storage/mutation_record.h"
+#include "storage/entry/entry.h"
+#include "storage/manifest/knowledge.h"
+#include "storage/manifest/manifest.h"
+#include "storage/mutations/mutation_file.h"
+#include "storage/mutations/mutation_record.h"
 
 namespace helenus::storage {
 namespace {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "causality/codec.h"
-#include "storage/merge_writer.h"
-#include "storage/sstable_test_support.h"
+#include "storage/compaction/merge_writer.h"
+#include "storage/sstable/sstable_test_support.h"
 
 namespace helenus::cli {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "causality/codec.h"
 #include "causality/delta.h"
-#include "storage/entry.h"
-#include "storage/knowledge.h"
-#include "storage/mutation_file.h"
-#include "storage/mutation_record.h"
+#include "storage/entry/entry.h"
+#include "storage/manifest/knowledge.h"
+#include "storage/mutations/mutation_file.h"
+#include "storage/mutations/mutation_record.h"
 
 namespace helenus::cli {
 

@@ -3,8 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "admin/cluster_report.h"
 #include "base/assert.h"
-#include "node/cluster_report.h"
 
 namespace helenus::node {
 
@@ -38,7 +38,7 @@ CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator&
 
 cql::ClusterFacts CoreService::with_nodes(cql::ClusterFacts cluster) {
   cluster.ranges = [this](const model::Keyspace& keyspace) {
-    return ranges_of(*peers_, self_, keyspace);
+    return admin::ranges_of(*peers_, self_, keyspace);
   };
   cluster.nodes = [this] { return count(*peers_, self_); };
   return cluster;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "cql/system_schema.h"
-#include "cql/system_tables.h"
+#include "cql/schema/system_schema.h"
+#include "cql/system/system_tables.h"
 #include "model/token.h"
 #include "node/core_limits.h"
 #include "runtime/clock.h"
@@ -199,7 +199,7 @@ Task<Result<void>> Database::start_services() {
   co_return {};
 }
 
-Task<void> Database::publish(const PeerNews::News& news) {
+Task<void> Database::publish(const admin::PeerNews::News& news) {
   for (std::uint32_t core = 0; core < services_.size(); ++core) {
     const auto show = [&news, service = services_[core].get()](Runtime&, const Until&) {
       service->show(news.peers, news.events);
@@ -266,16 +266,16 @@ CorePart part_of(const CoreService& service) {
           .engine = service.coordinator().statistics_here()};
 }
 
-std::vector<Metric> metrics_of(std::vector<CorePart> parts) {
+std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
   CorePart& sum = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     sum.server.add(parts[i].server);
     sum.request_bytes += parts[i].request_bytes;
     sum.engine.add(parts[i].engine);
   }
-  std::vector<Metric> metrics;
-  add_engine_metrics(sum.engine, metrics);
-  add_server_metrics(sum.server, sum.request_bytes, metrics);
+  std::vector<admin::Metric> metrics;
+  admin::add_engine_metrics(sum.engine, metrics);
+  admin::add_server_metrics(sum.server, sum.request_bytes, metrics);
   return metrics;
 }
 
@@ -358,7 +358,7 @@ Task<std::vector<Result<T>>> Database::ask_all(T (*tell)(const CoreService&)) {
   co_return told;
 }
 
-Task<Result<std::vector<Metric>>> Database::metrics() {
+Task<Result<std::vector<admin::Metric>>> Database::metrics() {
   CO_TRY(const auto pass, askers_.enter());
   std::vector<CorePart> parts;
   for (Result<CorePart>& part : co_await ask_all(part_of)) {
@@ -392,7 +392,7 @@ Task<std::optional<Database::CoreFailure>> Database::failure() {
 Task<Result<std::vector<cql::MetricRow>>> Database::metric_rows(Runtime& here, Until until) {
   CO_TRY(auto parts, co_await gather(here, part_of, std::move(until)));
   std::vector<cql::MetricRow> rows;
-  for (Metric& metric : metrics_of(std::move(parts))) {
+  for (admin::Metric& metric : metrics_of(std::move(parts))) {
     rows.push_back({.name = fmt::format("{}{}", metric.name, metric.suffix),
                     .labels = std::move(metric.labels),
                     .value = metric.value});
