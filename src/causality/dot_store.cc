@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "causality/scope_sweep.h"
+#include "causality/range_sweep.h"
 
 namespace helenus::causality {
 

@@ -211,7 +211,7 @@ class PartitionStore {
   // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be
   // taken out for a part of it, so a cell's context goes on naming those that it supersedes, and so
   // does the context of another scope that overlaps. The plain form: it compares each row and each
-  // scope with all scopes. For very many: scope_sweep.h, scopes_around.h.
+  // scope with all scopes. For very many: range_sweep.h, ranges_around.h.
   void strip(const Clock& known);
   // Takes versions of one cell, or of all scopes, out without a trace; see CellStore::forget.
   void forget(const RowKey& row, ColumnId column, std::span<const Dot> dots);

@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "cql/plan/modification_plan.h"
-#include "replication/explicit_timestamps/scope_cut.h"
+#include "replication/explicit_timestamps/range_cut.h"
 
 namespace helenus::cql {
 

@@ -21,7 +21,7 @@
 #include "cql/server/byte_budget.h"
 #include "cql/server/connection.h"
 #include "cql/server/connection_limit.h"
-#include "cql/server/partial_bodies.h"
+#include "cql/server/incomplete_requests.h"
 #include "cql/server/request_handler.h"
 #include "cql/server/server_statistics.h"
 #include "runtime/stop_token.h"

@@ -1,8 +1,8 @@
 // PartitionLatches: the partitions of one core that stand still, each for one request.
 //
-// A write with an explicit timestamp reads before it is minted (rule (d), partition_judge.h): what
-// it found must still be all there is when its context is fixed. So it holds the partition's latch
-// from before its first look until it is staged.
+// A write with an explicit timestamp reads before it is minted (rule (d),
+// explicit_timestamp_filter.h): what it found must still be all there is when its context is fixed.
+// So it holds the partition's latch from before its first look until it is staged.
 //
 // Invariant: while a latch is held, nothing is staged to its partition but by its holder.
 //

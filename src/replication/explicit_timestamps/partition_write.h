@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "causality/delta.h"
-#include "replication/explicit_timestamps/scope_judgement.h"
+#include "replication/explicit_timestamps/explicit_range_delete_filter.h"
 #include "storage/ids/table_id.h"
 
 namespace helenus::replication {

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "causality/content_size.h"
-#include "replication/explicit_timestamps/partition_judge.h"
+#include "replication/explicit_timestamps/explicit_timestamp_filter.h"
 #include "replication/tablets/ring_cut.h"
 
 namespace helenus::replication {

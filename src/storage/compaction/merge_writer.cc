@@ -6,7 +6,7 @@
 
 #include "causality/codec.h"
 #include "runtime/sleep.h"
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 
 namespace helenus::storage {
 

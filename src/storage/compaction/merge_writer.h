@@ -11,17 +11,17 @@
 // a scope that is dropped as stable goes together with all that it defeats. So all scopes of a
 // partition are gathered before the first of them is written: those of one partition must fit
 // memory while it is merged, its rows need not. Each row is then judged by those that hold it, and
-// the scopes are laid out anew (scope_place.h). A fragment outside the merge that has any of the
-// partition has one under the partition's own key: to look for that one is enough.
+// the scopes are laid out anew (range_delete_key.h). A fragment outside the merge that has any of
+// the partition has one under the partition's own key: to look for that one is enough.
 //
 // Before anything else, scopes inside others that have seen them go (PartitionStore::settle_scopes,
 // where the argument is), by whatever is known: no cell changes by that. So the deletes of all rows
 // before a mark that moves on do not gather while a peer is away.
 //
 // Scopes that do not overlap say nothing about one another: they are judged in groups that do not.
-// The effort follows what overlaps (scope_sweep.h), and is done in steps, with others running in
+// The effort follows what overlaps (range_sweep.h), and is done in steps, with others running in
 // between. What the scopes around a row say of it is kept from row to row, and changed by those
-// that begin and end between the two (scopes_around.h). What is not done in steps is one row, and
+// that begin and end between the two (ranges_around.h). What is not done in steps is one row, and
 // one entry: both are decoded as a whole.
 //
 // Memory: if there are more scopes than scopes_bytes_max, those of the partition are written as
@@ -54,8 +54,8 @@
 #include "base/result.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
-#include "causality/scope_sweep.h"
-#include "causality/scopes_around.h"
+#include "causality/range_sweep.h"
+#include "causality/ranges_around.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"

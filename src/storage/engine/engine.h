@@ -18,7 +18,7 @@
 //   - A file is entered into the manifest only after the log is synced up to its freeze, with the
 //     dots of the memtable it was made of. Recovery joins them with the dots of the records it
 //     replays, so no dot is ever minted twice and none is forgotten; and the manifest claims only
-//     what is in files, so that it stays true without the log (engine_places.h).
+//     what is in files, so that it stays true without the log (directory_set.h).
 //   - A mutation that some peer may lack is kept until it is stable (mutation_log.h): in the log
 //     and in memory, then in a file that enters the manifest with the flush that lets its record
 //     go.
@@ -56,8 +56,8 @@
 #include "runtime/task_group.h"
 #include "runtime/wait_queue.h"
 #include "storage/compaction/rate_limiter.h"
+#include "storage/engine/directory_set.h"
 #include "storage/engine/engine_options.h"
-#include "storage/engine/engine_places.h"
 #include "storage/engine/engine_statistics.h"
 #include "storage/engine/shard.h"
 #include "storage/entry/maybe_task.h"

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "causality/codec.h"
+#include "storage/engine/directory_set.h"
 #include "storage/engine/engine_folder.h"
-#include "storage/engine/engine_places.h"
 #include "storage/engine/engine_test_support.h"
 #include "storage/manifest/knowledge.h"
 #include "storage/manifest/manifest.h"

@@ -237,7 +237,7 @@ Generations Engine::generations() const {
   return generations;
 }
 
-// Tells the log directory which manifests there are (engine_places.h): before the log lets go what
+// Tells the log directory which manifests there are (directory_set.h): before the log lets go what
 // they have, and before anybody builds on a change of tables or tablets. Waits while there is no
 // space; any other failure ends writing.
 Task<Result<void>> Engine::note_generations() {

@@ -159,7 +159,7 @@ Task<Result<Places>> Engine::look_at_places() {
   co_return places;
 }
 
-// Before anything is changed: see engine_places.h.
+// Before anything is changed: see directory_set.h.
 Task<Result<void>> Engine::judge_places(const Places& places) {
   CO_TRY_VOID(check_places(places));
   if (report_.created && !places.log.fresh) {

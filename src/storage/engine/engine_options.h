@@ -72,7 +72,7 @@ struct EngineOptions {
   // The log directory is empty and the data is there: go on with what the data directories have, if
   // the last start that they know of is this one; the refusal without it names the number. What was
   // acknowledged and is in no file is lost, and every tablet is in doubt; what the tablets then
-  // claim to have seen is in files (engine_places.h). It is for one start and one loss: the start
+  // claim to have seen is in files (directory_set.h). It is for one start and one loss: the start
   // that accepts is a later one, so that left on it accepts nothing more.
   std::optional<std::uint32_t> accept_lost_log_of_start = {};
 

@@ -123,7 +123,7 @@ Task<Result<void>> Shard::open_files() {
                          Error(Errc::corrupt, "{}: was found damaged before", path_of(file)));
       }
       if (!sstable && is_damage(sstable.error())) {
-        // Everything else can be served. One that is missing is another matter: engine_places.h.
+        // Everything else can be served. One that is missing is another matter: directory_set.h.
         sstable = with_remedy(std::move(sstable).error());
         environment_.log.error("a damaged file is set aside", base::kv("error", sstable.error()));
         table->set_aside(file.number, sstable.error());

@@ -1,7 +1,7 @@
 // Entry: what the engine keeps under one key. A table is a sorted run of entries:
 //
 //   partition ‖ 0 [‖ path]             the partition's deletes of ranges of rows, if it has any:
-//                                      a few, and many more in parts (scope_place.h)
+//                                      a few, and many more in parts (range_delete_key.h)
 //   partition ‖ 1 ‖ clustering key     its rows, a static row under the empty clustering key
 //
 // so that everything of a partition is adjacent, and what holds for many of its rows comes first.
@@ -34,9 +34,9 @@
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
+#include "causality/ranges_around.h"
 #include "causality/resolve.h"
-#include "causality/scopes_around.h"
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 
 namespace helenus::storage {
 

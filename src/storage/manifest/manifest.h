@@ -11,7 +11,7 @@
 // at the freeze above all (S1). Recovery joins the clocks it finds here with the dots of the
 // records it replays. Every dot of a clock here is of a mutation that is in the files named here,
 // or whose table was dropped. So a manifest and its files are true by themselves, the logs apart
-// (engine_places.h).
+// (directory_set.h).
 #pragma once
 
 #include <cstdint>
@@ -138,7 +138,7 @@ struct ManifestState {
   // ranges of tablets that were made since: what the file has there is not theirs. The ranges
   // ascend and are disjoint.
   absl::btree_map<FileNumber, std::vector<KeyRange>> set_aside;
-  // For the comparison with the logs (engine_places.h): how many changes there have been, and how
+  // For the comparison with the logs (directory_set.h): how many changes there have been, and how
   // far the log of the core that made the last one was synced.
   std::uint64_t generation = 0;
   std::optional<LogReached> log_reached = {};

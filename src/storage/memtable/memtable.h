@@ -5,7 +5,7 @@
 // gathered many is merged in place by the write that comes next, one that is also read much
 // earlier, so that a hot row stays cheap to read. Nothing is stripped here: that is for flush and
 // compaction (S3). A delete of exactly one row hangs onto the row's key, one of a range onto the
-// partition's or, when that has some, onto that of its path (scope_place.h).
+// partition's or, when that has some, onto that of its path (range_delete_key.h).
 //
 // The tree holds sixteen bytes a key: the key's first bytes as a number, by which nearly every
 // comparison is decided (they are the token), and where the rest lies. A descent touches few lines

@@ -9,7 +9,7 @@
 //
 // A row of which nothing is visible, a deleted one, is a row here: what a reader sees is for the
 // table's policy to say. Of a partition only the row it stands on is in memory, and those deletes
-// of ranges that may hold it (scope_place.h).
+// of ranges that may hold it (range_delete_key.h).
 //
 // Writes may come between its steps. A row is shown as it is at the moment it is read, with all
 // that was written to it and to ranges around it until then, or until the memtable that the cursor
@@ -30,7 +30,7 @@
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/read/entry_source.h"
-#include "storage/read/row_scopes.h"
+#include "storage/read/row_range_deletes.h"
 #include "storage/read/table_view.h"
 
 namespace helenus::storage {
@@ -74,7 +74,8 @@ class TableCursor {
   Motion next() { return step(Direction::forward); }
   Motion previous() { return step(Direction::backward); }
 
-  // The deletes of ranges of a partition, those that lie in one place together (scope_place.h):
+  // The deletes of ranges of a partition, those that lie in one place together
+  // (range_delete_key.h):
   //   CO_TRY_VOID(co_await cursor->seek_ranges(partition));
   //   while (cursor->at_ranges()) {
   //     ... cursor->ranges() ...

@@ -60,7 +60,7 @@ struct ReadTrace {
   std::uint32_t sstables_in_range = 0;
   std::uint32_t sstables_filtered = 0;
   std::uint32_t blocks_read = 0;
-  std::uint32_t scope_paths_read = 0;  // where deletes of ranges may lie (scope_place.h)
+  std::uint32_t scope_paths_read = 0;  // where deletes of ranges may lie (range_delete_key.h)
   // The newest write seen that may not be durable yet.
   std::uint64_t sequence = 0;
 };

@@ -43,7 +43,7 @@ Collectable collectable(const SstableMetadata& metadata, const Knowledge& knowle
 
 // The dots of the mutations in a memtable, by tablet. When the memtable is in a file they enter the
 // manifest, and no other dots with them: what the manifest says a tablet has seen is in files, so
-// that it stays true should the logs be lost (engine_places.h).
+// that it stays true should the logs be lost (directory_set.h).
 class MemtableDots {
  public:
   void add(TabletId tablet, const causality::Dot& dot);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 #include "storage/manifest/garbage.h"
 
 namespace helenus::storage {

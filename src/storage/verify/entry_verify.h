@@ -1,6 +1,6 @@
 // EntryVerifier: checks what the entries of a file of the engine must satisfy beyond being sorted:
 // keys and values that go together, and deletes of ranges where a reader looks for them
-// (scope_place.h). A range in the wrong place would be a delete that nobody finds.
+// (range_delete_key.h). A range in the wrong place would be a delete that nobody finds.
 #pragma once
 
 #include <cstdint>

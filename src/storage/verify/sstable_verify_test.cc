@@ -12,7 +12,7 @@
 
 #include "base/prng.h"
 #include "storage/entry/entry.h"
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 #include "storage/manifest/knowledge.h"
 #include "storage/sstable/sstable_test_support.h"
 

@@ -1,4 +1,4 @@
-#include "cql/server/outgoing.h"
+#include "cql/server/response_queue.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "cql/server/partial_bodies.h"
+#include "cql/server/incomplete_requests.h"
 
 #include <memory>
 #include <vector>

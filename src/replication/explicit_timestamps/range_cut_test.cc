@@ -1,4 +1,4 @@
-#include "replication/explicit_timestamps/scope_cut.h"
+#include "replication/explicit_timestamps/range_cut.h"
 
 #include <string>
 

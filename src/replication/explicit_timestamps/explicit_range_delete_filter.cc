@@ -1,11 +1,11 @@
-#include "replication/explicit_timestamps/scope_judgement.h"
+#include "replication/explicit_timestamps/explicit_range_delete_filter.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include "causality/resolve.h"
-#include "replication/explicit_timestamps/scope_cut.h"
+#include "replication/explicit_timestamps/range_cut.h"
 
 namespace helenus::replication {
 

@@ -1,4 +1,4 @@
-#include "replication/explicit_timestamps/partition_judge.h"
+#include "replication/explicit_timestamps/explicit_timestamp_filter.h"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 
 #include "causality/limits.h"
 #include "causality/resolve.h"
-#include "replication/explicit_timestamps/scope_cut.h"
+#include "replication/explicit_timestamps/range_cut.h"
 #include "runtime/take_turn.h"
 
 namespace helenus::replication {

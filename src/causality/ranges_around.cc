@@ -1,9 +1,9 @@
-#include "causality/scopes_around.h"
+#include "causality/ranges_around.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "causality/scope_sweep.h"
+#include "causality/range_sweep.h"
 
 namespace helenus::causality {
 

@@ -43,7 +43,7 @@
 #include "base/bytes.h"
 #include "causality/delta.h"
 #include "causality/dot_store.h"
-#include "causality/scope_index.h"
+#include "causality/range_index.h"
 #include "replication/explicit_timestamps/batch_overlay.h"
 
 namespace helenus::replication {

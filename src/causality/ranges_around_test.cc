@@ -1,9 +1,9 @@
-#include "causality/scopes_around.h"
+#include "causality/ranges_around.h"
 
 #include <gtest/gtest.h>
 
 #include "causality/generators.h"
-#include "causality/scope_sweep.h"
+#include "causality/range_sweep.h"
 
 namespace helenus::causality {
 namespace {

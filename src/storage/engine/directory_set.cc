@@ -1,4 +1,4 @@
-#include "storage/engine/engine_places.h"
+#include "storage/engine/directory_set.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,6 +1,6 @@
 // Where a delete of a range with an explicit timestamp wins, compared with what holds for each
 // cell, there or not, one by one.
-#include "replication/explicit_timestamps/scope_judgement.h"
+#include "replication/explicit_timestamps/explicit_range_delete_filter.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 
 #include <algorithm>
 #include <set>
@@ -9,7 +9,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "causality/scope_index.h"
+#include "causality/range_index.h"
 #include "storage/ids/row_key.h"
 
 namespace helenus::storage {

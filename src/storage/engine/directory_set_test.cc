@@ -1,6 +1,6 @@
 // Directories of a folder that are not of the same time: noticed at the start, named, and nothing
 // is changed.
-#include "storage/engine/engine_places.h"
+#include "storage/engine/directory_set.h"
 
 #include <functional>
 #include <map>

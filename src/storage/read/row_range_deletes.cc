@@ -1,4 +1,4 @@
-#include "storage/read/row_scopes.h"
+#include "storage/read/row_range_deletes.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "causality/scope_sweep.h"
+#include "causality/range_sweep.h"
 
 #include <algorithm>
 #include <set>

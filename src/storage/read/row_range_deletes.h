@@ -1,5 +1,5 @@
 // RowScopes: the deletes of ranges of a partition that may hold a row, as a reader has loaded them
-// (scope_place.h), and kept from row to row as long as they serve.
+// (range_delete_key.h), and kept from row to row as long as they serve.
 //
 // Those of the active memtable are a RowScopes of their own: more of them may come at any time, and
 // they must be of the same moment as what that memtable has of the row (table_view.h).
@@ -13,11 +13,11 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/dot_store.h"
-#include "causality/scope_index.h"
+#include "causality/range_index.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/entry/entry.h"
-#include "storage/entry/scope_place.h"
+#include "storage/entry/range_delete_key.h"
 #include "storage/read/table_view.h"
 
 namespace helenus::storage {
