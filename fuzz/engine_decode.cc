@@ -29,12 +29,12 @@ void check_mutation(ByteView input) {
   const auto delta = causality::decode_delta(record->delta);
   if (!delta) return;
   base::Buffer again;
-  encode_mutation(record->tablet, record->birth, record->partition, *delta, again);
+  encode_mutation(record->tablet, record->replication, record->partition, *delta, again);
   if (input[0] == again.view()[0]) {
     ASSERT(base::equal(again.view(), input));
   } else {
     const auto newer = decode_mutation(std::move(again).freeze());
-    ASSERT(newer && newer->birth == record->birth && newer->delta == record->delta);
+    ASSERT(newer && newer->replication == record->replication && newer->delta == record->delta);
   }
 }
 

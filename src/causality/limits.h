@@ -14,7 +14,7 @@
 namespace helenus::causality {
 
 inline constexpr std::size_t kCellsPerMutationMax = 1 << 18;
-inline constexpr std::size_t kScopesPerMutationMax = 1 << 16;
+inline constexpr std::size_t kRangesPerMutationMax = 1 << 16;
 // In which its cells lie: each is a key of its own where it is stored.
 inline constexpr std::size_t kRowsPerMutationMax = 1 << 16;
 

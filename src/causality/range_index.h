@@ -1,9 +1,9 @@
-// ScopeIndex: finds, among many scopes, those that meet a given one, without looking at the rest.
+// RangeIndex: finds, among many ranges, those that meet a given one, without looking at the rest.
 //
-// The scopes, ascending, are the nodes of a balanced tree that needs no pointers: the middle one of
-// a stretch is its root. Each node knows which scope of its stretch ends last; a stretch that ends
+// The ranges, ascending, are the nodes of a balanced tree that needs no pointers: the middle one of
+// a stretch is its root. Each node knows which range of its stretch ends last; a stretch that ends
 // before what is sought, or begins behind it, is not entered. Cost: O(n) to make, O(log n) and the
-// scopes that meet it for each search.
+// ranges that meet it for each search.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace helenus::causality {
 
-class ScopeIndex {
+class RangeIndex {
  public:
-  ScopeIndex() = default;
-  // Borrows the scopes. Requires: strictly ascending, as PartitionStore has them.
-  explicit ScopeIndex(std::span<const ScopedStore> scopes)
-      : scopes_(scopes), last_end_(scopes.size()) {
-    build(0, scopes_.size());
+  RangeIndex() = default;
+  // Borrows the ranges. Requires: strictly ascending, as PartitionStore has them.
+  explicit RangeIndex(std::span<const RangeDelete> deleted_ranges)
+      : deleted_ranges_(deleted_ranges), last_end_(deleted_ranges.size()) {
+    build(0, deleted_ranges_.size());
   }
 
-  // Calls back with every scope that overlaps `sought`, ascending.
+  // Calls back with every range that overlaps `sought`, ascending.
   template <class Function>
-  void each_overlapping(const Scope& sought, Function&& function) const {
-    visit(0, scopes_.size(), sought, function);
+  void each_overlapping(const RowRange& sought, Function&& function) const {
+    visit(0, deleted_ranges_.size(), sought, function);
   }
 
  private:
@@ -35,8 +35,8 @@ class ScopeIndex {
   }
   // Which of the two ends later.
   std::size_t later(std::size_t a, std::size_t b) const {
-    const auto& first = scopes_[a].scope.to;
-    const auto& second = scopes_[b].scope.to;
+    const auto& first = deleted_ranges_[a].range.to;
+    const auto& second = deleted_ranges_[b].range.to;
     return first && (!second || *second > *first) ? b : a;
   }
 
@@ -52,19 +52,20 @@ class ScopeIndex {
   }
 
   template <class Function>
-  void visit(std::size_t begin, std::size_t end, const Scope& sought, Function&& function) const {
+  void visit(std::size_t begin, std::size_t end, const RowRange& sought,
+             Function&& function) const {
     if (begin == end) return;
     const std::size_t root = middle(begin, end);
-    const auto& last = scopes_[last_end_[root]].scope.to;
+    const auto& last = deleted_ranges_[last_end_[root]].range.to;
     if (last && sought.from && *last <= *sought.from) return;
     visit(begin, root, sought, function);
-    const ScopedStore& here = scopes_[root];
-    if (here.scope.from && sought.to && *here.scope.from >= *sought.to) return;
-    if (here.scope.overlaps(sought)) function(here);
+    const RangeDelete& here = deleted_ranges_[root];
+    if (here.range.from && sought.to && *here.range.from >= *sought.to) return;
+    if (here.range.overlaps(sought)) function(here);
     visit(root + 1, end, sought, function);
   }
 
-  std::span<const ScopedStore> scopes_;
+  std::span<const RangeDelete> deleted_ranges_;
   std::vector<std::size_t> last_end_;
 };
 

@@ -8,13 +8,13 @@ namespace helenus::causality {
 namespace {
 
 // For a heap with the first to end on top.
-bool ends_later(const ScopedStore* a, const ScopedStore* b) {
-  if (!a->scope.to || !b->scope.to) return !a->scope.to && b->scope.to.has_value();
-  return *b->scope.to < *a->scope.to;
+bool ends_later(const RangeDelete* a, const RangeDelete* b) {
+  if (!a->range.to || !b->range.to) return !a->range.to && b->range.to.has_value();
+  return *b->range.to < *a->range.to;
 }
 
-bool has_ended(const ScopedStore& scoped, const RowKey& place) {
-  return scoped.scope.to && *scoped.scope.to <= place;
+bool has_ended(const RangeDelete& range_delete, const RowKey& place) {
+  return range_delete.range.to && *range_delete.range.to <= place;
 }
 
 // Takes out of the inner one what the outer one makes needless.
@@ -32,15 +32,15 @@ void settle_inside(CellStore& inner, const CellStore& outer) {
 
 }  // namespace
 
-bool ScopeSweep::advance(const RowKey& place, std::size_t steps_max, OnChange on_change) {
-  for (; next_ < scopes_.size(); ++next_) {
-    const ScopedStore& scoped = scopes_[next_];
-    if (scoped.scope.from && place < *scoped.scope.from) break;
+bool RangeSweep::advance(const RowKey& place, std::size_t steps_max, OnChange on_change) {
+  for (; next_ < deleted_ranges_.size(); ++next_) {
+    const RangeDelete& range_delete = deleted_ranges_[next_];
+    if (range_delete.range.from && place < *range_delete.range.from) break;
     if (steps_max-- == 0) return false;
-    if (has_ended(scoped, place)) continue;
-    open_.push_back(&scoped);
+    if (has_ended(range_delete, place)) continue;
+    open_.push_back(&range_delete);
     std::ranges::push_heap(open_, ends_later);
-    on_change(scoped, true);
+    on_change(range_delete, true);
   }
   while (!open_.empty() && has_ended(*open_.front(), place)) {
     if (steps_max-- == 0) return false;
@@ -52,28 +52,29 @@ bool ScopeSweep::advance(const RowKey& place, std::size_t steps_max, OnChange on
 }
 
 // Around before inside: by where they begin, and of those that begin alike the one that ends last.
-ScopesInside::ScopesInside(std::span<ScopedStore> scopes) {
-  order_.reserve(scopes.size());
-  for (auto first = scopes.begin(); first != scopes.end();) {
-    const auto last = std::find_if(first, scopes.end(), [&](const ScopedStore& scoped) {
-      return scoped.scope.from != first->scope.from;
-    });
+RangesInside::RangesInside(std::span<RangeDelete> deleted_ranges) {
+  order_.reserve(deleted_ranges.size());
+  for (auto first = deleted_ranges.begin(); first != deleted_ranges.end();) {
+    const auto last =
+        std::find_if(first, deleted_ranges.end(), [&](const RangeDelete& range_delete) {
+          return range_delete.range.from != first->range.from;
+        });
     // Of those that begin alike the one without an end is the first.
-    if (!first->scope.to) order_.push_back(&*first++);
+    if (!first->range.to) order_.push_back(&*first++);
     for (auto at = last; at != first;) order_.push_back(&*--at);
     first = last;
   }
 }
 
-bool ScopesInside::advance(std::size_t scopes_max) {
+bool RangesInside::advance(std::size_t ranges_max) {
   for (; next_ < order_.size(); ++next_) {
-    if (scopes_max-- == 0) return false;
-    ScopedStore& inner = *order_[next_];
-    std::erase_if(around_, [&](const ScopedStore* outer) {
-      return outer->scope.to && inner.scope.from && *outer->scope.to <= *inner.scope.from;
+    if (ranges_max-- == 0) return false;
+    RangeDelete& inner = *order_[next_];
+    std::erase_if(around_, [&](const RangeDelete* outer) {
+      return outer->range.to && inner.range.from && *outer->range.to <= *inner.range.from;
     });
-    for (const ScopedStore* outer : around_) {
-      if (outer->scope.contains(inner.scope)) settle_inside(inner.store, outer->store);
+    for (const RangeDelete* outer : around_) {
+      if (outer->range.contains(inner.range)) settle_inside(inner.store, outer->store);
       if (inner.store.empty()) break;
     }
     if (!inner.store.empty() && around_.size() < kAroundMax) around_.push_back(&inner);
@@ -81,32 +82,32 @@ bool ScopesInside::advance(std::size_t scopes_max) {
   return true;
 }
 
-bool ScopesStripping::find_spared(const ScopedStore& scoped) {
+bool RangesStripping::find_spared(const RangeDelete& range_delete) {
   spared_.clear();
   std::size_t met = 0;
-  const auto spare = [&](const ScopedStore& other) {
+  const auto spare = [&](const RangeDelete& other) {
     met += std::max<std::size_t>(other.store.versions().size(), 1);
     if (met > kSparedMax) return false;
     for (const Version& version : other.store.versions()) spared_.push_back(version.dot);
     return true;
   };
-  for (const ScopedStore* other : sweep_.open()) {
+  for (const RangeDelete* other : sweep_.open()) {
     if (!spare(*other)) return false;
   }
-  for (const ScopedStore& other : sweep_.behind()) {
-    if (scoped.scope.to && *scoped.scope.to <= *other.scope.from) break;
+  for (const RangeDelete& other : sweep_.behind()) {
+    if (range_delete.range.to && *range_delete.range.to <= *other.range.from) break;
     if (!spare(other)) return false;
   }
   return true;
 }
 
-bool ScopesStripping::advance(std::size_t scopes_max) {
-  for (; next_ < scopes_.size(); ++next_) {
-    ScopedStore& scoped = scopes_[next_];
-    if (scopes_max == 0) return false;
-    if (!sweep_.advance(scoped.scope.from.value_or(RowKey()), scopes_max--)) return false;
-    if (scoped.store.context().empty()) continue;
-    if (find_spared(scoped)) scoped.store.strip(known_, spared_);
+bool RangesStripping::advance(std::size_t ranges_max) {
+  for (; next_ < deleted_ranges_.size(); ++next_) {
+    RangeDelete& range_delete = deleted_ranges_[next_];
+    if (ranges_max == 0) return false;
+    if (!sweep_.advance(range_delete.range.from.value_or(RowKey()), ranges_max--)) return false;
+    if (range_delete.store.context().empty()) continue;
+    if (find_spared(range_delete)) range_delete.store.strip(known_, spared_);
   }
   return true;
 }

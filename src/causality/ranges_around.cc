@@ -17,18 +17,18 @@ bool is_stronger(const Version& version, const Version* than) {
   return than == nullptr || defeats(version, *than) > 0;
 }
 
-bool is_of_one_row(const Scope& scope) {
-  return scope.from && scope.to && scope.to->size() == scope.from->size() + 1 &&
-         scope == row_scope(*scope.from);
+bool is_of_one_row(const RowRange& row_range) {
+  return row_range.from && row_range.to && row_range.to->size() == row_range.from->size() + 1 &&
+         row_range == range_of_row(*row_range.from);
 }
 
 }  // namespace
 
-void ScopesAround::add(const ScopedStore& scoped) {
-  steps_ += effort_of(scoped);
-  context_.add(scoped.store.context());
-  of_row_alone_ += is_of_one_row(scoped.scope) ? 1 : 0;
-  for (const Version& version : scoped.store.versions()) {
+void RangesAround::add(const RangeDelete& range_delete) {
+  steps_ += effort_of(range_delete);
+  context_.add(range_delete.store.context());
+  of_row_alone_ += is_of_one_row(range_delete.range) ? 1 : 0;
+  for (const Version& version : range_delete.store.versions()) {
     if (!goes(version, stable_)) staying_.insert(version.dot);
     dots_[version.dot.actor].insert(version.dot.counter);
     ranked_.insert(&version);
@@ -36,11 +36,11 @@ void ScopesAround::add(const ScopedStore& scoped) {
   }
 }
 
-void ScopesAround::remove(const ScopedStore& scoped) {
-  steps_ += effort_of(scoped);
-  context_.remove(scoped.store.context());
-  of_row_alone_ -= is_of_one_row(scoped.scope) ? 1 : 0;
-  for (const Version& version : scoped.store.versions()) {
+void RangesAround::remove(const RangeDelete& range_delete) {
+  steps_ += effort_of(range_delete);
+  context_.remove(range_delete.store.context());
+  of_row_alone_ -= is_of_one_row(range_delete.range) ? 1 : 0;
+  for (const Version& version : range_delete.store.versions()) {
     if (!goes(version, stable_)) staying_.erase(staying_.find(version.dot));
     const auto of_actor = dots_.find(version.dot.actor);
     of_actor->second.erase(of_actor->second.find(version.dot.counter));
@@ -50,15 +50,15 @@ void ScopesAround::remove(const ScopedStore& scoped) {
   }
 }
 
-std::uint64_t ScopesAround::effort_of(const ScopedStore& scoped) {
-  std::uint64_t effort = 1 + scoped.store.versions().size();
-  for (const Clock::Entry& entry : scoped.store.context().entries()) {
+std::uint64_t RangesAround::effort_of(const RangeDelete& range_delete) {
+  std::uint64_t effort = 1 + range_delete.store.versions().size();
+  for (const Clock::Entry& entry : range_delete.store.context().entries()) {
     effort += entry.counters.ranges().size();
   }
-  return effort + scoped.store.context().closed().size();
+  return effort + range_delete.store.context().closed().size();
 }
 
-bool ScopesAround::names_all(const Clock& context) const {
+bool RangesAround::names_all(const Clock& context) const {
   return std::ranges::all_of(dots_, [&](const auto& of_actor) {
     const auto& [actor, counters] = of_actor;
     if (context.is_closed(actor)) return true;
@@ -74,7 +74,7 @@ bool ScopesAround::names_all(const Clock& context) const {
   });
 }
 
-std::vector<Dot> ScopesAround::superseded(std::span<const Version> versions) const {
+std::vector<Dot> RangesAround::superseded(std::span<const Version> versions) const {
   std::vector<Dot> dots;
   for (const Version& version : versions) {
     if (context_.contains(version.dot)) dots.push_back(version.dot);
@@ -82,7 +82,7 @@ std::vector<Dot> ScopesAround::superseded(std::span<const Version> versions) con
   return dots;
 }
 
-void ScopesAround::drop_superseded(RowStore& row, CellStore& row_deletes) const {
+void RangesAround::drop_superseded(RowStore& row, CellStore& row_deletes) const {
   if (!context_.empty()) {
     row_deletes.forget(superseded(row_deletes.versions()));
     std::vector<std::pair<ColumnId, std::vector<Dot>>> drops;
@@ -96,12 +96,12 @@ void ScopesAround::drop_superseded(RowStore& row, CellStore& row_deletes) const 
 }
 
 template <class MayBeChosen>
-const Version* ScopesAround::stronger_of(const Ranked& ranked, const CellStore& own,
+const Version* RangesAround::stronger_of(const Ranked& ranked, const CellStore& own,
                                          const Version* than, MayBeChosen may_be_chosen) {
   for (const Version* version : ranked) {
     ++steps_;
     if (!is_stronger(*version, than)) break;
-    // A mutation that deleted a scope and wrote the cell: what it wrote stands.
+    // A mutation that deleted a range and wrote the cell: what it wrote stands.
     const bool counts = !own.context().contains(version->dot) &&
                         own.find(version->dot) == nullptr && !context_.contains(version->dot);
     if (counts && may_be_chosen(*version)) return version;
@@ -109,8 +109,8 @@ const Version* ScopesAround::stronger_of(const Ranked& ranked, const CellStore& 
   return than;
 }
 
-// As droppable() of the cell merged with all scopes and the row's deletes.
-std::vector<Dot> ScopesAround::droppable_of(const CellStore& cell, const CellStore& row_deletes) {
+// As droppable() of the cell merged with all ranges and the row's deletes.
+std::vector<Dot> RangesAround::droppable_of(const CellStore& cell, const CellStore& row_deletes) {
   ++steps_;
   const bool alone = ranked_.empty() && row_deletes.versions().empty();
   if (alone || policy_ != Policy::lww) return droppable(cell, policy_, stable_);
@@ -141,7 +141,7 @@ std::vector<Dot> ScopesAround::droppable_of(const CellStore& cell, const CellSto
   return dots;
 }
 
-void ScopesAround::settle(RowStore& row, CellStore& row_deletes) {
+void RangesAround::apply_to(RowStore& row, CellStore& row_deletes) {
   drop_superseded(row, row_deletes);
   std::vector<std::pair<ColumnId, std::vector<Dot>>> drops;
   for (const auto& [column, cell] : row.cells()) {
@@ -150,17 +150,17 @@ void ScopesAround::settle(RowStore& row, CellStore& row_deletes) {
   }
   for (const auto& [column, dots] : drops) row.forget(column, dots);
   const bool spares_too_many = staying_.size() > kSparedMax;
-  std::vector<Dot> spared_by_scopes;
-  if (!spares_too_many) spared_by_scopes.assign(staying_.begin(), staying_.end());
+  std::vector<Dot> spared_by_ranges;
+  if (!spares_too_many) spared_by_ranges.assign(staying_.begin(), staying_.end());
   std::vector<Dot> gone;
-  std::vector<Dot> spared = spared_by_scopes;
+  std::vector<Dot> spared = spared_by_ranges;
   for (const Version& version : row_deletes.versions()) {
     (goes(version, stable_) ? gone : spared).push_back(version.dot);
   }
   row_deletes.forget(gone);
   if (spares_too_many) return;
-  // Deletes of the row that lie among the scopes stay there, and what is here goes on naming them.
-  if (of_row_alone_ == 0) row_deletes.strip(known_, spared_by_scopes);
+  // Deletes of the row that lie among the ranges stay there, and what is here goes on naming them.
+  if (of_row_alone_ == 0) row_deletes.strip(known_, spared_by_ranges);
   row.strip(known_, spared);
 }
 

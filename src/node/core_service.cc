@@ -28,7 +28,7 @@ cql::NodeCounts count(const cql::ClusterPeers& peers, const cql::PeerFacts& self
 CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator& first,
                          cql::Catalog& catalog, cql::CatalogPtr snapshot, Options options)
     : here_(here),
-      coordinator_(first.beside(here)),
+      coordinator_(first.for_core(here)),
       view_(here, catalog, std::move(snapshot)),
       processor_(here, *coordinator_, view_, tables_, with_nodes(std::move(options.cluster)),
                  traced(options.processor, traces_)),

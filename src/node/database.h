@@ -139,7 +139,7 @@ class Database {
   // What all cores share.
   const std::shared_ptr<cql::ConnectionLimit> connections_;
   const std::shared_ptr<cql::ByteLimit> request_bytes_;
-  const std::shared_ptr<cql::PartialBodies> partial_bodies_;
+  const std::shared_ptr<cql::IncompleteRequests> incomplete_requests_;
   const std::shared_ptr<cql::ByteLimit> result_bytes_;
 
   std::unique_ptr<replication::Coordinator> coordinator_;

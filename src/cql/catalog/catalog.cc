@@ -180,7 +180,7 @@ Task<Result<void>> Catalog::write_cell(base::Bytes partition, base::Bytes value,
                                   .column = kColumn,
                                   .expires = std::nullopt,
                                   .value = std::move(value)});
-  return coordinator_.write_to_the_end(std::move(write), std::move(admitted));
+  return coordinator_.write_until_durable(std::move(write), std::move(admitted));
 }
 
 Task<Result<void>> Catalog::store(CatalogDocument document, Until admitted) {
@@ -335,7 +335,7 @@ void Catalog::attach(CatalogView& view) {
 
 namespace {
 
-Task<Result<void>> do_there(const std::function<void()>& what) {
+Task<Result<void>> do_on_core(const std::function<void()>& what) {
   what();
   co_return {};
 }
@@ -348,7 +348,7 @@ Task<void> Catalog::tell(CatalogView& view, std::function<void()> what) {
     what();
     co_return;
   }
-  const auto there = [&what](runtime::Runtime&, const Until&) { return do_there(what); };
+  const auto there = [&what](runtime::Runtime&, const Until&) { return do_on_core(what); };
   for (;;) {
     const auto told =
         co_await runtime::run_on<void>(runtime_, view.core(), there, Until::forever());

@@ -14,13 +14,13 @@ namespace {
 using Changed = QueryResult<std::optional<Catalog::Change>>;
 
 // On the catalog's core.
-Task<Result<Changed>> change_there(Catalog& catalog, parser::Statement statement,
-                                   std::string session_keyspace, Until until) {
+Task<Result<Changed>> change_on_core(Catalog& catalog, parser::Statement statement,
+                                     std::string session_keyspace, Until until) {
   co_return co_await catalog.change(std::move(statement), std::move(session_keyspace),
                                     std::move(until));
 }
 
-Task<Result<QueryResult<void>>> truncate_there(Catalog& catalog, base::Uuid table, Until until) {
+Task<Result<QueryResult<void>>> truncate_on_core(Catalog& catalog, base::Uuid table, Until until) {
   co_return co_await catalog.truncate(table, std::move(until));
 }
 
@@ -37,8 +37,8 @@ Task<Changed> CatalogView::change(parser::Statement statement, std::string sessi
 Task<Changed> CatalogView::change_at_home(parser::Statement statement, std::string session_keyspace,
                                           Until until) {
   const auto there = [&](Runtime&, Until remaining) {
-    return change_there(catalog_, std::move(statement), std::move(session_keyspace),
-                        std::move(remaining));
+    return change_on_core(catalog_, std::move(statement), std::move(session_keyspace),
+                          std::move(remaining));
   };
   auto changed = co_await runtime::run_on<Changed>(here_, catalog_.home(), there, std::move(until));
   if (!changed) co_return changed.error();
@@ -52,7 +52,7 @@ Task<QueryResult<void>> CatalogView::truncate(base::Uuid table, Until until) {
 
 Task<QueryResult<void>> CatalogView::truncate_at_home(base::Uuid table, Until until) {
   const auto there = [&](Runtime&, Until remaining) {
-    return truncate_there(catalog_, table, std::move(remaining));
+    return truncate_on_core(catalog_, table, std::move(remaining));
   };
   auto truncated =
       co_await runtime::run_on<QueryResult<void>>(here_, catalog_.home(), there, std::move(until));

@@ -1,4 +1,4 @@
-// Modifications with their values: cells and scopes, collected into one mutation a partition.
+// Modifications with their values: cells and ranges, collected into one mutation a partition.
 #include <algorithm>
 #include <iterator>
 #include <limits>
@@ -15,7 +15,7 @@ namespace helenus::cql {
 using base::Bytes;
 using causality::CellChange;
 using causality::RowKey;
-using causality::Scope;
+using causality::RowRange;
 using causality::VersionKind;
 using model::Column;
 using model::ColumnKind;
@@ -29,7 +29,7 @@ constexpr std::int32_t kTimeToLiveMax = 20 * 365 * 24 * 60 * 60;
 
 // Which of two changes of a cell at one timestamp stays: as causality::defeats() says.
 bool stays(const CellChange& there, const CellChange& other) {
-  if (there.kind != other.kind) return there.kind == VersionKind::empty;
+  if (there.kind != other.kind) return there.kind == VersionKind::deletion;
   if (there.expires != other.expires) return there.expires > other.expires;
   return there.value >= other.value;
 }
@@ -98,7 +98,7 @@ QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
   const Column& column = plan.table->columns[assignment.column];
   CellChange cell;
   cell.column = column.id;
-  cell.kind = VersionKind::empty;
+  cell.kind = VersionKind::deletion;
   cell.expires = lifetime.of_deletes;
   if (assignment.change == Change::remove) return std::optional(std::move(cell));
   TRY(TermValue value, assignment.value->evaluate(evaluation));
@@ -119,23 +119,23 @@ QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
   return std::optional(std::move(cell));
 }
 
-// Which rows any of several scopes holds, asked by a binary search.
-class ScopeUnion {
+// Which rows any of several ranges holds, asked by a binary search.
+class RangeUnion {
  public:
-  void add(const std::set<Scope>& scopes) {
-    if (scopes.empty()) return;
-    scopes_.insert(scopes_.end(), scopes.begin(), scopes.end());
-    scopes_ = replication::joined(std::move(scopes_));
+  void add(const std::set<RowRange>& deleted_ranges) {
+    if (deleted_ranges.empty()) return;
+    deleted_ranges_.insert(deleted_ranges_.end(), deleted_ranges.begin(), deleted_ranges.end());
+    deleted_ranges_ = replication::joined(std::move(deleted_ranges_));
   }
-  bool contains(const RowKey& row) const { return replication::holds_any(scopes_, row); }
+  bool contains(const RowKey& row) const { return replication::holds_any(deleted_ranges_, row); }
 
  private:
-  std::vector<Scope> scopes_;  // ascending and apart
+  std::vector<RowRange> deleted_ranges_;  // ascending and apart
 };
 
-Scope scope_of(const ModificationPlan& plan, const model::ClusteringRange& range) {
+RowRange range_of_plan(const ModificationPlan& plan, const model::ClusteringRange& range) {
   if (!plan.where.restricts_clustering()) return {};
-  if (plan.where.names_rows()) return causality::row_scope(range.from);
+  if (plan.where.names_rows()) return causality::range_of_row(range.from);
   return {.from = range.from, .to = range.to};
 }
 
@@ -203,11 +203,12 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
 }
 
 void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
-                         Scope scope, std::optional<causality::WallTime> remembered_until) {
+                         RowRange row_range, std::optional<causality::WallTime> remembered_until) {
   ++size_;
   Changes& changes = changes_of(plan, partition, stamp, false);
-  if (changes.scopes.empty() && stamp.is_explicit) changes.columns = row_columns_of(*plan.table);
-  changes.scopes.insert(std::move(scope));
+  if (changes.deleted_ranges.empty() && stamp.is_explicit)
+    changes.columns = row_columns_of(*plan.table);
+  changes.deleted_ranges.insert(std::move(row_range));
   changes.remembered_until = remembered_until;
 }
 
@@ -218,7 +219,7 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
 // are gone through from the last to the first.
 std::vector<replication::PartitionWrite> WriteCollector::take() && {
   std::vector<replication::PartitionWrite> writes;
-  ScopeUnion plainly_deleted;  // at this timestamp or a later one
+  RangeUnion plainly_deleted;  // at this timestamp or a later one
   const Key* before = nullptr;
   for (auto& [key, changes] : changes_ | std::views::reverse) {
     if (before == nullptr || before->table != key.table || before->partition != key.partition) {
@@ -229,13 +230,13 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
     plain.stamp.is_explicit = false;
     plain.increments = false;
     const auto beside = changes_.find(plain);
-    if (beside != changes_.end()) plainly_deleted.add(beside->second.scopes);
+    if (beside != changes_.end()) plainly_deleted.add(beside->second.deleted_ranges);
     // Beside increments there are only deletes of counters, which beat them like all deletes.
     const auto cell_is_deleted = [&](const auto& place) {
       return key.increments && beside != changes_.end() && beside->second.cells.contains(place);
     };
-    ScopeUnion deleted;
-    if (key.stamp.is_explicit) deleted.add(changes.scopes);
+    RangeUnion deleted;
+    if (key.stamp.is_explicit) deleted.add(changes.deleted_ranges);
     replication::PartitionWrite write;
     write.table = key.table;
     write.partition = key.partition;
@@ -246,10 +247,11 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
       if (cell_is_deleted(place)) continue;
       write.mutation.cells.push_back(std::move(cell));
     }
-    write.mutation.scopes.assign(changes.scopes.begin(), changes.scopes.end());
+    write.mutation.deleted_ranges.assign(changes.deleted_ranges.begin(),
+                                         changes.deleted_ranges.end());
     write.mutation.remembered_until = changes.remembered_until;
     write.columns = std::move(changes.columns);
-    if (write.mutation.cells.empty() && write.mutation.scopes.empty()) continue;
+    if (write.mutation.cells.empty() && write.mutation.deleted_ranges.empty()) continue;
     writes.push_back(std::move(write));
   }
   std::ranges::reverse(writes);
@@ -292,11 +294,11 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
     mutation.cells.back().row = place.clustering;
   }
   if (plan.whole_rows) {
-    mutation.scopes.push_back(scope_of(plan, {.from = place.clustering, .to = {}}));
+    mutation.deleted_ranges.push_back(range_of_plan(plan, {.from = place.clustering, .to = {}}));
     mutation.remembered_until = lifetime.of_deletes;
     if (stamp.is_explicit) write.columns = row_columns_of(*plan.table);
   }
-  if (mutation.cells.empty() && mutation.scopes.empty()) {
+  if (mutation.cells.empty() && mutation.deleted_ranges.empty()) {
     return std::optional<replication::PartitionWrite>();
   }
   write.table = plan.storage;
@@ -328,7 +330,7 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
   for (const Bytes& partition : where.partitions) {
     for (const model::ClusteringRange& range : where.rows) {
       if (plan.whole_rows) {
-        into.add(plan, partition, stamp, scope_of(plan, range), lifetime.of_deletes);
+        into.add(plan, partition, stamp, range_of_plan(plan, range), lifetime.of_deletes);
       }
       for (const auto& [cell, of_partition] : cells) {
         CellChange placed = cell;

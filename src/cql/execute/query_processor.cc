@@ -288,7 +288,7 @@ std::optional<PreparedStatements::Statement> QueryProcessor::lend(ByteView id) {
   return *prepared_.find(id);
 }
 
-Task<base::Result<std::optional<PreparedStatements::Statement>>> QueryProcessor::lend_there(
+Task<base::Result<std::optional<PreparedStatements::Statement>>> QueryProcessor::lend_on_core(
     QueryProcessor& processor, ByteView id) {
   co_return processor.lend(id);
 }
@@ -297,7 +297,7 @@ QueryProcessor::Borrowed QueryProcessor::borrow_plan(ByteView id, StopToken stop
   const Until until = Until::after(runtime_, options_.read_timeout, std::move(stop));
   for (const Peer& peer : peers_) {
     const auto ask = [&](runtime::Runtime&, const Until&) {
-      return lend_there(*peer.processor, id);
+      return lend_on_core(*peer.processor, id);
     };
     auto lent = co_await runtime::run_on<std::optional<PreparedStatements::Statement>>(
         runtime_, peer.core, ask, until);

@@ -169,7 +169,7 @@ class QueryProcessor final : public RequestHandler {
                                          bool* changed = nullptr);
   // Nothing if it is not here, or is no longer as clients were told.
   std::optional<PreparedStatements::Statement> lend(base::ByteView id);
-  static runtime::Task<base::Result<std::optional<PreparedStatements::Statement>>> lend_there(
+  static runtime::Task<base::Result<std::optional<PreparedStatements::Statement>>> lend_on_core(
       QueryProcessor& processor, base::ByteView id);
   // The plan of a prepared statement, made anew if the catalog has changed. Errors: unprepared,
   // also when what clients were told of it no longer holds: until one has prepared it again.

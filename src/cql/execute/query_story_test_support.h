@@ -239,14 +239,14 @@ class QueryStory {
   }
 
   using Traced = std::vector<Traces::Session>;
-  static runtime::Task<base::Result<Traced>> traced_there(const Traces& traces) {
+  static runtime::Task<base::Result<Traced>> traced_on_core(const Traces& traces) {
     co_return Traced(traces.sessions().begin(), traces.sessions().end());
   }
   runtime::Task<base::Result<Traced>> gather_traces(runtime::Runtime& here, runtime::Until until) {
     Traced all;
     for (std::uint32_t core = 0; core < cores_; ++core) {
       const auto ask = [&](runtime::Runtime&, const runtime::Until&) {
-        return traced_there(seats_[core]->traces);
+        return traced_on_core(seats_[core]->traces);
       };
       CO_TRY(const Traced some,
              co_await runtime::run_on<Traced>(here, runtime::CoreId{core}, ask, until));
@@ -312,7 +312,7 @@ class QueryStory {
   runtime::Task<base::Result<void>> take_seat(runtime::Runtime& there, NodeFacts facts,
                                               QueryProcessorOptions options) {
     auto seat = std::make_unique<Seat>();
-    seat->coordinator = coordinator_->beside(there);
+    seat->coordinator = coordinator_->for_core(there);
     seat->view.emplace(there, *catalog_, catalog_->snapshot());
     SystemSources sources;
     sources.traces = [this, &there](runtime::Until until) {

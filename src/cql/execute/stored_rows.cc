@@ -65,7 +65,7 @@ Task<Result<void>> StoredRows::fill(std::vector<Row>& rows, Amount amount) {
       CO_TRY_VOID(co_await read_rows(rows));
     }
   }
-  if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->settle(request_.until));
+  if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->wait_durable(request_.until));
   co_return {};
 }
 
@@ -131,7 +131,7 @@ Task<Result<void>> StoredRows::enter_named() {
   }
   if (request_.point_reads) co_return {};
   CO_TRY_VOID(co_await read_static());
-  if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->settle(request_.until));
+  if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->wait_durable(request_.until));
   cursor_ = coordinator_.scan(storage_, {.from = partition_, .to = behind(partition_)},
                               {.until = request_.until});
   co_return {};
@@ -252,8 +252,8 @@ Task<Result<void>> StoredRows::read_next_points(std::vector<Row>& rows) {
   } else {
     std::vector<Bytes> wanted = keys;
     if (with_static) wanted.insert(wanted.begin(), Bytes());
-    CO_TRY(reads, co_await coordinator_.read_together(storage_, partition_, std::move(wanted),
-                                                      request_.until));
+    CO_TRY(reads, co_await coordinator_.read_rows_at_one_moment(storage_, partition_,
+                                                                std::move(wanted), request_.until));
   }
   if (with_static) {
     static_is_live_ = reader_.read_static(reads.front().partition, partition_row_);

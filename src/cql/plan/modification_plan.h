@@ -7,7 +7,7 @@
 //   UPDATE            cells
 //   a null value      deletes the cell; one that is UNSET leaves it alone
 //   DELETE c FROM     deletes cells
-//   DELETE FROM       deletes a scope: a row, a range of rows, or the partition
+//   DELETE FROM       deletes a range: a row, a range of rows, or the partition
 //   c = c + n         an increment, in a table of counters
 //
 // A collection that is not frozen is one cell that holds all of it, for now: it is replaced as a
@@ -87,7 +87,7 @@ QueryResult<void> check_batch(parser::BatchKind kind, std::size_t counters, std:
 // `delete_memory`: it is there to be compared with others of its kind, which come when they come.
 inline constexpr std::int32_t kExplicitDeleteMemorySeconds = 3600;
 
-// How many cells and scopes one request may change.
+// How many cells and ranges one request may change.
 inline constexpr std::size_t kChangesMax = 200'000;
 
 // The mutations of one request, put together by partition: what statements of one timestamp do to
@@ -103,9 +103,9 @@ class WriteCollector {
 
   void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
            causality::CellChange cell);
-  // A delete of the scope's rows, remembered for so long.
+  // A delete of the range's rows, remembered for so long.
   void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
-           causality::Scope scope, std::optional<causality::WallTime> remembered_until);
+           causality::RowRange row_range, std::optional<causality::WallTime> remembered_until);
   // How many changes were added.
   std::size_t size() const { return size_; }
   // In the order of tables and partitions.
@@ -122,8 +122,8 @@ class WriteCollector {
   };
   struct Changes {
     std::map<std::pair<causality::RowKey, causality::ColumnId>, causality::CellChange> cells;
-    std::set<causality::Scope> scopes;
-    std::optional<causality::WallTime> remembered_until;  // of the scopes: they are of one table
+    std::set<causality::RowRange> deleted_ranges;
+    std::optional<causality::WallTime> remembered_until;  // of the ranges: they are of one table
     replication::RowColumns columns;                      // if they have a timestamp of their own
   };
 

@@ -112,7 +112,7 @@ bool RowReader::read_cells(const PartitionStore& stored, const Bytes& clustering
                            Row& row) const {
   const auto found = stored.rows().find(clustering);
   if (found == stored.rows().end()) return false;
-  const bool scoped = !stored.scoped().empty();
+  const bool range_delete = !stored.range_deletes().empty();
   bool live = false;
   for (const auto& [id, cell] : found->second.cells()) {
     const bool marker = id == model::kRowMarker;
@@ -122,7 +122,7 @@ bool RowReader::read_cells(const PartitionStore& stored, const Bytes& clustering
     Cell* const into = !marker && layout_.wants(index) ? &row.cells[index] : nullptr;
     if (into == nullptr && live) continue;
     const bool shown =
-        scoped ? read_cell(stored.cell(clustering, id), into) : read_cell(cell, into);
+        range_delete ? read_cell(stored.cell(clustering, id), into) : read_cell(cell, into);
     live = live || shown;
   }
   return live;

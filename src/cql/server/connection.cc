@@ -67,7 +67,7 @@ Connection::Connection(const ConnectionContext& context, std::unique_ptr<runtime
       began_at_(context.runtime.clock.now()),
       reader_(protocol::Direction::request, limits_.body_size_max),
       partial_(context.request_bytes),
-      coming_in_(context.partial_bodies, stream_->peer_address()),
+      coming_in_(context.incomplete_requests, stream_->peer_address()),
       capacity_(context.runtime),
       work_(context.runtime),
       requests_(context.runtime),
@@ -376,7 +376,7 @@ Task<void> Connection::write_answers() {
       waits_since = context_.runtime.clock.now();
       written_since = 0;
     }
-    const Outgoing::Pieces pieces = outgoing_.take(kWriteSizeMax, runtime::Stream::kPiecesMax);
+    const ResponseQueue::Pieces pieces = outgoing_.take(kWriteSizeMax, runtime::Stream::kPiecesMax);
     absl::InlinedVector<base::ByteView, 4> views;
     for (const Bytes& piece : pieces) {
       views.push_back(piece.view());

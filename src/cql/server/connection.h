@@ -1,7 +1,8 @@
 // Connection: one client of the CQL protocol, between a Stream and a RequestHandler.
 //
 //                     ┌─ STARTUP, OPTIONS, REGISTER, malformed: answered here ─┐
-//   read ▶ FrameReader┤                                                        ├▶ Outgoing ▶ write
+//   read ▶ FrameReader┤                                                        ├▶ ResponseQueue ▶
+//   write
 //                     └─ QUERY, PREPARE, EXECUTE, BATCH ▶ handler (many) ──────┘
 //
 // Requests run side by side; their answers are written in the order they complete, all that are
@@ -10,7 +11,7 @@
 //   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
 //   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
 //   bytes of bodies that have not come whole, of all clients and of an
-//   address (PartialBodies), and what they find of the former            we stop reading for
+//   address (IncompleteRequests), and what they find of the former            we stop reading for
 //                                               room_timeout, then OVERLOADED on that stream
 //   a frame that lies frame_timeout behind bytes_per_second_min, or of which nothing more comes for
 //   stall_timeout; answers that wait longer than write_timeout and go more slowly than
@@ -84,7 +85,7 @@ struct ConnectionContext {
   runtime::Runtime& runtime;
   RequestHandler& handler;
   ByteBudget& request_bytes;
-  PartialBodies& partial_bodies;
+  IncompleteRequests& incomplete_requests;
   ServerStatistics& statistics;
   const protocol::Response& supported;  // the answer to OPTIONS
   const ConnectionLimits& limits;
@@ -198,10 +199,10 @@ class Connection {
   std::uint64_t frame_number_ = 0;        // frames_taken_ when it began
   runtime::Duration waited_for_room_{0};  // of its body
   protocol::FrameReader reader_;
-  std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
-  ByteBudget::Charge partial_;        // for the frame that is coming in
-  PartialBodies::Charge coming_in_;   // likewise, until it is there
-  Outgoing outgoing_;
+  std::int16_t incoming_stream_ = 0;      // of the frame that is coming in
+  ByteBudget::Charge partial_;            // for the frame that is coming in
+  IncompleteRequests::Charge coming_in_;  // likewise, until it is there
+  ResponseQueue outgoing_;
   runtime::StopSource draining_;  // reading ends
   runtime::StopSource aborting_;  // requests and writing end
   runtime::WaitQueue capacity_;   // the reader waits here

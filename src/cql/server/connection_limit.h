@@ -23,7 +23,7 @@ class ConnectionLimit {
     std::size_t connections_max = 0;  // none if zero
     std::uint64_t hash_key = 0;       // drawn at random
   };
-  enum class Entry : std::uint8_t { admitted, node_is_full, address_is_full };
+  enum class Admission : std::uint8_t { admitted, node_is_full, address_is_full };
 
   explicit ConnectionLimit(std::size_t connections_max) : ConnectionLimit(connections_max, {}) {}
   ConnectionLimit(std::size_t connections_max, PerAddress per_address)
@@ -34,16 +34,16 @@ class ConnectionLimit {
   ConnectionLimit& operator=(const ConnectionLimit&) = delete;
 
   // Whether one more may be served; it must leave then.
-  [[nodiscard]] Entry try_enter(const runtime::Address& client) {
+  [[nodiscard]] Admission try_enter(const runtime::Address& client) {
     if (current_.fetch_add(1, std::memory_order_relaxed) >= connections_max_) {
       current_.fetch_sub(1, std::memory_order_relaxed);
-      return Entry::node_is_full;
+      return Admission::node_is_full;
     }
     if (!by_address_ || by_address_->add(client, 1) < per_address_.connections_max) {
-      return Entry::admitted;
+      return Admission::admitted;
     }
     leave(client);
-    return Entry::address_is_full;
+    return Admission::address_is_full;
   }
   void leave(const runtime::Address& client) {
     if (by_address_) by_address_->subtract(client, 1);

@@ -1,5 +1,5 @@
-// PartialBodies: how much memory the bodies of requests take that have not come whole, on all cores
-// of a node.
+// IncompleteRequests: how much memory the bodies of requests take that have not come whole, on all
+// cores of a node.
 //
 // A body takes memory as it comes, and nobody but its client knows when the rest will. Without a
 // limit of their own a few clients that send almost all of a large body, and then wait, would hold
@@ -35,7 +35,7 @@
 
 namespace helenus::cql {
 
-class PartialBodies {
+class IncompleteRequests {
  public:
   struct Limits {
     std::size_t bytes_max = 0;
@@ -48,9 +48,10 @@ class PartialBodies {
   }
 
   // The key is drawn at random.
-  PartialBodies(Limits limits, std::uint64_t hash_key) : limits_(limits), by_address_(hash_key) {}
-  PartialBodies(const PartialBodies&) = delete;
-  PartialBodies& operator=(const PartialBodies&) = delete;
+  IncompleteRequests(Limits limits, std::uint64_t hash_key)
+      : limits_(limits), by_address_(hash_key) {}
+  IncompleteRequests(const IncompleteRequests&) = delete;
+  IncompleteRequests& operator=(const IncompleteRequests&) = delete;
 
   // Without what has the turn.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -58,7 +59,7 @@ class PartialBodies {
   // What one body has; given back when destroyed. What it is of outlives it.
   class [[nodiscard]] Charge {
    public:
-    Charge(PartialBodies& of, const runtime::Address& client) : of_(of), client_(client) {}
+    Charge(IncompleteRequests& of, const runtime::Address& client) : of_(of), client_(client) {}
     Charge(const Charge&) = delete;
     Charge& operator=(const Charge&) = delete;
     ~Charge() { release(); }
@@ -88,7 +89,7 @@ class PartialBodies {
     }
 
    private:
-    PartialBodies& of_;
+    IncompleteRequests& of_;
     const runtime::Address client_;
     std::size_t bytes_ = 0;
     bool has_turn_ = false;

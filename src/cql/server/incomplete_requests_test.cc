@@ -18,13 +18,13 @@ Address client(std::uint8_t number, std::uint16_t port = 1) {
   return Address::v4({192, 0, 2, number}, port);
 }
 
-TEST(PartialBodies, AddressesHaveTheirShareAndAllTogetherTheirs) {
-  PartialBodies bodies({.bytes_max = 100, .bytes_per_address_max = 60}, 1);
-  PartialBodies::Charge with_the_turn(bodies, client(9));
+TEST(IncompleteRequests, AddressesHaveTheirShareAndAllTogetherTheirs) {
+  IncompleteRequests bodies({.bytes_max = 100, .bytes_per_address_max = 60}, 1);
+  IncompleteRequests::Charge with_the_turn(bodies, client(9));
   EXPECT_TRUE(with_the_turn.grow_to(61));
-  PartialBodies::Charge first(bodies, client(1));
-  PartialBodies::Charge again(bodies, client(1, 2));
-  PartialBodies::Charge other(bodies, client(2));
+  IncompleteRequests::Charge first(bodies, client(1));
+  IncompleteRequests::Charge again(bodies, client(1, 2));
+  IncompleteRequests::Charge other(bodies, client(2));
   EXPECT_TRUE(first.grow_to(40));
   EXPECT_FALSE(again.grow_to(21)) << "the address has its share";
   EXPECT_EQ(again.bytes(), 0U);
@@ -40,11 +40,11 @@ TEST(PartialBodies, AddressesHaveTheirShareAndAllTogetherTheirs) {
   EXPECT_EQ(bodies.bytes(), 80U);
 }
 
-TEST(PartialBodies, OneAtATimeIsLetInBesideTheParts) {
-  PartialBodies bodies({.bytes_max = 100, .bytes_per_address_max = 60}, 1);
-  PartialBodies::Charge first(bodies, client(1));
-  PartialBodies::Charge second(bodies, client(1, 2));
-  PartialBodies::Charge third(bodies, client(1, 3));
+TEST(IncompleteRequests, OneAtATimeIsLetInBesideTheParts) {
+  IncompleteRequests bodies({.bytes_max = 100, .bytes_per_address_max = 60}, 1);
+  IncompleteRequests::Charge first(bodies, client(1));
+  IncompleteRequests::Charge second(bodies, client(1, 2));
+  IncompleteRequests::Charge third(bodies, client(1, 3));
   EXPECT_TRUE(first.grow_to(50));
   EXPECT_TRUE(second.grow_to(10));
   EXPECT_TRUE(second.grow_to(50)) << "it takes the turn, and gives back what it had";
@@ -63,24 +63,24 @@ TEST(PartialBodies, OneAtATimeIsLetInBesideTheParts) {
   EXPECT_EQ(bodies.bytes(), 60U);
 }
 
-TEST(PartialBodies, LeaveAQuarterForRequestsThatAreThereAndLetOneBodyInAlways) {
-  const auto usual = PartialBodies::limits_within(256 * kMib, 16 * kMib);
+TEST(IncompleteRequests, LeaveAQuarterForRequestsThatAreThereAndLetOneBodyInAlways) {
+  const auto usual = IncompleteRequests::limits_within(256 * kMib, 16 * kMib);
   EXPECT_EQ(usual.bytes_max, 192 * kMib);
   EXPECT_EQ(usual.bytes_per_address_max, 96 * kMib);
-  const auto large = PartialBodies::limits_within(256 * kMib, 127 * kMib);
+  const auto large = IncompleteRequests::limits_within(256 * kMib, 127 * kMib);
   EXPECT_EQ(large.bytes_max, 192 * kMib);
   EXPECT_EQ(large.bytes_per_address_max, 127 * kMib);
-  const auto small = PartialBodies::limits_within(100, 90);
+  const auto small = IncompleteRequests::limits_within(100, 90);
   EXPECT_EQ(small.bytes_max, 90U);
   EXPECT_EQ(small.bytes_per_address_max, 90U);
 }
 
-TEST(PartialBodies, WhatIsRefusedOrGoneTakesNothing) {
-  PartialBodies bodies({.bytes_max = 1000, .bytes_per_address_max = 400}, 7);
+TEST(IncompleteRequests, WhatIsRefusedOrGoneTakesNothing) {
+  IncompleteRequests bodies({.bytes_max = 1000, .bytes_per_address_max = 400}, 7);
   base::Prng dice(1);
-  std::vector<std::unique_ptr<PartialBodies::Charge>> charges;
+  std::vector<std::unique_ptr<IncompleteRequests::Charge>> charges;
   for (std::uint8_t i = 0; i < 20; ++i) {
-    charges.push_back(std::make_unique<PartialBodies::Charge>(bodies, client(i % 5)));
+    charges.push_back(std::make_unique<IncompleteRequests::Charge>(bodies, client(i % 5)));
   }
   std::size_t refused = 0;
   for (int step = 0; step < 10'000; ++step) {

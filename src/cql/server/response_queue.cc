@@ -4,8 +4,8 @@
 
 namespace helenus::cql {
 
-void Outgoing::add(const protocol::Response& response, std::int16_t stream,
-                   protocol::Compression compression) {
+void ResponseQueue::add(const protocol::Response& response, std::int16_t stream,
+                        protocol::Compression compression) {
   block_.reserve(kBlockSizeMin);
   const bool whole = compression != protocol::Compression::none &&
                      response.body_size() >= protocol::kCompressSizeMin;
@@ -18,7 +18,7 @@ void Outgoing::add(const protocol::Response& response, std::int16_t stream,
   if (block_.size() >= kBlockSize) close_block();
 }
 
-void Outgoing::add(const base::Bytes& frame) {
+void ResponseQueue::add(const base::Bytes& frame) {
   if (frame.size() <= kCopySizeMax) {
     block_.append(frame);
     return;
@@ -27,16 +27,16 @@ void Outgoing::add(const base::Bytes& frame) {
   add_piece(frame);
 }
 
-void Outgoing::close_block() {
+void ResponseQueue::close_block() {
   if (!block_.empty()) add_piece(std::move(block_).freeze());
 }
 
-void Outgoing::add_piece(base::Bytes piece) {
+void ResponseQueue::add_piece(base::Bytes piece) {
   pieces_size_ += piece.size();
   pieces_.push_back(std::move(piece));
 }
 
-Outgoing::Pieces Outgoing::take(std::size_t size_max, std::size_t pieces_max) {
+ResponseQueue::Pieces ResponseQueue::take(std::size_t size_max, std::size_t pieces_max) {
   ASSERT(size_max > 0 && pieces_max > 0);
   close_block();
   Pieces taken;
@@ -55,7 +55,7 @@ Outgoing::Pieces Outgoing::take(std::size_t size_max, std::size_t pieces_max) {
   return taken;
 }
 
-void Outgoing::clear() {
+void ResponseQueue::clear() {
   pieces_.clear();
   pieces_size_ = 0;
   block_.clear();

@@ -1,4 +1,4 @@
-// Outgoing: frames that wait to be written to one connection, in the order they were added.
+// ResponseQueue: frames that wait to be written to one connection, in the order they were added.
 //
 // Small frames are copied side by side into one block, so that many answers are one piece of a
 // write; a large body is sent from where it lies. Pure: it knows no stream.
@@ -16,7 +16,7 @@
 
 namespace helenus::cql {
 
-class Outgoing {
+class ResponseQueue {
  public:
   // A piece of a body that is larger than this is not copied.
   static constexpr std::size_t kCopySizeMax = std::size_t{16} << 10;

@@ -18,14 +18,14 @@ Response answer_of(std::size_t size) {
       protocol::AuthSuccessMessage{.token = Bytes::copy_of(std::string(size, 'x'))});
 }
 
-std::string joined(const Outgoing::Pieces& pieces) {
+std::string joined(const ResponseQueue::Pieces& pieces) {
   std::string text;
   for (const Bytes& piece : pieces) text += piece.text();
   return text;
 }
 
-TEST(Outgoing, ManySmallAnswersAreOnePiece) {
-  Outgoing outgoing;
+TEST(ResponseQueue, ManySmallAnswersAreOnePiece) {
+  ResponseQueue outgoing;
   base::Buffer expected;
   for (std::int16_t stream = 0; stream < 100; ++stream) {
     outgoing.add(answer_of(20), stream, Compression::none);
@@ -38,8 +38,8 @@ TEST(Outgoing, ManySmallAnswersAreOnePiece) {
   EXPECT_TRUE(outgoing.empty());
 }
 
-TEST(Outgoing, ALargeBodyIsSentFromWhereItLies) {
-  Outgoing outgoing;
+TEST(ResponseQueue, ALargeBodyIsSentFromWhereItLies) {
+  ResponseQueue outgoing;
   const Response large = answer_of(100'000);
   outgoing.add(answer_of(1), 1, Compression::none);
   outgoing.add(large, 2, Compression::none);
@@ -49,14 +49,14 @@ TEST(Outgoing, ALargeBodyIsSentFromWhereItLies) {
   EXPECT_EQ(pieces[1].data(), large.body[0].data());
 }
 
-TEST(Outgoing, CompressesWhatIsLargeEnough) {
-  Outgoing outgoing;
+TEST(ResponseQueue, CompressesWhatIsLargeEnough) {
+  ResponseQueue outgoing;
   outgoing.add(answer_of(100'000), 1, Compression::lz4);
   EXPECT_LT(outgoing.size(), 1000U);
 }
 
-TEST(Outgoing, ForgetsWhatIsCleared) {
-  Outgoing outgoing;
+TEST(ResponseQueue, ForgetsWhatIsCleared) {
+  ResponseQueue outgoing;
   outgoing.add(answer_of(100'000), 1, Compression::none);
   outgoing.add(Bytes::copy_of("event"));
   outgoing.clear();
@@ -64,10 +64,10 @@ TEST(Outgoing, ForgetsWhatIsCleared) {
   EXPECT_TRUE(outgoing.take(1, 1).empty());
 }
 
-RC_GTEST_PROP(Outgoing, GivesWhatWasAddedInOrderHoweverItIsTaken, ()) {
+RC_GTEST_PROP(ResponseQueue, GivesWhatWasAddedInOrderHoweverItIsTaken, ()) {
   const auto sizes =
       *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, 40'000));
-  Outgoing outgoing;
+  ResponseQueue outgoing;
   base::Buffer expected;
   std::string got;
   for (std::size_t index = 0; index < sizes.size(); ++index) {

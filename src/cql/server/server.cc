@@ -51,24 +51,25 @@ Server::Server(runtime::Runtime& runtime, RequestHandler& handler, ServerOptions
       refused_limits_(brief(options_.connection)),
       log_(runtime.logger("cql.server")),
       request_bytes_(options_.request_bytes_max, options_.request_bytes),
-      partial_bodies_(options_.partial_bodies != nullptr
-                          ? options_.partial_bodies
-                          : std::make_shared<PartialBodies>(
-                                PartialBodies::limits_within(options_.request_bytes_max,
-                                                             options_.connection.body_size_max),
-                                runtime.random.next())),
+      incomplete_requests_(
+          options_.incomplete_requests != nullptr
+              ? options_.incomplete_requests
+              : std::make_shared<IncompleteRequests>(
+                    IncompleteRequests::limits_within(options_.request_bytes_max,
+                                                      options_.connection.body_size_max),
+                    runtime.random.next())),
       supported_(supported(options_.cql_version)),
       context_{.runtime = runtime,
                .handler = handler,
                .request_bytes = request_bytes_,
-               .partial_bodies = *partial_bodies_,
+               .incomplete_requests = *incomplete_requests_,
                .statistics = statistics_,
                .supported = supported_,
                .limits = options_.connection},
       refused_context_{.runtime = runtime,
                        .handler = handler,
                        .request_bytes = request_bytes_,
-                       .partial_bodies = *partial_bodies_,
+                       .incomplete_requests = *incomplete_requests_,
                        .statistics = statistics_,
                        .supported = supported_,
                        .limits = refused_limits_},
@@ -120,7 +121,7 @@ Task<void> Server::accept_connections() {
 void Server::admit(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_accepted;
   const auto entry = connection_limit_->try_enter(stream->peer_address());
-  if (entry == ConnectionLimit::Entry::admitted) {
+  if (entry == ConnectionLimit::Admission::admitted) {
     ++statistics_.connections_current;
     tasks_.spawn(serve(std::move(stream)));
     return;
@@ -128,7 +129,7 @@ void Server::admit(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_refused;
   if (connections_refused_current_ < options_.connections_refused_max) {
     ++connections_refused_current_;
-    tasks_.spawn(turn_away(std::move(stream), entry == ConnectionLimit::Entry::address_is_full
+    tasks_.spawn(turn_away(std::move(stream), entry == ConnectionLimit::Admission::address_is_full
                                                   ? Connection::Admission::refused_address
                                                   : Connection::Admission::refused));
   }

@@ -44,7 +44,7 @@ struct ServerOptions {
   // What the servers of all cores may hold together; not less than that either.
   std::shared_ptr<ByteLimit> request_bytes = nullptr;
   // And what bodies that have not come whole may take of it, instead of a part of its own.
-  std::shared_ptr<PartialBodies> partial_bodies = nullptr;
+  std::shared_ptr<IncompleteRequests> incomplete_requests = nullptr;
   // How long requests may take to end when the server stops.
   runtime::Duration drain_timeout = std::chrono::seconds(10);
   // What SUPPORTED says.
@@ -103,7 +103,7 @@ class Server {
   const ConnectionLimits refused_limits_;
   base::Logger log_;
   ByteBudget request_bytes_;
-  const std::shared_ptr<PartialBodies> partial_bodies_;
+  const std::shared_ptr<IncompleteRequests> incomplete_requests_;
   ServerStatistics statistics_;
   const protocol::Response supported_;
   const ConnectionContext context_;

@@ -38,7 +38,7 @@ Task<Result<std::unique_ptr<Coordinator>>> Coordinator::open(Runtime& runtime,
                     CoordinatorOptions::kTabletsMax);
   }
   auto coordinator = std::make_unique<Coordinator>(Private{}, runtime, std::move(options));
-  coordinator->node_ = std::make_shared<Node>();
+  coordinator->node_ = std::make_shared<NodeState>();
   Node& node = *coordinator->node_;
   CO_TRY(node.engines, co_await storage::Engines::open(runtime, coordinator->options_.engine,
                                                        coordinator->options_.cores));
@@ -167,12 +167,12 @@ Task<Result<void>> Coordinator::drop_table(TableId table) {
 Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Until until) {
   const std::size_t index = index_of_tablet(write.partition.view());
   const TabletPlace& place = places_[index];
-  if (!place.here) return write_there(index, std::move(write), std::move(until));
+  if (!place.here) return write_on_core(index, std::move(write), std::move(until));
   return place.replica->write(node_->tablets[index].id, std::move(write), std::move(until));
 }
 
-Task<Result<std::optional<Delta>>> Coordinator::write_there(std::size_t index, PartitionWrite write,
-                                                            Until until) {
+Task<Result<std::optional<Delta>>> Coordinator::write_on_core(std::size_t index,
+                                                              PartitionWrite write, Until until) {
   const TabletPlace& place = places_[index];
   const auto there = [&](Runtime&, Until remaining) {
     return place.replica->write(node_->tablets[index].id, std::move(write), std::move(remaining));
@@ -181,20 +181,20 @@ Task<Result<std::optional<Delta>>> Coordinator::write_there(std::size_t index, P
                                                            std::move(until));
 }
 
-Task<Result<void>> Coordinator::write_to_the_end(PartitionWrite write, Until admitted) {
+Task<Result<void>> Coordinator::write_until_durable(PartitionWrite write, Until admitted) {
   const std::size_t index = index_of_tablet(write.partition.view());
   const TabletPlace& place = places_[index];
-  if (!place.here) return write_to_the_end_there(index, std::move(write), std::move(admitted));
-  return place.replica->write_to_the_end(node_->tablets[index].id, std::move(write),
-                                         std::move(admitted));
+  if (!place.here) return write_until_durable_on_core(index, std::move(write), std::move(admitted));
+  return place.replica->write_until_durable(node_->tablets[index].id, std::move(write),
+                                            std::move(admitted));
 }
 
-Task<Result<void>> Coordinator::write_to_the_end_there(std::size_t index, PartitionWrite write,
-                                                       Until admitted) {
+Task<Result<void>> Coordinator::write_until_durable_on_core(std::size_t index, PartitionWrite write,
+                                                            Until admitted) {
   const TabletPlace& place = places_[index];
   const auto there = [&](Runtime&, Until remaining) {
-    return place.replica->write_to_the_end(node_->tablets[index].id, std::move(write),
-                                           std::move(remaining));
+    return place.replica->write_until_durable(node_->tablets[index].id, std::move(write),
+                                              std::move(remaining));
   };
   co_return co_await runtime::run_on<void>(runtime_, place.core, there, std::move(admitted));
 }
@@ -257,8 +257,8 @@ Task<Result<std::vector<Delta>>> Coordinator::write_to_cores(std::vector<Partiti
 
 namespace {
 
-Task<Result<void>> admit_there(Replica& replica, const std::vector<PartitionWrite>& writes,
-                               Until until) {
+Task<Result<void>> admit_on_core(Replica& replica, const std::vector<PartitionWrite>& writes,
+                                 Until until) {
   CO_TRY_VOID(replica.check(writes));
   co_return co_await replica.admit(writes, std::move(until));
 }
@@ -269,10 +269,10 @@ Task<Result<void>> Coordinator::admit_on(CoreId core, const std::vector<Partitio
                                          Until until) {
   Replica& replica = *node_->replicas[core.value()];
   if (core == runtime_.cores.here()) {
-    co_return co_await admit_there(replica, writes, std::move(until));
+    co_return co_await admit_on_core(replica, writes, std::move(until));
   }
   const auto admit = [&](Runtime&, Until remaining) {
-    return admit_there(replica, writes, std::move(remaining));
+    return admit_on_core(replica, writes, std::move(remaining));
   };
   co_return co_await runtime::run_on<void>(runtime_, core, admit, std::move(until));
 }
@@ -297,15 +297,15 @@ Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partit
   const std::size_t index = index_of_tablet(partition.view());
   const TabletPlace& place = places_[index];
   if (!place.here) {
-    return read_row_there(index, table, std::move(partition), std::move(row), std::move(until));
+    return read_row_on_core(index, table, std::move(partition), std::move(row), std::move(until));
   }
   return place.replica->engine().read_row(table, node_->tablets[index].id, std::move(partition),
                                           std::move(row), std::move(until));
 }
 
-Task<Result<storage::RowRead>> Coordinator::read_row_there(std::size_t index, TableId table,
-                                                           Bytes partition, Bytes row,
-                                                           Until until) {
+Task<Result<storage::RowRead>> Coordinator::read_row_on_core(std::size_t index, TableId table,
+                                                             Bytes partition, Bytes row,
+                                                             Until until) {
   const TabletPlace& place = places_[index];
   const auto read = [&](Runtime&, Until remaining) {
     return place.replica->engine().read_row(table, node_->tablets[index].id, std::move(partition),
@@ -315,20 +315,18 @@ Task<Result<storage::RowRead>> Coordinator::read_row_there(std::size_t index, Ta
                                                        std::move(until));
 }
 
-Task<Result<std::vector<storage::RowRead>>> Coordinator::read_together(TableId table,
-                                                                       Bytes partition,
-                                                                       std::vector<Bytes> rows,
-                                                                       Until until) {
+Task<Result<std::vector<storage::RowRead>>> Coordinator::read_rows_at_one_moment(
+    TableId table, Bytes partition, std::vector<Bytes> rows, Until until) {
   const std::size_t index = index_of_tablet(partition.view());
   const TabletPlace& place = places_[index];
   const TabletId tablet = node_->tablets[index].id;
   if (place.here) {
-    co_return co_await place.replica->read_together(table, tablet, std::move(partition),
-                                                    std::move(rows), std::move(until));
+    co_return co_await place.replica->read_rows_at_one_moment(table, tablet, std::move(partition),
+                                                              std::move(rows), std::move(until));
   }
   const auto read = [&](Runtime&, Until remaining) {
-    return place.replica->read_together(table, tablet, std::move(partition), std::move(rows),
-                                        std::move(remaining));
+    return place.replica->read_rows_at_one_moment(table, tablet, std::move(partition),
+                                                  std::move(rows), std::move(remaining));
   };
   co_return co_await runtime::run_on<std::vector<storage::RowRead>>(runtime_, place.core, read,
                                                                     std::move(until));
@@ -371,11 +369,11 @@ Result<bool> found(Result<void> done) {
   return true;
 }
 
-Task<Result<bool>> flush_there(storage::Engine& engine, TableId table, Until until) {
+Task<Result<bool>> flush_on_core(storage::Engine& engine, TableId table, Until until) {
   co_return found(co_await engine.flush(table, std::move(until)));
 }
 
-Task<Result<bool>> compact_there(storage::Engine& engine, TableId table, Until until) {
+Task<Result<bool>> compact_on_core(storage::Engine& engine, TableId table, Until until) {
   co_return found(co_await engine.compact(table, std::move(until)));
 }
 
@@ -388,7 +386,7 @@ Result<void> found_somewhere(const std::vector<bool>& found, TableId table) {
 
 Task<Result<void>> Coordinator::flush(TableId table, Until until) {
   const auto flush = [table](storage::Engine& engine, Until remaining) {
-    return flush_there(engine, table, std::move(remaining));
+    return flush_on_core(engine, table, std::move(remaining));
   };
   CO_TRY(const auto found, co_await ask_all<bool>(flush, std::move(until)));
   co_return found_somewhere(found, table);
@@ -396,7 +394,7 @@ Task<Result<void>> Coordinator::flush(TableId table, Until until) {
 
 Task<Result<void>> Coordinator::compact(TableId table, Until until) {
   const auto compact = [table](storage::Engine& engine, Until remaining) {
-    return compact_there(engine, table, std::move(remaining));
+    return compact_on_core(engine, table, std::move(remaining));
   };
   CO_TRY(const auto found, co_await ask_all<bool>(compact, std::move(until)));
   co_return found_somewhere(found, table);
@@ -406,8 +404,8 @@ storage::EngineStatistics Coordinator::statistics_here() const {
   return node_->replicas[runtime_.cores.here().value()]->engine().statistics();
 }
 
-std::optional<Error> Coordinator::failure_here() const {
-  return node_->replicas[runtime_.cores.here().value()]->engine().failure();
+std::optional<Error> Coordinator::fatal_error_here() const {
+  return node_->replicas[runtime_.cores.here().value()]->engine().fatal_error();
 }
 
 }  // namespace helenus::replication

@@ -12,7 +12,7 @@
 // Cores. A tablet belongs to one core (storage/engine/engines.h), and every core has a coordinator:
 // what is about a tablet of its own is a plain call, what is about another core's is run over there
 // (runtime/run_on.h), with the deadline and the stop of the request. The first one opens the node's
-// storage and stops it; beside() makes those of the other cores.
+// storage and stops it; for_core() makes those of the other cores.
 //
 // The ring. Partitions are byte strings that begin with their token (model/partition_key.h), and a
 // tablet is a range of them: the ring is cut into `tablets` equal ranges of tokens when the folder
@@ -65,9 +65,9 @@ class Coordinator {
   static runtime::Task<base::Result<std::unique_ptr<Coordinator>>> open(runtime::Runtime& runtime,
                                                                         CoordinatorOptions options);
   // The coordinator of another core, to be made and used there. The first one outlives it.
-  std::unique_ptr<Coordinator> beside(runtime::Runtime& there) const;
+  std::unique_ptr<Coordinator> for_core(runtime::Runtime& there) const;
 
-  // For open() and beside().
+  // For open() and for_core().
   Coordinator(Private, runtime::Runtime& runtime, CoordinatorOptions options);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
@@ -96,7 +96,8 @@ class Coordinator {
   // The same without an explicit timestamp, and with an outcome that is always known: `admitted` is
   // how long it may wait for its place in the log; once it has one, only a failure of the log,
   // which ends writing for good, keeps it from being durable.
-  runtime::Task<base::Result<void>> write_to_the_end(PartitionWrite write, runtime::Until admitted);
+  runtime::Task<base::Result<void>> write_until_durable(PartitionWrite write,
+                                                        runtime::Until admitted);
   // As write() for several, in their order: what a later one does to a partition is done upon what
   // an earlier one did. Those of one core are in its log one after the other, with nothing between
   // them unless the log must make room. An error that says that nothing was written says so of all
@@ -105,14 +106,14 @@ class Coordinator {
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
 
-  // One row with the scopes it lies in, and the clock it may be shown with.
+  // One row with the ranges it lies in, and the clock it may be shown with.
   runtime::Task<base::Result<storage::RowRead>> read_row(storage::TableId table,
                                                          base::Bytes partition, base::Bytes row,
                                                          runtime::Until until);
   // Several rows of one partition, as they were at one moment: a write is in all of them or in
   // none. As many of the first ones as have about RowsAnswer::kBytesMax together, and at least one.
   // Errors: as of read_row(); overloaded if the partition's tablet is written without a pause.
-  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_together(
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_rows_at_one_moment(
       storage::TableId table, base::Bytes partition, std::vector<base::Bytes> rows,
       runtime::Until until);
   // The rows of the partitions in the range, both ways, in the order of tokens.
@@ -128,11 +129,11 @@ class Coordinator {
   // Of this core alone.
   storage::EngineStatistics statistics_here() const;
   // Why this core can write nothing any more, if that is so.
-  std::optional<base::Error> failure_here() const;
+  std::optional<base::Error> fatal_error_here() const;
 
  private:
   // What the coordinators of all cores share. It does not change between the start and the stop.
-  struct Node {
+  struct NodeState {
     std::unique_ptr<storage::Engines> engines;
     storage::EngineOpenReport report;
     std::vector<storage::TabletInfo> tablets;
@@ -144,11 +145,12 @@ class Coordinator {
   void find_places();
 
   std::size_t index_of_tablet(base::ByteView partition) const;
-  runtime::Task<base::Result<std::optional<causality::Delta>>> write_there(std::size_t index,
-                                                                           PartitionWrite write,
-                                                                           runtime::Until until);
-  runtime::Task<base::Result<void>> write_to_the_end_there(std::size_t index, PartitionWrite write,
-                                                           runtime::Until admitted);
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write_on_core(std::size_t index,
+                                                                             PartitionWrite write,
+                                                                             runtime::Until until);
+  runtime::Task<base::Result<void>> write_until_durable_on_core(std::size_t index,
+                                                                PartitionWrite write,
+                                                                runtime::Until admitted);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
       std::vector<PartitionWrite> writes, runtime::Until until);
   // Whether the core would take all of them, and when it has room for each.
@@ -157,18 +159,18 @@ class Coordinator {
                                              runtime::Until until);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_on(
       runtime::CoreId core, std::vector<PartitionWrite> writes, runtime::Until until);
-  runtime::Task<base::Result<storage::RowRead>> read_row_there(std::size_t index,
-                                                               storage::TableId table,
-                                                               base::Bytes partition,
-                                                               base::Bytes row,
-                                                               runtime::Until until);
+  runtime::Task<base::Result<storage::RowRead>> read_row_on_core(std::size_t index,
+                                                                 storage::TableId table,
+                                                                 base::Bytes partition,
+                                                                 base::Bytes row,
+                                                                 runtime::Until until);
   template <class T, class Work>
   runtime::Task<base::Result<std::vector<T>>> ask_all(Work work, runtime::Until until);
 
   runtime::Runtime& runtime_;
   const CoordinatorOptions options_;
   base::Logger log_;
-  std::shared_ptr<Node> node_;
+  std::shared_ptr<NodeState> node_;
   std::vector<TabletPlace> places_;  // of the tablets, as seen from here
 };
 

@@ -104,7 +104,7 @@ Task<std::vector<std::string>> walk(Coordinator& coordinator, storage::KeyRange 
     moved = forward ? co_await cursor->next() : co_await cursor->previous();
   }
   EXPECT_TRUE(moved.has_value());
-  EXPECT_TRUE((co_await cursor->settle(Until::forever())).has_value());
+  EXPECT_TRUE((co_await cursor->wait_durable(Until::forever())).has_value());
   co_return seen;
 }
 
@@ -152,7 +152,7 @@ TEST_P(CoordinatorTest, AnExplicitTimestampWinsOrLeavesTheCellAlone) {
   });
 }
 
-TEST_P(CoordinatorTest, AnExplicitDeleteOfAScopeSparesWhatIsNewer) {
+TEST_P(CoordinatorTest, AnExplicitDeleteOfARangeSparesWhatIsNewer) {
   live([](Coordinator& coordinator) -> Task<void> {
     const Bytes where = partition(0x10);
     std::vector<PartitionWrite> writes;
@@ -186,7 +186,7 @@ TEST_P(CoordinatorTest, WritesOfOneRequestAreJudgedOneUponTheOther) {
     EXPECT_EQ(co_await get(coordinator, where, "b"), "b");
     co_await write({put(where, "b", "b", 10), put(where, "b", "c", 10, true)});
     EXPECT_EQ(co_await get(coordinator, where, "b"), "c");
-    // A delete of a scope spares what is newer, and finds what storage does not have yet.
+    // A delete of a range spares what is newer, and finds what storage does not have yet.
     co_await write(
         {put(where, "c", "older", 3000), put(where, "d", "newer", 3002), remove_all(where, 3001)});
     EXPECT_EQ(co_await get(coordinator, where, "c"), "");
@@ -251,7 +251,7 @@ TEST_P(CoordinatorTest, ABatchWithAnInvalidPartitionWritesNothing) {
     bad.back().mutation.cells.push_back(cell("r", "again"));
     bad.push_back(put(partition(0x55), std::string(70'000, 'r'), "long", 5));
     bad.push_back(put(partition(0x55), "r", "many", 5));
-    bad.back().mutation.scopes.resize(causality::kScopesPerMutationMax + 1);
+    bad.back().mutation.deleted_ranges.resize(causality::kRangesPerMutationMax + 1);
     bad.push_back(put(partition(0x55), "r", "late", 5));
     bad.back().mutation.timestamp_is_explicit = true;
     bad.back().mutation.timestamp = causality::kTimestampMin;
@@ -314,7 +314,7 @@ TEST_P(CoordinatorTest, ALongPartitionIsReadBothWaysFromAnyRow) {
       CO_ASSERT_OK(co_await cursor->next());
       CO_ASSERT_TRUE(cursor->valid());
       EXPECT_EQ(base::as_text(cursor->row_key()), "0007");
-      EXPECT_TRUE((co_await cursor->settle(Until::forever())).has_value());
+      EXPECT_TRUE((co_await cursor->wait_durable(Until::forever())).has_value());
     }
   });
 }
@@ -328,7 +328,7 @@ PartitionWrite replace_both(const Bytes& where, int round) {
   write.table = kTable;
   write.partition = where;
   write.mutation.timestamp = causality::Timestamp{10 * round};
-  write.mutation.scopes.push_back({Bytes::copy_of("a"), Bytes::copy_of("c")});
+  write.mutation.deleted_ranges.push_back({Bytes::copy_of("a"), Bytes::copy_of("c")});
   for (const char* row : {"a", "b"}) {
     write.mutation.cells.push_back(cell(row, fmt::format("{:04}", round)));
     write.mutation.cells.back().column = ColumnId{static_cast<std::uint32_t>(round % 2)};
@@ -364,8 +364,8 @@ Task<void> read_both_often(Coordinator& coordinator, const int& writing) {
   while (writing > 0) {
     // Another tablet's, to let the writer run.
     CO_ASSERT_OK(co_await coordinator.write(put(partition(0x90), "x", "v", 1), Until::forever()));
-    const auto both =
-        co_await coordinator.read_together(kTable, partition(0x10), rows, Until::forever());
+    const auto both = co_await coordinator.read_rows_at_one_moment(kTable, partition(0x10), rows,
+                                                                   Until::forever());
     if (both.failed_with(Errc::overloaded)) continue;
     CO_ASSERT_OK(both);
     CO_ASSERT_TRUE(both->size() == 2U);
@@ -399,8 +399,8 @@ TEST_P(CoordinatorTest, AnotherNumberOfCoresFindsEverything) {
   const std::vector<int> tokens = {0x00, 0x30, 0x55, 0x90, 0xaa, 0xff};
   std::string last;
   int life = 0;
-  for (const Seat seat : {GetParam(), Seat{3, 1}, Seat{1, 0}, Seat{2, 1}}) {
-    live(seat, [&](Coordinator& coordinator) -> Task<void> {
+  for (const Seat share : {GetParam(), Seat{3, 1}, Seat{1, 0}, Seat{2, 1}}) {
+    live(share, [&](Coordinator& coordinator) -> Task<void> {
       const std::string now = std::to_string(++life);
       for (const int token : tokens) {
         EXPECT_EQ(co_await get(coordinator, partition(token), "r"), last);
@@ -422,7 +422,7 @@ TEST_P(CoordinatorTest, StatisticsAreOfThisCore) {
     }
     const std::uint64_t writes_here = coordinator.statistics_here().writes;
     EXPECT_TRUE(GetParam().cores == 1 ? writes_here == 4 : writes_here < 4) << writes_here;
-    EXPECT_FALSE(coordinator.failure_here().has_value());
+    EXPECT_FALSE(coordinator.fatal_error_here().has_value());
   });
 }
 

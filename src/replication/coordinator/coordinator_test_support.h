@@ -60,7 +60,7 @@ inline PartitionWrite remove_all(const base::Bytes& where, std::int64_t timestam
   write.table = kTable;
   write.partition = where;
   write.mutation.timestamp = causality::Timestamp{timestamp};
-  write.mutation.scopes.push_back({});
+  write.mutation.deleted_ranges.push_back({});
   write.explicit_timestamp = true;
   return write;
 }
@@ -101,27 +101,27 @@ struct Seat {
 
 inline runtime::Task<base::Result<void>> tell_beside(runtime::Runtime& there, Coordinator& first,
                                                      const TimedStory& tell) {
-  const auto beside = first.beside(there);
+  const auto beside = first.for_core(there);
   co_await tell(there, *beside);
   co_return {};
 }
 
-inline runtime::Task<void> life(runtime::Runtime& runtime, CoordinatorOptions options, Seat seat,
+inline runtime::Task<void> life(runtime::Runtime& runtime, CoordinatorOptions options, Seat share,
                                 TimedStory tell) {
-  options.cores = seat.cores;
+  options.cores = share.cores;
   auto coordinator = co_await Coordinator::open(runtime, std::move(options));
   EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
   if (!coordinator) co_return;
   Coordinator& first = **coordinator;
   const auto made = co_await first.create_table(kTable, {});
   EXPECT_TRUE(made.has_value() || made.failed_with(base::Errc::already_exists));
-  if (seat.asked == 0) {
+  if (share.asked == 0) {
     co_await tell(runtime, first);
   } else {
     const auto beside = [&](runtime::Runtime& there, const runtime::Until&) {
       return tell_beside(there, first, tell);
     };
-    EXPECT_TRUE((co_await runtime::run_on<void>(runtime, runtime::CoreId{seat.asked}, beside,
+    EXPECT_TRUE((co_await runtime::run_on<void>(runtime, runtime::CoreId{share.asked}, beside,
                                                 runtime::Until::forever()))
                     .has_value());
   }
@@ -131,14 +131,14 @@ inline runtime::Task<void> life(runtime::Runtime& runtime, CoordinatorOptions op
 class NodeTest : public ::testing::TestWithParam<Seat> {
  protected:
   void live(const Story& tell) { live(GetParam(), tell); }
-  void live(Seat seat, const Story& tell, const CoordinatorOptions& options = small()) {
+  void live(Seat share, const Story& tell, const CoordinatorOptions& options = small()) {
     live_in_time(
-        seat, [&](runtime::Runtime&, Coordinator& coordinator) { return tell(coordinator); },
+        share, [&](runtime::Runtime&, Coordinator& coordinator) { return tell(coordinator); },
         options);
   }
-  void live_in_time(Seat seat, const TimedStory& tell,
+  void live_in_time(Seat share, const TimedStory& tell,
                     const CoordinatorOptions& options = small()) {
-    world_.run([&](runtime::Runtime& runtime) { return life(runtime, options, seat, tell); });
+    world_.run([&](runtime::Runtime& runtime) { return life(runtime, options, share, tell); });
   }
 
   storage::testing::LogWorld world_{1, 3};

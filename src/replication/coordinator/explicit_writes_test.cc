@@ -279,7 +279,7 @@ Task<void> put_rows_on_a_delete(Coordinator& coordinator, Bytes where, int count
 PartitionWrite remove_range(const Bytes& where, int from, int to) {
   PartitionWrite write = remove_all(where, 20);
   write.columns = many_columns();
-  write.mutation.scopes = {
+  write.mutation.deleted_ranges = {
       {.from = Bytes::copy_of(row_number(from)), .to = Bytes::copy_of(row_number(to))}};
   return write;
 }
@@ -295,9 +295,11 @@ TEST_P(ExplicitWrites, OfManyRangesWithNothingInThemAreJudgedInTurns) {
     const Bytes where = partition(0x10);
     co_await put_one_older(coordinator, where);
     PartitionWrite write = remove_all(where, 20);
-    write.mutation.scopes = {{.from = Bytes::copy_of("older"), .to = Bytes::copy_of("oldest")}};
+    write.mutation.deleted_ranges = {
+        {.from = Bytes::copy_of("older"), .to = Bytes::copy_of("oldest")}};
     for (int i = 0; i < 1000; ++i) {
-      write.mutation.scopes.push_back(remove_range(where, i, i + 1).mutation.scopes.front());
+      write.mutation.deleted_ranges.push_back(
+          remove_range(where, i, i + 1).mutation.deleted_ranges.front());
     }
     runtime::StopSource stop;
     co_await runtime::when_all(write_and_be_stopped(coordinator, write, stop.token()),
@@ -315,7 +317,8 @@ TEST_P(ExplicitWrites, OfRangesThatMeetTooMuchTogetherAreRefused) {
     const Bytes where = partition(0x10);
     co_await put_rows_on_a_delete(coordinator, where, 2 * kRows);
     PartitionWrite both = remove_range(where, 0, kRows);
-    both.mutation.scopes.push_back(remove_range(where, kRows, 2 * kRows).mutation.scopes.front());
+    both.mutation.deleted_ranges.push_back(
+        remove_range(where, kRows, 2 * kRows).mutation.deleted_ranges.front());
     const auto refused = co_await coordinator.write(both, Until::forever());
     CO_ASSERT_TRUE(refused.failed_with(Errc::invalid_argument));
     EXPECT_THAT(refused.error().to_string(), HasSubstr("more than 100000 cells and deletes"));
@@ -333,9 +336,10 @@ TEST_P(ExplicitWrites, OfRowsThatComeToMoreCellsThanAMutationHasAreRefused) {
     co_await put_rows_on_a_delete(coordinator, where, kRows);
     PartitionWrite write = remove_all(where, 20);
     write.columns = many_columns();
-    write.mutation.scopes.clear();
+    write.mutation.deleted_ranges.clear();
     for (int i = 0; i < kRows; ++i) {
-      write.mutation.scopes.push_back(causality::row_scope(Bytes::copy_of(row_number(i))));
+      write.mutation.deleted_ranges.push_back(
+          causality::range_of_row(Bytes::copy_of(row_number(i))));
     }
     const auto refused = co_await coordinator.write(std::move(write), Until::forever());
     CO_ASSERT_TRUE(refused.failed_with(Errc::invalid_argument));

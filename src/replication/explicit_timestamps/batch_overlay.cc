@@ -8,17 +8,17 @@ using causality::CellChange;
 using causality::ColumnId;
 using causality::Delta;
 using causality::RowKey;
-using causality::Scope;
+using causality::RowRange;
 using causality::Version;
 
 namespace {
 
-RowKey first_of(const Scope& scope) {
-  return scope.from.value_or(RowKey());
+RowKey first_of(const RowRange& row_range) {
+  return row_range.from.value_or(RowKey());
 }
 
-bool is_empty(const Scope& scope) {
-  return scope.to && *scope.to <= first_of(scope);
+bool is_empty(const RowRange& row_range) {
+  return row_range.to && *row_range.to <= first_of(row_range);
 }
 
 }  // namespace
@@ -26,10 +26,10 @@ bool is_empty(const Scope& scope) {
 void BatchOverlay::lay(const Delta& delta) {
   Version version;
   version.dot = delta.dot;
-  version.timestamp = causality::timestamp_of_scopes(delta);
-  version.kind = causality::VersionKind::empty;
+  version.timestamp = causality::timestamp_of_range_deletes(delta);
+  version.kind = causality::VersionKind::deletion;
   version.expires = delta.remembered_until;
-  for (const Scope& scope : delta.scopes) lay(scope, version);
+  for (const RowRange& row_range : delta.deleted_ranges) lay(row_range, version);
   version.timestamp = delta.timestamp;
   for (const CellChange& cell : delta.cells) {
     version.kind = cell.kind;
@@ -39,16 +39,16 @@ void BatchOverlay::lay(const Delta& delta) {
   }
 }
 
-void BatchOverlay::lay(const Scope& scope, const Version& version) {
-  if (is_empty(scope)) return;
-  const RowKey from = first_of(scope);
-  const auto [first, last] = written_in(scope);
+void BatchOverlay::lay(const RowRange& row_range, const Version& version) {
+  if (is_empty(row_range)) return;
+  const RowKey from = first_of(row_range);
+  const auto [first, last] = written_in(row_range);
   cells_.erase(first, last);
   cut(from);
-  if (scope.to) cut(*scope.to);
+  if (row_range.to) cut(*row_range.to);
   deleted_.erase(deleted_.lower_bound(from),
-                 scope.to ? deleted_.lower_bound(*scope.to) : deleted_.end());
-  deleted_.insert_or_assign(from, Deleted{.to = scope.to, .version = version});
+                 row_range.to ? deleted_.lower_bound(*row_range.to) : deleted_.end());
+  deleted_.insert_or_assign(from, Deleted{.to = row_range.to, .version = version});
 }
 
 void BatchOverlay::cut(const RowKey& row) {
@@ -74,21 +74,21 @@ const Version* BatchOverlay::deleted_at(const RowKey& row) const {
 }
 
 std::pair<BatchOverlay::Cells::const_iterator, BatchOverlay::Cells::const_iterator>
-BatchOverlay::written_in(const Scope& scope) const {
-  if (is_empty(scope)) return {cells_.end(), cells_.end()};
-  return {cells_.lower_bound({first_of(scope), ColumnId{0}}),
-          scope.to ? cells_.lower_bound({*scope.to, ColumnId{0}}) : cells_.end()};
+BatchOverlay::written_in(const RowRange& row_range) const {
+  if (is_empty(row_range)) return {cells_.end(), cells_.end()};
+  return {cells_.lower_bound({first_of(row_range), ColumnId{0}}),
+          row_range.to ? cells_.lower_bound({*row_range.to, ColumnId{0}}) : cells_.end()};
 }
 
-std::vector<BatchOverlay::DeletedRange> BatchOverlay::deleted_in(const Scope& scope) const {
+std::vector<BatchOverlay::DeletedRange> BatchOverlay::deleted_in(const RowRange& row_range) const {
   std::vector<DeletedRange> ranges;
-  auto at = deleted_.upper_bound(first_of(scope));
+  auto at = deleted_.upper_bound(first_of(row_range));
   if (at != deleted_.begin()) --at;
-  for (; at != deleted_.end() && (!scope.to || at->first < *scope.to); ++at) {
-    const bool ends_before = at->second.to && *at->second.to <= first_of(scope);
+  for (; at != deleted_.end() && (!row_range.to || at->first < *row_range.to); ++at) {
+    const bool ends_before = at->second.to && *at->second.to <= first_of(row_range);
     if (ends_before) continue;
     ranges.push_back(
-        {.scope = {.from = at->first, .to = at->second.to}, .version = at->second.version});
+        {.range = {.from = at->first, .to = at->second.to}, .version = at->second.version});
   }
   return ranges;
 }

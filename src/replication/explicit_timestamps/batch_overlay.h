@@ -1,12 +1,12 @@
 // BatchOverlay: what the earlier writes of a request leave in a partition. A later one of them with
-// an explicit timestamp is judged by this, laid over what storage has (PartitionJudge).
+// an explicit timestamp is judged by this, laid over what storage has (ExplicitTimestampFilter).
 //
-// Every write of an 'lww' table supersedes, in its cells and scopes, all that its replica has seen,
+// Every write of an 'lww' table supersedes, in its cells and ranges, all that its replica has seen,
 // the writes before it among that. So of each cell the last write that touched it is all there is,
 // and a cell that none touched is as storage has it.
 //
 //   cells    (row, column) -> the version
-//   deleted  disjoint ranges of rows -> the empty version of the last scope, which holds where no
+//   deleted  disjoint ranges of rows -> the empty version of the last range, which holds where no
 //            cell was written after it
 //
 // Cost: laying and asking are logarithmic in what was laid.
@@ -31,15 +31,15 @@ class BatchOverlay {
 
   // What the writes leave of a cell; null if they leave it as it was.
   const causality::Version* find(const causality::RowKey& row, causality::ColumnId column) const;
-  // The cells that were written in the scope's rows, and not deleted after that.
+  // The cells that were written in the range's rows, and not deleted after that.
   std::pair<Cells::const_iterator, Cells::const_iterator> written_in(
-      const causality::Scope& scope) const;
+      const causality::RowRange& row_range) const;
   struct DeletedRange {
-    causality::Scope scope;
+    causality::RowRange range;
     causality::Version version;
   };
-  // The ranges that were deleted and overlap the scope: ascending, disjoint.
-  std::vector<DeletedRange> deleted_in(const causality::Scope& scope) const;
+  // The ranges that were deleted and overlap the range: ascending, disjoint.
+  std::vector<DeletedRange> deleted_in(const causality::RowRange& row_range) const;
   // How a row was deleted, whatever cells were written after that; null if it was not.
   const causality::Version* deleted_at(const causality::RowKey& row) const;
 
@@ -49,7 +49,7 @@ class BatchOverlay {
     causality::Version version;
   };
 
-  void lay(const causality::Scope& scope, const causality::Version& version);
+  void lay(const causality::RowRange& row_range, const causality::Version& version);
   // Makes a range of deleted rows that goes across `row` end there, and another one begin.
   void cut(const causality::RowKey& row);
 

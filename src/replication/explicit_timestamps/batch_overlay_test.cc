@@ -17,7 +17,7 @@ using base::Bytes;
 using causality::ColumnId;
 using causality::Delta;
 using causality::Policy;
-using causality::Scope;
+using causality::RowRange;
 using causality::Timestamp;
 using causality::VersionKind;
 
@@ -37,20 +37,21 @@ causality::Mutation random_mutation(base::Prng& prng) {
   causality::Mutation mutation;
   mutation.timestamp = Timestamp{static_cast<std::int64_t>(prng.between(10, 40))};
   for (std::uint64_t i = prng.below(4); i > 0; --i) {
-    Scope scope{.from = maybe_row(prng), .to = maybe_row(prng)};
-    if (scope.from && scope.to && !(*scope.from < *scope.to)) scope.to.reset();
-    mutation.scopes.push_back(scope);
+    RowRange row_range{.from = maybe_row(prng), .to = maybe_row(prng)};
+    if (row_range.from && row_range.to && !(*row_range.from < *row_range.to)) row_range.to.reset();
+    mutation.deleted_ranges.push_back(row_range);
   }
   for (int at = 0; at < kRows; ++at) {
     if (prng.below(4) != 0) continue;
     causality::CellChange cell;
     cell.row = row(static_cast<std::uint64_t>(at));
     cell.column = ColumnId{static_cast<std::uint32_t>(prng.below(kColumns))};
-    cell.kind = prng.below(3) == 0 ? VersionKind::empty : VersionKind::value;
+    cell.kind = prng.below(3) == 0 ? VersionKind::deletion : VersionKind::value;
     cell.value = Bytes::copy_of(std::to_string(prng.below(10)));
     mutation.cells.push_back(std::move(cell));
   }
-  if (mutation.cells.empty() && mutation.scopes.empty()) mutation.scopes.emplace_back();
+  if (mutation.cells.empty() && mutation.deleted_ranges.empty())
+    mutation.deleted_ranges.emplace_back();
   return mutation;
 }
 
@@ -81,7 +82,7 @@ TEST(BatchOverlay, LeavesWhatStorageWouldHave) {
   }
 }
 
-TEST(BatchOverlay, KnowsWhatAScopeHolds) {
+TEST(BatchOverlay, KnowsWhatARangeHolds) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     base::Prng prng(seed);
     causality::Clock clock;
@@ -93,27 +94,27 @@ TEST(BatchOverlay, KnowsWhatAScopeHolds) {
       ASSERT_TRUE(delta.has_value());
       overlay.lay(*delta);
     }
-    Scope scope{.from = maybe_row(prng), .to = maybe_row(prng)};
-    if (scope.from && scope.to && !(*scope.from < *scope.to)) scope.to.reset();
+    RowRange row_range{.from = maybe_row(prng), .to = maybe_row(prng)};
+    if (row_range.from && row_range.to && !(*row_range.from < *row_range.to)) row_range.to.reset();
     std::size_t written = 0;
-    const auto [first, last] = overlay.written_in(scope);
+    const auto [first, last] = overlay.written_in(row_range);
     for (auto cell = first; cell != last; ++cell) {
-      EXPECT_TRUE(scope.contains(cell->first.first)) << seed;
+      EXPECT_TRUE(row_range.contains(cell->first.first)) << seed;
       EXPECT_EQ(overlay.find(cell->first.first, cell->first.second), &cell->second) << seed;
       ++written;
     }
-    const auto ranges = overlay.deleted_in(scope);
+    const auto ranges = overlay.deleted_in(row_range);
     for (std::size_t i = 1; i < ranges.size(); ++i) {
-      EXPECT_TRUE(ranges[i - 1].scope.to && *ranges[i - 1].scope.to <= *ranges[i].scope.from);
+      EXPECT_TRUE(ranges[i - 1].range.to && *ranges[i - 1].range.to <= *ranges[i].range.from);
     }
-    for (const auto& range : ranges) EXPECT_TRUE(range.scope.overlaps(scope)) << seed;
+    for (const auto& range : ranges) EXPECT_TRUE(range.range.overlaps(row_range)) << seed;
     for (std::uint64_t at = 0; at < kRows; ++at) {
-      if (!scope.contains(row(at))) continue;
+      if (!row_range.contains(row(at))) continue;
       const causality::Version* const left = overlay.deleted_at(row(at));
       // No mutation writes this column: what is found here is a delete of the row.
       EXPECT_EQ(overlay.find(row(at), ColumnId{kColumns}), left) << seed;
       const auto range = std::ranges::find_if(
-          ranges, [&](const auto& deleted) { return deleted.scope.contains(row(at)); });
+          ranges, [&](const auto& deleted) { return deleted.range.contains(row(at)); });
       EXPECT_EQ(range == ranges.end(), left == nullptr) << seed;
       if (left != nullptr && range != ranges.end()) EXPECT_EQ(range->version, *left) << seed;
       for (std::uint32_t column = 0; column < kColumns; ++column) {

@@ -13,9 +13,9 @@ using causality::CellChange;
 using causality::CellStore;
 using causality::ColumnId;
 using causality::PartitionStore;
+using causality::RangeDelete;
 using causality::RowKey;
-using causality::Scope;
-using causality::ScopedStore;
+using causality::RowRange;
 using causality::Version;
 
 bool wins(const Version& write, const CellStore& there) {
@@ -28,26 +28,28 @@ bool wins(const Version& write, const Version& there) {
 
 namespace {
 
-// Of two scopes that overlap.
-Scope common_part(const Scope& a, const Scope& b) {
-  Scope both{.from = std::max(a.from, b.from), .to = a.to};
+// Of two ranges that overlap.
+RowRange common_part(const RowRange& a, const RowRange& b) {
+  RowRange both{.from = std::max(a.from, b.from), .to = a.to};
   if (!both.to || (b.to && *b.to < *both.to)) both.to = b.to;
   return both;
 }
 
 }  // namespace
 
-ScopeJudgement::ScopeJudgement(const Scope& scope, const Version& deletion,
-                               const RowColumns& columns, const BatchOverlay& before)
-    : scope_(scope), deletion_(deletion), columns_(columns), before_(before) {}
+ExplicitRangeDeleteFilter::ExplicitRangeDeleteFilter(const RowRange& row_range,
+                                                     const Version& deletion,
+                                                     const RowColumns& columns,
+                                                     const BatchOverlay& before)
+    : row_range_(row_range), deletion_(deletion), columns_(columns), before_(before) {}
 
-void ScopeJudgement::take_ranges(const causality::ScopeIndex& ranges) {
+void ExplicitRangeDeleteFilter::take_ranges(const causality::RangeIndex& ranges) {
   ranges_ = &ranges;
-  for (const BatchOverlay::DeletedRange& laid : before_.deleted_in(scope_)) {
-    laid_.push_back(laid.scope);
-    if (!wins(deletion_, laid.version)) newer_.push_back(laid.scope);
+  for (const BatchOverlay::DeletedRange& laid : before_.deleted_in(row_range_)) {
+    laid_.push_back(laid.range);
+    if (!wins(deletion_, laid.version)) newer_.push_back(laid.range);
   }
-  ranges_->each_overlapping(scope_, [&](const ScopedStore& range) {
+  ranges_->each_overlapping(row_range_, [&](const RangeDelete& range) {
     ++size_;
     for (const Version& version : range.store.versions()) {
       if (!wins(deletion_, version)) newer_versions_.push_back({&range, &version});
@@ -55,42 +57,42 @@ void ScopeJudgement::take_ranges(const causality::ScopeIndex& ranges) {
   });
 }
 
-std::optional<std::size_t> ScopeJudgement::take_newer_range() {
+std::optional<std::size_t> ExplicitRangeDeleteFilter::take_newer_range() {
   if (newer_taken_ < newer_versions_.size()) {
     const std::size_t overlaps_before = overlaps_;
     std::ranges::move(where_it_holds(newer_versions_[newer_taken_++]), std::back_inserter(newer_));
     return overlaps_ - overlaps_before + 1;
   }
   std::ranges::sort(newer_);
-  pieces_ = cut(scope_, newer_);
+  pieces_ = cut(row_range_, newer_);
   return std::nullopt;
 }
 
-std::vector<Scope> ScopeJudgement::where_it_holds(const NewerVersion& newer) {
-  const Scope here = common_part(newer.range->scope, scope_);
+std::vector<RowRange> ExplicitRangeDeleteFilter::where_it_holds(const NewerVersion& newer) {
+  const RowRange here = common_part(newer.range->range, row_range_);
   if (overlaps_ >= kOverlapsMax) return {here};
-  std::vector<Scope> superseded = laid_;
+  std::vector<RowRange> superseded = laid_;
   overlaps_ += laid_.size();
-  ranges_->each_overlapping(here, [&](const ScopedStore& other) {
+  ranges_->each_overlapping(here, [&](const RangeDelete& other) {
     // Beyond the limit it counts as holding there.
     if (++overlaps_ > kOverlapsMax) return;
-    if (other.store.context().contains(newer.version->dot)) superseded.push_back(other.scope);
+    if (other.store.context().contains(newer.version->dot)) superseded.push_back(other.range);
   });
   return cut(here, std::move(superseded));
 }
 
-bool ScopeJudgement::deletes_at(const RowKey& row) const {
+bool ExplicitRangeDeleteFilter::deletes_at(const RowKey& row) const {
   return holds_any(pieces_, row);
 }
 
 // Ascending, each once.
-std::vector<ColumnId> ScopeJudgement::columns_there(const RowKey& row,
-                                                    const PartitionStore& stored) const {
+std::vector<ColumnId> ExplicitRangeDeleteFilter::columns_there(const RowKey& row,
+                                                               const PartitionStore& stored) const {
   std::vector<ColumnId> columns;
   if (const auto found = stored.rows().find(row); found != stored.rows().end()) {
     for (const auto& cell : found->second.cells()) columns.push_back(cell.first);
   }
-  const auto [first, last] = before_.written_in(causality::row_scope(row));
+  const auto [first, last] = before_.written_in(causality::range_of_row(row));
   for (auto cell = first; cell != last; ++cell) columns.push_back(cell->first.second);
   std::ranges::sort(columns);
   const auto repeated = std::ranges::unique(columns);
@@ -98,31 +100,32 @@ std::vector<ColumnId> ScopeJudgement::columns_there(const RowKey& row,
   return columns;
 }
 
-std::vector<ColumnId> ScopeJudgement::columns_beside(const RowKey& row,
-                                                     const std::vector<ColumnId>& there) const {
+std::vector<ColumnId> ExplicitRangeDeleteFilter::columns_beside(
+    const RowKey& row, const std::vector<ColumnId>& there) const {
   std::vector<ColumnId> columns = row.empty() ? columns_.of_first : columns_.of_rows;
   std::erase_if(columns,
                 [&](ColumnId column) { return std::ranges::binary_search(there, column); });
   return columns;
 }
 
-CellChange ScopeJudgement::deletion_of(const RowKey& row, ColumnId column) const {
+CellChange ExplicitRangeDeleteFilter::deletion_of(const RowKey& row, ColumnId column) const {
   CellChange change;
   change.row = row;
   change.column = column;
-  change.kind = causality::VersionKind::empty;
+  change.kind = causality::VersionKind::deletion;
   change.expires = deletion_.expires;
   return change;
 }
 
-std::size_t ScopeJudgement::take_row(const RowKey& row, const PartitionStore& stored) {
+std::size_t ExplicitRangeDeleteFilter::take_row(const RowKey& row, const PartitionStore& stored) {
   // What holds for a cell that has nothing of its own.
   CellStore elsewhere;
   const Version* const laid = before_.deleted_at(row);
   if (laid != nullptr) {
     elsewhere = CellStore({*laid}, {});
   } else {
-    for (const ScopedStore& scoped : stored.scoped()) elsewhere.absorb(scoped.store);
+    for (const RangeDelete& range_delete : stored.range_deletes())
+      elsewhere.absorb(range_delete.store);
   }
   Row taken;
   const bool wins_elsewhere = wins(deletion_, elsewhere);
@@ -165,39 +168,41 @@ std::size_t ScopeJudgement::take_row(const RowKey& row, const PartitionStore& st
     }
   }
   size_ += std::max<std::size_t>(cells_there, 1);
-  if (!taken.is_deleted) newer_rows_.push_back(causality::row_scope(row));
+  if (!taken.is_deleted) newer_rows_.push_back(causality::range_of_row(row));
   rows_.insert_or_assign(rows_.end(), row, std::move(taken));
   return effort;
 }
 
-std::optional<std::size_t> ScopeJudgement::take_row_of_overlay() {
-  const Scope left =
-      overlay_at_ ? Scope{.from = causality::row_scope(*overlay_at_).to, .to = scope_.to} : scope_;
+std::optional<std::size_t> ExplicitRangeDeleteFilter::take_row_of_overlay() {
+  const RowRange left =
+      overlay_at_ ? RowRange{.from = causality::range_of_row(*overlay_at_).to, .to = row_range_.to}
+                  : row_range_;
   auto [first, last] = before_.written_in(left);
   while (first != last && rows_.contains(first->first.first)) ++first;
   if (first == last) return std::nullopt;
   overlay_at_ = first->first.first;
   PartitionStore around;
-  ranges_->each_overlapping(causality::row_scope(*overlay_at_),
-                            [&](const ScopedStore& range) { around.absorb(range); });
+  ranges_->each_overlapping(causality::range_of_row(*overlay_at_),
+                            [&](const RangeDelete& range) { around.absorb(range); });
   return take_row(*overlay_at_, around);
 }
 
-JudgedScope ScopeJudgement::finish(std::size_t scopes_max, std::size_t cells_max) && {
-  JudgedScope judged;
-  std::vector<Scope> alone;  // rows that are deleted in places that are not
+FilteredRangeDelete ExplicitRangeDeleteFilter::finish(std::size_t ranges_max,
+                                                      std::size_t cells_max) && {
+  FilteredRangeDelete judged;
+  std::vector<RowRange> alone;  // rows that are deleted in places that are not
   for (const auto& [row, taken] : rows_) {
-    if (taken.is_deleted && !deletes_at(row)) alone.push_back(causality::row_scope(row));
+    if (taken.is_deleted && !deletes_at(row)) alone.push_back(causality::range_of_row(row));
   }
   // Those of the overlay alone came last.
   if (!std::ranges::is_sorted(newer_rows_)) std::ranges::sort(newer_rows_);
-  std::vector<Scope> holes;
+  std::vector<RowRange> holes;
   holes.reserve(newer_.size() + newer_rows_.size());
   std::ranges::merge(newer_, newer_rows_, std::back_inserter(holes));
-  judged.scopes = cut(scope_, std::move(holes));
-  std::ranges::move(alone, std::back_inserter(judged.scopes));
-  const bool too_many = judged.scopes.size() > scopes_max;
-  if (too_many) judged.scopes.clear();
+  judged.deleted_ranges = cut(row_range_, std::move(holes));
+  std::ranges::move(alone, std::back_inserter(judged.deleted_ranges));
+  const bool too_many = judged.deleted_ranges.size() > ranges_max;
+  if (too_many) judged.deleted_ranges.clear();
   for (auto& [row, taken] : rows_) {
     if (taken.is_deleted && !too_many) continue;
     std::ranges::move(taken.there, std::back_inserter(judged.cells));

@@ -1,5 +1,6 @@
-// ScopeJudgement: what a delete of a range of rows with an explicit timestamp comes to, beside what
-// is there (rule (d), delta.h). PartitionJudge shows it what is there, and mints what it leaves.
+// ExplicitRangeDeleteFilter: what a delete of a range of rows with an explicit timestamp comes to,
+// beside what is there (rule (d), delta.h). ExplicitTimestampFilter shows it what is there, and
+// mints what it leaves.
 //
 // A delete is minted with a context that covers all its replica has seen: in every cell it names it
 // replaces whatever is there, newer or not, and at the next merge what was newer is gone from disk.
@@ -11,7 +12,7 @@
 // are laid over what storage has: the versions of c itself and of the deletes of its row and of
 // ranges that hold it, without those that the context of any of these names.
 //
-// Invariant, for every cell c of the scope:
+// Invariant, for every cell c of the range:
 //   1. c is named     =>  the delete defeats every version of there(c);
 //   2. c is not named =>  something in there(c) is newer; or c is not there, in a row where
 //      something else is newer, and its column was not given; or c is not there, and there would
@@ -59,12 +60,12 @@ struct RowColumns {
 };
 
 // Where the delete wins.
-struct JudgedScope {
-  std::vector<causality::Scope> scopes;
-  std::vector<causality::CellChange> cells;  // in none of these scopes
+struct FilteredRangeDelete {
+  std::vector<causality::RowRange> deleted_ranges;
+  std::vector<causality::CellChange> cells;  // in none of these ranges
 };
 
-class ScopeJudgement {
+class ExplicitRangeDeleteFilter {
  public:
   // How many ranges that overlap newer ones are looked at.
   static constexpr std::size_t kOverlapsMax = std::size_t{1} << 15;
@@ -73,30 +74,31 @@ class ScopeJudgement {
   static constexpr std::size_t kPiecesMax = 4096;
   static constexpr std::size_t kAbsentMax = std::size_t{1} << 16;
 
-  // Of a delete of the scope as this empty version, after the writes before it. What is referred to
+  // Of a delete of the range as this empty version, after the writes before it. What is referred to
   // outlives the judgement.
-  ScopeJudgement(const causality::Scope& scope, const causality::Version& deletion,
-                 const RowColumns& columns, const BatchOverlay& before);
-  ScopeJudgement(const ScopeJudgement&) = delete;
-  ScopeJudgement& operator=(const ScopeJudgement&) = delete;
+  ExplicitRangeDeleteFilter(const causality::RowRange& row_range,
+                            const causality::Version& deletion, const RowColumns& columns,
+                            const BatchOverlay& before);
+  ExplicitRangeDeleteFilter(const ExplicitRangeDeleteFilter&) = delete;
+  ExplicitRangeDeleteFilter& operator=(const ExplicitRangeDeleteFilter&) = delete;
 
-  // The ranges of the partition, as storage has them, at least those that overlap the scope; those
+  // The ranges of the partition, as storage has them, at least those that overlap the range; those
   // of exactly one row may be missing. They outlive the judgement. Called once, before the rest.
-  void take_ranges(const causality::ScopeIndex& ranges);
+  void take_ranges(const causality::RangeIndex& ranges);
   // The next version of these that is newer: where it holds. Returns how many ranges it looked at;
   // nothing when there is none. Called before rows are taken, until it returns nothing.
   std::optional<std::size_t> take_newer_range();
-  // A row of the scope of which storage has something, with all scopes that hold it. Once each,
+  // A row of the range of which storage has something, with all ranges that hold it. Once each,
   // ascending. Returns how many cells it looked at.
   std::size_t take_row(const causality::RowKey& row, const causality::PartitionStore& stored);
-  // The next row of the scope that the writes before wrote and that was not taken, as take_row();
+  // The next row of the range that the writes before wrote and that was not taken, as take_row();
   // nothing when there is none. Called when all rows that storage has are taken.
   std::optional<std::size_t> take_row_of_overlay();
   // How many cells and ranges that are there were taken.
   std::size_t size() const { return size_; }
 
   // Requires: all ranges and rows were taken.
-  JudgedScope finish(std::size_t scopes_max, std::size_t cells_max) &&;
+  FilteredRangeDelete finish(std::size_t ranges_max, std::size_t cells_max) &&;
 
  private:
   // A row in which something is there.
@@ -108,11 +110,11 @@ class ScopeJudgement {
   };
 
   struct NewerVersion {
-    const causality::ScopedStore* range;
+    const causality::RangeDelete* range;
     const causality::Version* version;
   };
 
-  std::vector<causality::Scope> where_it_holds(const NewerVersion& newer);
+  std::vector<causality::RowRange> where_it_holds(const NewerVersion& newer);
   // Whether rows that are not there are deleted in this place.
   bool deletes_at(const causality::RowKey& row) const;
   // The columns of the row that have something of their own.
@@ -123,18 +125,18 @@ class ScopeJudgement {
       const causality::RowKey& row, const std::vector<causality::ColumnId>& there) const;
   causality::CellChange deletion_of(const causality::RowKey& row, causality::ColumnId column) const;
 
-  const causality::Scope& scope_;
+  const causality::RowRange& row_range_;
   const causality::Version& deletion_;
   const RowColumns& columns_;
   const BatchOverlay& before_;
-  const causality::ScopeIndex* ranges_ = nullptr;
-  std::vector<causality::Scope> laid_;  // what the overlay deletes in place of storage's ranges
+  const causality::RangeIndex* ranges_ = nullptr;
+  std::vector<causality::RowRange> laid_;  // what the overlay deletes in place of storage's ranges
   std::vector<NewerVersion> newer_versions_;
-  std::size_t newer_taken_ = 0;           // of these
-  std::vector<causality::Scope> newer_;   // ranges in which something is; ascending in the end
-  std::vector<causality::Scope> pieces_;  // the scope without these; ascending, disjoint
+  std::size_t newer_taken_ = 0;              // of these
+  std::vector<causality::RowRange> newer_;   // ranges in which something is; ascending in the end
+  std::vector<causality::RowRange> pieces_;  // the range without these; ascending, disjoint
   std::map<causality::RowKey, Row> rows_;
-  std::vector<causality::Scope> newer_rows_;     // those that are not deleted as a whole
+  std::vector<causality::RowRange> newer_rows_;  // those that are not deleted as a whole
   std::optional<causality::RowKey> overlay_at_;  // the last row that was looked at there
   std::size_t size_ = 0;
   std::size_t absent_ = 0;  // cells that are not there and would be named

@@ -26,7 +26,7 @@ using causality::Mutation;
 using causality::PartitionStore;
 using causality::Policy;
 using causality::RowKey;
-using causality::Scope;
+using causality::RowRange;
 using causality::Timestamp;
 using causality::Version;
 using causality::VersionKind;
@@ -51,19 +51,19 @@ RowColumns named() {
 Version deletion_at(std::int64_t timestamp) {
   Version version;
   version.timestamp = Timestamp{timestamp};
-  version.kind = VersionKind::empty;
+  version.kind = VersionKind::deletion;
   version.expires = kUntil;
   return version;
 }
 
-Scope random_range(base::Prng& prng) {
-  if (prng.chance(0.3)) return causality::row_scope(key(static_cast<int>(prng.below(kRows))));
+RowRange random_range(base::Prng& prng) {
+  if (prng.chance(0.3)) return causality::range_of_row(key(static_cast<int>(prng.below(kRows))));
   const auto bound = [&]() -> std::optional<RowKey> {
     if (prng.chance(0.25)) return std::nullopt;
     return key(static_cast<int>(prng.below(kRows)));
   };
   for (;;) {
-    Scope range{.from = bound(), .to = bound()};
+    RowRange range{.from = bound(), .to = bound()};
     if (!range.from || !range.to || *range.from < *range.to) return range;
   }
 }
@@ -73,15 +73,15 @@ Mutation random_write(base::Prng& prng) {
   Mutation mutation;
   mutation.timestamp = Timestamp{static_cast<std::int64_t>(prng.between(10, 40))};
   if (prng.chance(0.6)) {
-    mutation.scopes.push_back(random_range(prng));
+    mutation.deleted_ranges.push_back(random_range(prng));
     if (prng.chance(0.7)) mutation.remembered_until = kUntil;
     return mutation;
   }
   CellChange cell;
   cell.row = key(static_cast<int>(prng.below(kRows)));
   cell.column = ColumnId{static_cast<std::uint32_t>(prng.below(kWritten))};
-  cell.kind = prng.chance(0.3) ? VersionKind::empty : VersionKind::value;
-  if (cell.kind == VersionKind::empty) cell.expires = kUntil;
+  cell.kind = prng.chance(0.3) ? VersionKind::deletion : VersionKind::value;
+  if (cell.kind == VersionKind::deletion) cell.expires = kUntil;
   mutation.cells.push_back(std::move(cell));
   return mutation;
 }
@@ -97,7 +97,7 @@ class Replica {
   void apply(const Delta& delta) { stored_.absorb(causality::fragment_of(delta, Policy::lww)); }
   // As a merge of all there is, of a replica that is alone.
   void merge() {
-    stored_.settle_scopes();
+    stored_.apply_range_deletes();
     causality::drop_stable(stored_, Policy::lww, {.dots = clock_, .wall = WallTime{1}});
     stored_.strip(clock_);
   }
@@ -114,47 +114,49 @@ PartitionStore row_of(const PartitionStore& stored, const RowKey& row) {
   if (const auto at = stored.rows().find(row); at != stored.rows().end()) {
     read.absorb(row, at->second);
   }
-  for (const auto& scoped : stored.scoped()) {
-    if (scoped.scope.contains(row)) read.absorb(scoped);
+  for (const auto& range_delete : stored.range_deletes()) {
+    if (range_delete.range.contains(row)) read.absorb(range_delete);
   }
   return read;
 }
 
-bool is_one_row(const Scope& scope) {
-  return scope.from && scope == causality::row_scope(*scope.from);
+bool is_one_row(const RowRange& row_range) {
+  return row_range.from && row_range == causality::range_of_row(*row_range.from);
 }
 
-JudgedScope judge(const PartitionStore& stored, const Scope& scope, const Version& deletion,
-                  const BatchOverlay& before, std::size_t scopes_max = ScopeJudgement::kPiecesMax) {
+FilteredRangeDelete judge(const PartitionStore& stored, const RowRange& row_range,
+                          const Version& deletion, const BatchOverlay& before,
+                          std::size_t ranges_max = ExplicitRangeDeleteFilter::kPiecesMax) {
   const RowColumns columns = named();
-  ScopeJudgement judgement(scope, deletion, columns, before);
-  std::vector<causality::ScopedStore> ranges;
+  ExplicitRangeDeleteFilter judgement(row_range, deletion, columns, before);
+  std::vector<causality::RangeDelete> ranges;
   std::vector<RowKey> rows;
   for (const auto& [row, cells] : stored.rows()) rows.push_back(row);
-  for (const auto& scoped : stored.scoped()) {
+  for (const auto& range_delete : stored.range_deletes()) {
     // A delete of exactly one row lies with the row.
-    if (is_one_row(scoped.scope)) {
-      rows.push_back(*scoped.scope.from);
+    if (is_one_row(range_delete.range)) {
+      rows.push_back(*range_delete.range.from);
     } else {
-      ranges.push_back(scoped);
+      ranges.push_back(range_delete);
     }
   }
-  const causality::ScopeIndex index(ranges);
+  const causality::RangeIndex index(ranges);
   judgement.take_ranges(index);
   while (judgement.take_newer_range()) {
   }
   std::ranges::sort(rows);
   rows.erase(std::ranges::unique(rows).begin(), rows.end());
   for (const RowKey& row : rows) {
-    if (scope.contains(row)) judgement.take_row(row, row_of(stored, row));
+    if (row_range.contains(row)) judgement.take_row(row, row_of(stored, row));
   }
   while (judgement.take_row_of_overlay()) {
   }
-  return std::move(judgement).finish(scopes_max, causality::kCellsPerMutationMax);
+  return std::move(judgement).finish(ranges_max, causality::kCellsPerMutationMax);
 }
 
-bool names(const JudgedScope& judged, const RowKey& row, ColumnId column) {
-  return std::ranges::any_of(judged.scopes, [&](const Scope& s) { return s.contains(row); }) ||
+bool names(const FilteredRangeDelete& judged, const RowKey& row, ColumnId column) {
+  return std::ranges::any_of(judged.deleted_ranges,
+                             [&](const RowRange& s) { return s.contains(row); }) ||
          std::ranges::any_of(judged.cells, [&](const CellChange& cell) {
            return cell.row == row && cell.column == column;
          });
@@ -163,7 +165,7 @@ bool names(const JudgedScope& judged, const RowKey& row, ColumnId column) {
 struct Case {
   Replica replica;
   BatchOverlay before;
-  Scope scope;
+  RowRange range;
   Version deletion;
 
   explicit Case(std::uint64_t seed) {
@@ -177,7 +179,7 @@ struct Case {
         before.lay(replica.write(random_write(prng)));
       }
     }
-    scope = random_range(prng);
+    row_range = random_range(prng);
     deletion = deletion_at(static_cast<std::int64_t>(prng.between(10, 40)));
   }
   bool wins_at(const RowKey& row, std::uint32_t column) const {
@@ -193,15 +195,16 @@ struct Case {
   }
 };
 
-TEST(ScopeJudgement, NamesExactlyWhereItWins) {
+TEST(ExplicitRangeDeleteFilter, NamesExactlyWhereItWins) {
   for (std::uint64_t seed = 1; seed <= 5000; ++seed) {
     const Case test(seed);
-    const JudgedScope judged = judge(test.replica.stored(), test.scope, test.deletion, test.before);
+    const FilteredRangeDelete judged =
+        judge(test.replica.stored(), test.range, test.deletion, test.before);
     for (int number = 0; number < kRows; ++number) {
       const RowKey row = key(number);
       for (std::uint32_t column = 0; column < kColumns; ++column) {
         const bool named = names(judged, row, ColumnId{column});
-        if (!test.scope.contains(row) || !test.wins_at(row, column)) {
+        if (!test.range.contains(row) || !test.wins_at(row, column)) {
           ASSERT_FALSE(named) << seed << ": row " << number << ", column " << column;
         } else if (column < kNamed || test.wins_in_row(row)) {
           ASSERT_TRUE(named) << seed << ": row " << number << ", column " << column;
@@ -210,24 +213,25 @@ TEST(ScopeJudgement, NamesExactlyWhereItWins) {
     }
     for (const CellChange& cell : judged.cells) {
       EXPECT_EQ(cell.expires, kUntil);
-      EXPECT_EQ(cell.kind, VersionKind::empty);
-      for (const Scope& scope : judged.scopes) EXPECT_FALSE(scope.contains(cell.row)) << seed;
+      EXPECT_EQ(cell.kind, VersionKind::deletion);
+      for (const RowRange& row_range : judged.deleted_ranges)
+        EXPECT_FALSE(row_range.contains(cell.row)) << seed;
     }
   }
 }
 
 // A mutation has no place for so many pieces.
-TEST(ScopeJudgement, DeletesCellByCellWhereTheRangeWouldFallToPieces) {
+TEST(ExplicitRangeDeleteFilter, DeletesCellByCellWhereTheRangeWouldFallToPieces) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     const Case test(seed);
-    const JudgedScope judged =
-        judge(test.replica.stored(), test.scope, test.deletion, test.before, 0);
-    EXPECT_TRUE(judged.scopes.empty());
+    const FilteredRangeDelete judged =
+        judge(test.replica.stored(), test.range, test.deletion, test.before, 0);
+    EXPECT_TRUE(judged.deleted_ranges.empty());
     for (int number = 0; number < kRows; ++number) {
       const RowKey row = key(number);
       for (std::uint32_t column = 0; column < kColumns; ++column) {
         const bool named = names(judged, row, ColumnId{column});
-        const bool may = test.scope.contains(row) && test.wins_at(row, column);
+        const bool may = test.range.contains(row) && test.wins_at(row, column);
         if (!may) EXPECT_FALSE(named) << seed;
         const auto there = test.replica.stored().rows().find(row);
         const bool is_there =
@@ -241,8 +245,8 @@ TEST(ScopeJudgement, DeletesCellByCellWhereTheRangeWouldFallToPieces) {
 }
 
 // Nor for a cell of each of many rows that are not there.
-TEST(ScopeJudgement, LeavesColumnsOutThatAreNotThereWhereThereWouldBeTooMany) {
-  constexpr std::size_t kMany = ScopeJudgement::kAbsentMax / 2 + 1024;
+TEST(ExplicitRangeDeleteFilter, LeavesColumnsOutThatAreNotThereWhereThereWouldBeTooMany) {
+  constexpr std::size_t kMany = ExplicitRangeDeleteFilter::kAbsentMax / 2 + 1024;
   Replica replica;
   for (std::size_t i = 0; i < kMany; i += 1024) {
     Mutation mutation;
@@ -260,31 +264,31 @@ TEST(ScopeJudgement, LeavesColumnsOutThatAreNotThereWhereThereWouldBeTooMany) {
   EXPECT_EQ(few.cells.size(), 200U);
   const auto judged = judge(replica.stored(), {}, deletion, {});
   EXPECT_TRUE(judged.cells.empty());
-  EXPECT_TRUE(judged.scopes.empty());
+  EXPECT_TRUE(judged.deleted_ranges.empty());
 }
 
 // The older of two deletes of one place leaves the newer one as it is, through merges too, in
 // whatever order they come and however large the ranges are; and a part that the newer one no
 // longer holds for is the older one's.
-TEST(ScopeJudgement, TheNewestRememberedDeleteOfAPlaceStays) {
+TEST(ExplicitRangeDeleteFilter, TheNewestRememberedDeleteOfAPlaceStays) {
   for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
     base::Prng prng(seed);
     Replica replica;
     // By rows: the newest timestamp that any delete of it had.
     std::vector<std::int64_t> newest(kRows, 0);
     for (std::uint64_t i = prng.between(1, 8); i > 0; --i) {
-      const Scope scope = random_range(prng);
+      const RowRange row_range = random_range(prng);
       const Version deletion = deletion_at(static_cast<std::int64_t>(prng.between(10, 40)));
-      JudgedScope judged = judge(replica.stored(), scope, deletion, {});
+      FilteredRangeDelete judged = judge(replica.stored(), row_range, deletion, {});
       for (int number = 0; number < kRows; ++number) {
         auto& last = newest[static_cast<std::size_t>(number)];
-        if (scope.contains(key(number))) last = std::max(last, deletion.timestamp.value());
+        if (row_range.contains(key(number))) last = std::max(last, deletion.timestamp.value());
       }
-      if (judged.scopes.empty() && judged.cells.empty()) continue;
+      if (judged.deleted_ranges.empty() && judged.cells.empty()) continue;
       Mutation mutation;
       mutation.timestamp = deletion.timestamp;
       mutation.timestamp_is_explicit = true;
-      mutation.scopes = std::move(judged.scopes);
+      mutation.deleted_ranges = std::move(judged.deleted_ranges);
       mutation.cells = std::move(judged.cells);
       mutation.remembered_until = kUntil;
       replica.apply(replica.write(std::move(mutation)));
@@ -303,7 +307,7 @@ TEST(ScopeJudgement, TheNewestRememberedDeleteOfAPlaceStays) {
 }
 
 // Beyond the limit ranges are spared that need not be: never the other way round.
-TEST(ScopeJudgement, SparesMoreThanItMustWhereTooManyRangesOverlap) {
+TEST(ExplicitRangeDeleteFilter, SparesMoreThanItMustWhereTooManyRangesOverlap) {
   constexpr int kRanges = 600;
   const auto bound = [](int number) { return Bytes::copy_of(fmt::format("r{:05}", number)); };
   Replica replica;
@@ -311,12 +315,12 @@ TEST(ScopeJudgement, SparesMoreThanItMustWhereTooManyRangesOverlap) {
   for (int i = 0; i < kRanges; ++i) {
     Mutation mutation;
     mutation.timestamp = Timestamp{i + 1 < kRanges ? 30 : 10};
-    mutation.scopes.push_back({.from = bound(i), .to = bound(10'000 - i)});
+    mutation.deleted_ranges.push_back({.from = bound(i), .to = bound(10'000 - i)});
     mutation.remembered_until = kUntil;
     replica.apply(replica.write(std::move(mutation)));
   }
   const Version deletion = deletion_at(20);
-  const JudgedScope judged = judge(replica.stored(), {}, deletion, {});
+  const FilteredRangeDelete judged = judge(replica.stored(), {}, deletion, {});
   for (const int number : {0, 1, 100, 599, 600, 5000, 9401, 9402, 9999, 10'000}) {
     const RowKey row = bound(number);
     if (!wins(deletion, replica.stored().cell(row, ColumnId{0}))) {

@@ -1,5 +1,5 @@
-// PartitionJudge: what the writes of a request to one partition come to when some of them have
-// timestamps of their own.
+// ExplicitTimestampFilter: what the writes of a request to one partition come to when some of them
+// have timestamps of their own.
 //
 // Rule (d) asks that a mutation with an explicit timestamp leave out what it would not defeat,
 // judged by everything its context will cover. The context is fixed when it is minted, and reading
@@ -38,13 +38,14 @@
 
 namespace helenus::replication {
 
-class PartitionJudge {
+class ExplicitTimestampFilter {
  public:
   // How many cells and deletes of ranges the deletes of ranges of one mutation may meet.
   static constexpr std::size_t kChangesJudgedMax = 100'000;
 
   // Requires: engine and tablet outlive it; the tablet has the partition.
-  PartitionJudge(storage::Engine& engine, const storage::TabletInfo& tablet, runtime::Until until)
+  ExplicitTimestampFilter(storage::Engine& engine, const storage::TabletInfo& tablet,
+                          runtime::Until until)
       : engine_(engine), tablet_(tablet), until_(std::move(until)) {}
 
   // All writes of a request to the partition, in their order: those with explicit timestamps lose
@@ -65,13 +66,13 @@ class PartitionJudge {
   runtime::Task<base::Result<causality::Mutation>> judge(const PartitionWrite& write);
   runtime::Task<base::Result<void>> judge_cells(const PartitionWrite& write,
                                                 causality::Mutation& judged);
-  runtime::Task<base::Result<void>> judge_scope(const PartitionWrite& write,
-                                                const causality::Scope& scope,
+  runtime::Task<base::Result<void>> judge_range(const PartitionWrite& write,
+                                                const causality::RowRange& row_range,
                                                 causality::Mutation& judged);
-  // Shows the judgement all that is in a scope of several rows.
+  // Shows the judgement all that is in a range of several rows.
   runtime::Task<base::Result<void>> look_across(const PartitionWrite& write,
-                                                const causality::Scope& scope,
-                                                ScopeJudgement& judgement);
+                                                const causality::RowRange& row_range,
+                                                ExplicitRangeDeleteFilter& judgement);
   bool turn_is_over(std::size_t effort) { return (effort_ += effort) >= kEffortPerTurn; }
   runtime::Task<base::Result<void>> take_turn();
 
@@ -79,8 +80,8 @@ class PartitionJudge {
   const storage::TabletInfo& tablet_;
   const runtime::Until until_;
   BatchOverlay before_;
-  std::vector<causality::ScopedStore> ranges_;
-  causality::ScopeIndex index_;     // of these
+  std::vector<causality::RangeDelete> ranges_;
+  causality::RangeIndex index_;     // of these
   std::size_t changes_judged_ = 0;  // of the write
   std::size_t effort_ = 0;          // of the turn
 };

@@ -12,7 +12,7 @@
 // staging. While no explicit write is under way that is one look at an empty map.
 //
 // Why one partition is enough. A context covers all its tablet has seen, yet a mutation supersedes
-// in the cells and scopes that it names alone, and all of these are of its partition. What is
+// in the cells and ranges that it names alone, and all of these are of its partition. What is
 // staged to other partitions meanwhile adds dots to the context that no version here has: it
 // changes neither what the write beats nor what beats it. Timestamps that minting gives do not
 // depend on the clock either. Flushes and merges change the files of a partition that stands still,

@@ -20,7 +20,8 @@ struct PartitionWrite {
   // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads. Only
   // in 'lww' tables.
   bool explicit_timestamp = false;
-  // Of a delete of rows with an explicit timestamp: what its rows may have (ScopeJudgement).
+  // Of a delete of rows with an explicit timestamp: what its rows may have
+  // (ExplicitRangeDeleteFilter).
   RowColumns columns = {};
 };
 

@@ -157,10 +157,10 @@ Task<Result<void>> RangeCursor::finish_previous(Motion motion) {
 }
 
 // What other cores gave has been settled there.
-Task<Result<void>> RangeCursor::settle(Until until) {
+Task<Result<void>> RangeCursor::wait_durable(Until until) {
   take_trace();
   if (engine_ == nullptr) return nothing_to_settle();
-  return engine_->settle(seen_, std::move(until));
+  return engine_->wait_durable(seen_, std::move(until));
 }
 
 }  // namespace helenus::replication

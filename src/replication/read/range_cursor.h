@@ -3,7 +3,7 @@
 //
 //   CO_TRY_VOID(co_await cursor->seek(partition, row));
 //   while (cursor->valid()) { ... CO_TRY_VOID(co_await cursor->next()); }
-//   CO_TRY_VOID(co_await cursor->settle(until));       before anything is shown
+//   CO_TRY_VOID(co_await cursor->wait_durable(until));       before anything is shown
 //
 // A deleted row is a row here; see storage/read/table_cursor.h. A tablet of this core is read by a
 // cursor of the engine, one of another core by RemoteRows.
@@ -76,7 +76,7 @@ class RangeCursor {
   }
 
   // Waits until everything the cursor has shown is durable.
-  runtime::Task<base::Result<void>> settle(runtime::Until until);
+  runtime::Task<base::Result<void>> wait_durable(runtime::Until until);
 
  private:
   base::Result<void> open_tablet(std::size_t index);

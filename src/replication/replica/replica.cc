@@ -26,7 +26,7 @@ namespace {
 // What it takes in the log, about.
 std::size_t size_of(const PartitionWrite& write) {
   return write.partition.size() +
-         causality::content_size(write.mutation.cells, write.mutation.scopes);
+         causality::content_size(write.mutation.cells, write.mutation.deleted_ranges);
 }
 
 std::size_t size_of(const causality::PartitionStore& stored) {
@@ -72,8 +72,8 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
   co_return std::move(staged.delta);
 }
 
-Task<Result<void>> Replica::write_to_the_end(TabletId tablet, PartitionWrite write,
-                                             Until admitted) {
+Task<Result<void>> Replica::write_until_durable(TabletId tablet, PartitionWrite write,
+                                                Until admitted) {
   ASSERT(!write.explicit_timestamp);
   CO_TRY(auto hold, co_await enter(tablet, write, false, admitted));
   CO_TRY(const auto staged, engine_.stage(write.table, tablet, write.partition.view(),
@@ -96,7 +96,7 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
   if (judged) {
     CO_TRY_VOID(co_await judge_explicit(writes, until));
     std::erase_if(writes, [](const PartitionWrite& write) {
-      return write.mutation.cells.empty() && write.mutation.scopes.empty();
+      return write.mutation.cells.empty() && write.mutation.deleted_ranges.empty();
     });
   }
   if (writes.size() > 1) CO_TRY_VOID(check(writes));
@@ -186,7 +186,8 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
   }
   for (auto& [place, of_partition] : partitions) {
     if (std::ranges::none_of(of_partition, &PartitionWrite::explicit_timestamp)) continue;
-    PartitionJudge judge(engine_, tablets_[index_of(tablets_, place.second.view())], until);
+    ExplicitTimestampFilter judge(engine_, tablets_[index_of(tablets_, place.second.view())],
+                                  until);
     CO_TRY_VOID(co_await judge.judge(of_partition));
   }
   co_return {};
@@ -211,10 +212,9 @@ bool Replica::unchanged_since(TabletId tablet, const causality::Clock& clock) co
   return now && *now == clock;
 }
 
-Task<Result<std::vector<storage::RowRead>>> Replica::read_together(storage::TableId table,
-                                                                   TabletId tablet, Bytes partition,
-                                                                   std::vector<Bytes> rows,
-                                                                   Until until) {
+Task<Result<std::vector<storage::RowRead>>> Replica::read_rows_at_one_moment(
+    storage::TableId table, TabletId tablet, Bytes partition, std::vector<Bytes> rows,
+    Until until) {
   for (int round = 0; round < kReadsTogetherMax; ++round) {
     CO_TRY(const causality::Clock before, engine_.staged_clock(tablet));
     std::vector<storage::RowRead> reads;
@@ -235,7 +235,7 @@ Task<Result<std::vector<storage::RowRead>>> Replica::read_together(storage::Tabl
     for (std::size_t i = 0; i < reads.size(); ++i) {
       CO_TRY(reads[i].floor, engine_.row_floor(table, tablet, partition, rows[i]));
     }
-    CO_TRY_VOID(co_await engine_.settle(cursor->trace(), std::move(until)));
+    CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
     co_return reads;
   }
   co_return Error(Errc::overloaded, "rows of one moment came between too many writes");
@@ -298,7 +298,7 @@ Task<Result<RowsAnswer>> Replica::read_rows(const RowsRequest& request, Until un
     CO_TRY_VOID(request.backwards ? co_await cursor->previous() : co_await cursor->next());
   }
   answer.clock = cursor->clock();
-  CO_TRY_VOID(co_await engine_.settle(cursor->trace(), std::move(until)));
+  CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
   co_return answer;
 }
 

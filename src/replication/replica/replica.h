@@ -72,8 +72,9 @@ class Replica {
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(storage::TabletId tablet,
                                                                      PartitionWrite write,
                                                                      runtime::Until until);
-  runtime::Task<base::Result<void>> write_to_the_end(storage::TabletId tablet, PartitionWrite write,
-                                                     runtime::Until admitted);
+  runtime::Task<base::Result<void>> write_until_durable(storage::TabletId tablet,
+                                                        PartitionWrite write,
+                                                        runtime::Until admitted);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
   // Waits until there is room for each of several writes; see Engine::admit.
@@ -83,7 +84,7 @@ class Replica {
   base::Result<void> check(std::span<const PartitionWrite> writes) const;
 
   // See Coordinator's of this name.
-  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_together(
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_rows_at_one_moment(
       storage::TableId table, storage::TabletId tablet, base::Bytes partition,
       std::vector<base::Bytes> rows, runtime::Until until);
 

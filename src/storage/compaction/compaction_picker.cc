@@ -152,7 +152,7 @@ std::uint64_t weight_of(const Collectable& garbage) {
 CollectionPick pick_collection(std::span<const CollectionCandidate> files,
                                const CollectionOptions& options, const CollectionTurn& turn) {
   if (const CollectionCandidate* file = most_expired(files, options); file != nullptr) {
-    return {.scope = CollectionScope::one_file, .files = {file->number}};
+    return {.extent = CollectionExtent::one_file, .files = {file->number}};
   }
   std::uint64_t cells = 0;
   std::uint64_t fresh = 0;
@@ -169,7 +169,7 @@ CollectionPick pick_collection(std::span<const CollectionCandidate> files,
   const bool much = static_cast<double>(fresh) >= options.share_min * static_cast<double>(cells);
   const bool little = turn.little && (fresh > 0 || turn.left);
   if (!much && !little) return {};
-  CollectionPick pick{.scope = much ? CollectionScope::table : CollectionScope::table_slowly};
+  CollectionPick pick{.extent = much ? CollectionExtent::table : CollectionExtent::table_slowly};
   for (const CollectionCandidate& file : files) pick.files.push_back(file.number);
   std::ranges::sort(pick.files);
   return pick;

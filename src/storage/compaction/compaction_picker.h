@@ -61,14 +61,14 @@ struct CollectionOptions {
   runtime::Duration slow_wait(std::uint64_t bytes) const;
 };
 
-enum class CollectionScope : std::uint8_t {
+enum class CollectionExtent : std::uint8_t {
   none,
   one_file,  // in which much has expired since it was last written for that reason
   table,     // much of it is garbage
   table_slowly,
 };
 struct CollectionPick {
-  CollectionScope scope = CollectionScope::none;
+  CollectionExtent extent = CollectionExtent::none;
   std::vector<FileNumber> files = {};  // ascending by number
 };
 

@@ -33,9 +33,9 @@ std::size_t memory_of(const causality::Clock& clock) {
   return bytes;
 }
 
-std::size_t memory_of_bounds(const causality::Scope& scope) {
-  return (scope.from ? kAllocationBytes + scope.from->size() : 0) +
-         (scope.to ? kAllocationBytes + scope.to->size() : 0);
+std::size_t memory_of_bounds(const causality::RowRange& row_range) {
+  return (row_range.from ? kAllocationBytes + row_range.from->size() : 0) +
+         (row_range.to ? kAllocationBytes + row_range.to->size() : 0);
 }
 
 std::size_t memory_of_versions(const causality::CellStore& store) {
@@ -43,17 +43,18 @@ std::size_t memory_of_versions(const causality::CellStore& store) {
   return count > 1 ? kAllocationBytes + count * sizeof(causality::Version) : 0;
 }
 
-std::size_t memory_of(const causality::ScopedStore& scoped) {
-  return sizeof scoped + memory_of_bounds(scoped.scope) + memory_of_versions(scoped.store) +
-         memory_of(scoped.store.context());
+std::size_t memory_of(const causality::RangeDelete& range_delete) {
+  return sizeof range_delete + memory_of_bounds(range_delete.range) +
+         memory_of_versions(range_delete.store) + memory_of(range_delete.store.context());
 }
 
-// What a merge holds of a scope at the most: as it came, as it is judged and as it is laid out, in
+// What a merge holds of a range at the most: as it came, as it is judged and as it is laid out, in
 // vectors that grow. These share the bounds; and the context, until it is stripped.
-std::size_t held_of(const causality::ScopedStore& scoped) {
+std::size_t held_of(const causality::RangeDelete& range_delete) {
   constexpr std::size_t kForms = 3;
-  return kForms * (sizeof scoped + memory_of_versions(scoped.store)) + sizeof scoped / 2 +
-         memory_of_bounds(scoped.scope) + 2 * memory_of(scoped.store.context());
+  return kForms * (sizeof range_delete + memory_of_versions(range_delete.store)) +
+         sizeof range_delete / 2 + memory_of_bounds(range_delete.range) +
+         2 * memory_of(range_delete.store.context());
 }
 
 }  // namespace
@@ -72,16 +73,16 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
   while (source.valid()) {
     const RowKey key = source.key();
     if (counts_.keys_read++ == 0 || base::as_text(key.partition()) != partition_) {
-      if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
+      if (!gathered_.empty()) CO_TRY_VOID(co_await end_ranges(writer, stop));
       begin_partition(key.partition());
     }
-    if (key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes) {
-      CO_TRY_VOID(take_scopes(source));
-      if (unsettled_ || gathered_bytes_ > plan_.scopes_bytes_max) {
+    if (key_parts(key.bytes, key.partition_size).kind == EntryKind::deleted_ranges) {
+      CO_TRY_VOID(take_ranges(source));
+      if (unsettled_ || gathered_bytes_ > plan_.ranges_bytes_max) {
         CO_TRY_VOID(co_await write_as_gathered(writer, stop));
       }
     } else {
-      if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
+      if (!gathered_.empty()) CO_TRY_VOID(co_await end_ranges(writer, stop));
       if (known_of_partition_ != nullptr) {
         const EntryKey parts = key_parts(key.bytes, key.partition_size);
         CO_TRY_VOID(co_await find_around(parts.clustering, stop));
@@ -92,7 +93,7 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
     CO_TRY_VOID(co_await source.next());
   }
-  if (!gathered_.empty()) CO_TRY_VOID(co_await end_scopes(writer, stop));
+  if (!gathered_.empty()) CO_TRY_VOID(co_await end_ranges(writer, stop));
   co_return {};
 }
 
@@ -116,18 +117,18 @@ bool MergeWriter::turn_is_over() {
   return true;
 }
 
-Result<void> MergeWriter::take_scopes(EntrySource& source) {
+Result<void> MergeWriter::take_ranges(EntrySource& source) {
   if (partition_gone_) {
     ++counts_.keys_gone;
     return {};
   }
   Gathered gathered{.key = std::string(base::as_text(source.key().bytes)), .entry = {}};
   TRY_VOID(source.absorb_into(gathered.entry));
-  gathered.entry.settle_scopes();
+  gathered.entry.apply_range_deletes();
   gathered_bytes_ += gathered.key.size();
-  for (const causality::ScopedStore& scoped : gathered.entry.scopes()) {
-    gathered_bytes_ += held_of(scoped);
-    turn_bytes_ += memory_of(scoped);
+  for (const causality::RangeDelete& range_delete : gathered.entry.deleted_ranges()) {
+    gathered_bytes_ += held_of(range_delete);
+    turn_bytes_ += memory_of(range_delete);
   }
   gathered_.push_back(std::move(gathered));
   return {};
@@ -137,14 +138,14 @@ Result<void> MergeWriter::take_row(EntrySource& source) {
   entry_.clear();
   if (partition_gone_) return {};
   TRY_VOID(source.absorb_into(entry_));
-  if (tablet_) settle_row(source.key().bytes);
+  if (tablet_) apply_ranges_to_row(source.key().bytes);
   return {};
 }
 
 Task<Result<void>> MergeWriter::write_as_gathered(SstableWriter& writer, runtime::StopToken stop) {
   if (!unsettled_) ++counts_.partitions_unsettled;
   unsettled_ = true;
-  has_scopes_ = true;
+  has_ranges_ = true;
   const std::vector<Gathered> gathered = std::exchange(gathered_, {});
   gathered_bytes_ = 0;
   for (const Gathered& each : gathered) {
@@ -157,40 +158,40 @@ Task<Result<void>> MergeWriter::write_as_gathered(SstableWriter& writer, runtime
   co_return {};
 }
 
-Task<Result<void>> MergeWriter::end_scopes(SstableWriter& writer, runtime::StopToken stop) {
-  has_scopes_ = true;
+Task<Result<void>> MergeWriter::end_ranges(SstableWriter& writer, runtime::StopToken stop) {
+  has_ranges_ = true;
   known_of_partition_ = tablet_ ? knowledge_for_partition() : nullptr;
   if (known_of_partition_ != nullptr) ++counts_.keys_whole;
-  CO_TRY(scope_groups_, co_await group_scopes(stop));
-  CO_TRY(auto settled, co_await settle_scopes(stop));
+  CO_TRY(range_groups_, co_await group_ranges(stop));
+  CO_TRY(auto settled, co_await apply_range_deletes(stop));
   CO_TRY(auto by_path, co_await lay_out(std::move(settled), stop));
-  co_return co_await write_scopes(std::move(by_path), writer, stop);
+  co_return co_await write_ranges(std::move(by_path), writer, stop);
 }
 
-Task<Result<std::vector<MergeWriter::ScopeGroup>>> MergeWriter::group_scopes(
+Task<Result<std::vector<MergeWriter::RangeGroup>>> MergeWriter::group_ranges(
     runtime::StopToken stop) {
-  absl::btree_map<causality::Scope, causality::CellStore> in_order;
+  absl::btree_map<causality::RowRange, causality::CellStore> in_order;
   std::vector<Gathered> gathered = std::exchange(gathered_, {});
   gathered_bytes_ = 0;
   for (Gathered& each : gathered) {
     const Entry entry = std::exchange(each.entry, {});
-    for (const causality::ScopedStore& scoped : entry.scopes()) {
-      in_order[scoped.scope].absorb(scoped.store);
-      count_scopes(1, memory_of(scoped));
+    for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
+      in_order[range_delete.range].absorb(range_delete.store);
+      count_ranges(1, memory_of(range_delete));
       if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
     }
   }
-  std::vector<ScopeGroup> groups;
-  for (auto& [scope, store] : in_order) {
-    const bool apart =
-        groups.empty() || (groups.back().end && scope.from && *scope.from >= *groups.back().end);
+  std::vector<RangeGroup> groups;
+  for (auto& [row_range, store] : in_order) {
+    const bool apart = groups.empty() || (groups.back().end && row_range.from &&
+                                          *row_range.from >= *groups.back().end);
     if (apart) {
-      groups.push_back({.scopes = {}, .end = scope.to});
-    } else if (!scope.to || (groups.back().end && *scope.to > *groups.back().end)) {
-      groups.back().end = scope.to;
+      groups.push_back({.deleted_ranges = {}, .end = row_range.to});
+    } else if (!row_range.to || (groups.back().end && *row_range.to > *groups.back().end)) {
+      groups.back().end = row_range.to;
     }
-    groups.back().scopes.push_back({scope, std::move(store)});
-    count_scopes(1, memory_of(groups.back().scopes.back()));
+    groups.back().deleted_ranges.push_back({row_range, std::move(store)});
+    count_ranges(1, memory_of(groups.back().deleted_ranges.back()));
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   co_return groups;
@@ -198,44 +199,46 @@ Task<Result<std::vector<MergeWriter::ScopeGroup>>> MergeWriter::group_scopes(
 
 namespace {
 
-void take_out_empty(std::vector<causality::ScopedStore>& scopes) {
-  std::erase_if(scopes, [](const causality::ScopedStore& scoped) { return scoped.store.empty(); });
+void take_out_empty(std::vector<causality::RangeDelete>& deleted_ranges) {
+  std::erase_if(deleted_ranges, [](const causality::RangeDelete& range_delete) {
+    return range_delete.store.empty();
+  });
 }
 
 }  // namespace
 
-Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_scopes(
+Task<Result<std::vector<causality::RangeDelete>>> MergeWriter::apply_range_deletes(
     runtime::StopToken stop) {
-  std::vector<causality::ScopedStore> left;
-  for (ScopeGroup& group : scope_groups_) {
-    CO_TRY(auto settled, co_await settle_group(group, stop));
+  std::vector<causality::RangeDelete> left;
+  for (RangeGroup& group : range_groups_) {
+    CO_TRY(auto settled, co_await apply_group(group, stop));
     std::ranges::move(settled, std::back_inserter(left));
   }
   co_return left;
 }
 
-Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_group(
-    ScopeGroup& group, runtime::StopToken stop) {
-  causality::ScopesInside inside(group.scopes);
-  while (!inside.advance(kScopesPerTurn)) {
-    count_scopes(kScopesPerTurn, 0);
+Task<Result<std::vector<causality::RangeDelete>>> MergeWriter::apply_group(
+    RangeGroup& group, runtime::StopToken stop) {
+  causality::RangesInside inside(group.deleted_ranges);
+  while (!inside.advance(kRangesPerTurn)) {
+    count_ranges(kRangesPerTurn, 0);
     CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
-  take_out_empty(group.scopes);
-  std::vector<causality::ScopedStore> settled;
-  settled.reserve(group.scopes.size());
-  for (const causality::ScopedStore& scoped : group.scopes) {
-    settled.push_back(scoped);
+  take_out_empty(group.deleted_ranges);
+  std::vector<causality::RangeDelete> settled;
+  settled.reserve(group.deleted_ranges.size());
+  for (const causality::RangeDelete& range_delete : group.deleted_ranges) {
+    settled.push_back(range_delete);
     if (known_of_partition_ != nullptr) {
       causality::drop_over(settled.back().store, known_of_partition_->stable);
     }
-    count_scopes(1, memory_of(scoped));
+    count_ranges(1, memory_of(range_delete));
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   if (known_of_partition_ == nullptr) co_return settled;
-  causality::ScopesStripping stripping(settled, known_of_partition_->base);
-  while (!stripping.advance(kScopesPerTurn)) {
-    count_scopes(kScopesPerTurn, 0);
+  causality::RangesStripping stripping(settled, known_of_partition_->base);
+  while (!stripping.advance(kRangesPerTurn)) {
+    count_ranges(kRangesPerTurn, 0);
     CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   take_out_empty(settled);
@@ -244,34 +247,34 @@ Task<Result<std::vector<causality::ScopedStore>>> MergeWriter::settle_group(
 
 // The first of them, under the partition's own key, names the depths of the others.
 Task<Result<MergeWriter::EntriesByPath>> MergeWriter::lay_out(
-    std::vector<causality::ScopedStore> scopes, runtime::StopToken stop) {
+    std::vector<causality::RangeDelete> deleted_ranges, runtime::StopToken stop) {
   std::size_t bytes = 0;
-  for (const causality::ScopedStore& scoped : scopes) {
-    if (bytes > kScopesTogetherBytesMax) break;
-    bytes += causality::encoded(scoped).size();
+  for (const causality::RangeDelete& range_delete : deleted_ranges) {
+    if (bytes > kRangesTogetherBytesMax) break;
+    bytes += causality::encoded(range_delete).size();
   }
-  const bool together = bytes <= kScopesTogetherBytesMax;
+  const bool together = bytes <= kRangesTogetherBytesMax;
   EntriesByPath by_path;
-  for (const causality::ScopedStore& scoped : scopes) {
-    const ScopeDepth depth = together ? 0 : depth_of(scoped.scope, partition_.size());
+  for (const causality::RangeDelete& range_delete : deleted_ranges) {
+    const RangeDepth depth = together ? 0 : depth_of(range_delete.range, partition_.size());
     if (depth == 0) {
-      by_path[{}].absorb(scoped);
+      by_path[{}].absorb(range_delete);
     } else {
       by_path[{}].add_depth(depth);
-      by_path[scope_path(*scoped.scope.from, depth)].absorb(scoped);
+      by_path[range_path(*range_delete.range.from, depth)].absorb(range_delete);
     }
-    count_scopes(1, memory_of(scoped));
+    count_ranges(1, memory_of(range_delete));
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   co_return by_path;
 }
 
-Task<Result<void>> MergeWriter::write_scopes(EntriesByPath by_path, SstableWriter& writer,
+Task<Result<void>> MergeWriter::write_ranges(EntriesByPath by_path, SstableWriter& writer,
                                              runtime::StopToken stop) {
   if (by_path.empty()) ++counts_.keys_gone;
   for (auto& [path, entry] : by_path) {
     const std::string key =
-        encode_key({base::as_bytes(partition_), EntryKind::scopes, base::as_bytes(path)});
+        encode_key({base::as_bytes(partition_), EntryKind::deleted_ranges, base::as_bytes(path)});
     entry_ = std::move(entry);
     const RowKey row_key{.bytes = base::as_bytes(key),
                          .partition_size = static_cast<std::uint16_t>(partition_.size())};
@@ -283,10 +286,10 @@ Task<Result<void>> MergeWriter::write_scopes(EntriesByPath by_path, SstableWrite
 
 void MergeWriter::begin_partition(ByteView partition) {
   partition_.assign(base::as_text(partition));
-  scopes_key_ = encode_key({partition, EntryKind::scopes, {}});
-  has_scopes_ = false;
+  ranges_key_ = encode_key({partition, EntryKind::deleted_ranges, {}});
+  has_ranges_ = false;
   unsettled_ = false;
-  scope_groups_.clear();
+  range_groups_.clear();
   group_ = 0;
   swept_group_.reset();
   sweep_ = {};
@@ -305,13 +308,14 @@ void MergeWriter::begin_partition(ByteView partition) {
   if (!tablet.range.contains(partition)) return;
   tablet_ = tablet.id;
   find_knowledge(tablet.id);
-  const ByteView scopes_key = base::as_bytes(scopes_key_);
-  const std::uint64_t hash = key_hash(scopes_key);
-  scopes_in_files_ = std::ranges::any_of(plan_.others, [&](const auto& other) {
-    // Of a file that cannot be read nobody knows whether it has scopes.
-    return (other->damage || other->metadata.scopes > 0) && other->may_hold(scopes_key, hash);
+  const ByteView ranges_key = base::as_bytes(ranges_key_);
+  const std::uint64_t hash = key_hash(ranges_key);
+  ranges_in_files_ = std::ranges::any_of(plan_.others, [&](const auto& other) {
+    // Of a file that cannot be read nobody knows whether it has ranges.
+    return (other->damage || other->metadata.deleted_ranges > 0) &&
+           other->may_hold(ranges_key, hash);
   });
-  scopes_outside_ = known_now_ != nullptr && outside_holds(scopes_key);
+  ranges_outside_ = known_now_ != nullptr && outside_holds(ranges_key);
 }
 
 // What is known now is gone by only if nothing has been forgotten since the freeze, as when a
@@ -327,27 +331,27 @@ void MergeWriter::find_knowledge(TabletId tablet) {
   if (!known_now_->covers(*known_at_freeze_)) known_now_ = nullptr;
 }
 
-void MergeWriter::settle_row(ByteView key) {
-  const TabletKnowledge* known = has_scopes_ ? known_of_partition_ : knowledge_for_row(key);
+void MergeWriter::apply_ranges_to_row(ByteView key) {
+  const TabletKnowledge* known = has_ranges_ ? known_of_partition_ : knowledge_for_row(key);
   if (known == nullptr) return;
   ++counts_.keys_whole;
   if (around_) {
-    entry_.settle_row(*around_);
+    entry_.apply_ranges_to_row(*around_);
     count_around();
   } else {
-    causality::ScopesAround nothing(plan_.policy, known->base, known->stable);
-    entry_.settle_row(nothing);
+    causality::RangesAround nothing(plan_.policy, known->base, known->stable);
+    entry_.apply_ranges_to_row(nothing);
   }
 }
 
 Task<Result<void>> MergeWriter::pass_groups(ByteView clustering, runtime::StopToken stop) {
-  const auto is_past = [&](const ScopeGroup& group) {
+  const auto is_past = [&](const RangeGroup& group) {
     return group.end && base::compare(*group.end, clustering) <= 0;
   };
-  while (group_ < scope_groups_.size() && is_past(scope_groups_[group_])) {
+  while (group_ < range_groups_.size() && is_past(range_groups_[group_])) {
     around_.reset();
-    count_scopes(1, kBytesPerStep);
-    scope_groups_[group_++].scopes = {};
+    count_ranges(1, kBytesPerStep);
+    range_groups_[group_++].deleted_ranges = {};
     if (turn_is_over()) CO_TRY_VOID(co_await runtime::yield_now(runtime_, stop));
   }
   co_return {};
@@ -355,16 +359,16 @@ Task<Result<void>> MergeWriter::pass_groups(ByteView clustering, runtime::StopTo
 
 Task<Result<void>> MergeWriter::find_around(ByteView clustering, runtime::StopToken stop) {
   CO_TRY_VOID(co_await pass_groups(clustering, stop));
-  if (group_ == scope_groups_.size()) co_return {};
+  if (group_ == range_groups_.size()) co_return {};
   if (swept_group_ != group_) {
-    sweep_ = causality::ScopeSweep(scope_groups_[group_].scopes);
+    sweep_ = causality::RangeSweep(range_groups_[group_].deleted_ranges);
     swept_group_ = group_;
     around_.emplace(plan_.policy, known_of_partition_->base, known_of_partition_->stable);
     around_steps_ = 0;
   }
   const auto row = base::Bytes::copy_of(clustering);
-  const auto follow = [this](const causality::ScopedStore& scoped, bool opens) {
-    opens ? around_->add(scoped) : around_->remove(scoped);
+  const auto follow = [this](const causality::RangeDelete& range_delete, bool opens) {
+    opens ? around_->add(range_delete) : around_->remove(range_delete);
   };
   while (!sweep_.advance(row, 1, follow)) {
     count_around();
@@ -376,17 +380,17 @@ Task<Result<void>> MergeWriter::find_around(ByteView clustering, runtime::StopTo
 void MergeWriter::count_around() {
   const std::uint64_t steps = around_->steps() - around_steps_;
   around_steps_ = around_->steps();
-  count_scopes(steps, steps * kBytesPerStep);
+  count_ranges(steps, steps * kBytesPerStep);
 }
 
-void MergeWriter::count_scopes(std::size_t scopes, std::size_t bytes) {
-  counts_.scope_steps += scopes;
+void MergeWriter::count_ranges(std::size_t deleted_ranges, std::size_t bytes) {
+  counts_.range_steps += deleted_ranges;
   turn_bytes_ += bytes;
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {
-  if (known_now_ != nullptr && !scopes_outside_ && !outside_holds(key)) return known_now_;
-  return scopes_in_files_ || files_hold(key) ? nullptr : known_at_freeze_;
+  if (known_now_ != nullptr && !ranges_outside_ && !outside_holds(key)) return known_now_;
+  return ranges_in_files_ || files_hold(key) ? nullptr : known_at_freeze_;
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_partition() const {
@@ -430,7 +434,7 @@ bool MergeWriter::outside_holds_partition() const {
 }
 
 void MergeWriter::count_written() {
-  if (entry_.holds_scopes()) ++scopes_written_;
+  if (entry_.holds_ranges()) ++ranges_written_;
   Garbage uncounted;
   cells_written_ += count_garbage(entry_, tablet_ ? garbage_[*tablet_] : uncounted);
 }
@@ -441,7 +445,7 @@ SstableMetadata MergeWriter::metadata() const {
   return {.table = plan_.table,
           .freeze_first = plan_.freeze_first,
           .freeze_last = plan_.freeze_last,
-          .scopes = scopes_written_,
+          .deleted_ranges = ranges_written_,
           .cells = cells_written_,
           .garbage = std::move(garbage),
           .at_last_freeze = plan_.knowledge};

@@ -27,8 +27,8 @@ constexpr TabletId kTablet{1};
 constexpr const char* kPartition = "p";
 constexpr const char* kRow = "r";
 
-std::string scopes_key() {
-  return encode_key({base::as_bytes(kPartition), EntryKind::scopes, {}});
+std::string ranges_key() {
+  return encode_key({base::as_bytes(kPartition), EntryKind::deleted_ranges, {}});
 }
 
 // One row, written by somebody who had seen another mutation.
@@ -86,8 +86,8 @@ MergeCounts counts_beside(const SstableList& others) {
 }
 
 // The row's key is not in it, but a delete of the row may be: what the row has seen must stay.
-TEST(MergeWriter, AFileThatCannotBeReadMayHoldScopesOfThePartition) {
-  EXPECT_EQ(counts_beside({unreadable_file(scopes_key())}).keys_whole, 0);
+TEST(MergeWriter, AFileThatCannotBeReadMayHoldRangesOfThePartition) {
+  EXPECT_EQ(counts_beside({unreadable_file(ranges_key())}).keys_whole, 0);
 }
 
 TEST(MergeWriter, AFileThatCannotBeReadHoldsNothingOutsideItsKeys) {
@@ -104,8 +104,8 @@ std::shared_ptr<const Memtable> many_ranges(int ranges) {
   for (int i = 0; i < ranges; ++i) {
     causality::Delta delta;
     delta.dot = {actor_of(1, 1), ++counter};
-    delta.scopes.push_back({base::Bytes::copy_of(fmt::format("{:06}", i)),
-                            base::Bytes::copy_of(fmt::format("{:06}", i + 1))});
+    delta.deleted_ranges.push_back({base::Bytes::copy_of(fmt::format("{:06}", i)),
+                                    base::Bytes::copy_of(fmt::format("{:06}", i + 1))});
     memtable->apply(base::as_bytes(kPartition), delta, causality::encoded(delta), counter);
     if (i % 2 != 0) continue;
     causality::Delta put;
@@ -124,7 +124,7 @@ std::shared_ptr<const Memtable> many_ranges(int ranges) {
 struct Merged {
   MergeCounts counts;
   std::map<std::string, Entry> entries;
-  std::uint64_t steps_in_a_turn_max = 0;  // with scopes, while nobody else ran
+  std::uint64_t steps_in_a_turn_max = 0;  // with ranges, while nobody else ran
 };
 
 // Others, whose turn comes whenever the merge waits for something or lets them run.
@@ -132,7 +132,7 @@ Task<void> run_beside(Runtime& runtime, const MergeWriter& merge, const bool& ov
                       std::uint64_t& steps_in_a_turn_max) {
   std::uint64_t before = 0;
   while (true) {
-    const std::uint64_t steps = merge.counts().scope_steps;
+    const std::uint64_t steps = merge.counts().range_steps;
     steps_in_a_turn_max = std::max(steps_in_a_turn_max, steps - std::exchange(before, steps));
     if (over) co_return;
     CO_ASSERT_OK(co_await runtime::yield_now(runtime, {}));
@@ -145,7 +145,7 @@ Task<void> merge_into(MergeWriter& merge, EntrySource& source, SstableWriter& wr
 }
 
 Task<void> flush_ranges(Runtime& runtime, std::shared_ptr<const Memtable> memtable,
-                        std::size_t scopes_bytes_max, Merged& merged) {
+                        std::size_t ranges_bytes_max, Merged& merged) {
   TabletKnowledge knowledge;
   knowledge.base.add(causality::DotRange{actor_of(1, 1), 1, 100'000});
   MergePlan plan{.table = TableId{7},
@@ -154,7 +154,7 @@ Task<void> flush_ranges(Runtime& runtime, std::shared_ptr<const Memtable> memtab
                  .knowledge = {{kTablet, knowledge}},
                  .tablets = {{.id = kTablet, .range = {}}},
                  .others = {},
-                 .scopes_bytes_max = scopes_bytes_max};
+                 .ranges_bytes_max = ranges_bytes_max};
   const auto writer = co_await SstableWriter::create(runtime, "/out.sst", {});
   CO_ASSERT_OK(writer);
   MergeWriter merge(runtime, std::move(plan));
@@ -178,10 +178,10 @@ Task<void> flush_ranges(Runtime& runtime, std::shared_ptr<const Memtable> memtab
   }
 }
 
-Merged flushed(const std::shared_ptr<const Memtable>& memtable, std::size_t scopes_bytes_max) {
+Merged flushed(const std::shared_ptr<const Memtable>& memtable, std::size_t ranges_bytes_max) {
   Merged merged;
   SimMachine().run(
-      [&](Runtime& runtime) { return flush_ranges(runtime, memtable, scopes_bytes_max, merged); });
+      [&](Runtime& runtime) { return flush_ranges(runtime, memtable, ranges_bytes_max, merged); });
   return merged;
 }
 
@@ -192,7 +192,7 @@ TEST(MergeWriter, OthersRunWhileManyRangesAreJudged) {
   const Merged merged = flushed(many_ranges(3000), std::size_t{64} << 20);
   EXPECT_EQ(merged.counts.partitions_unsettled, 0);
   EXPECT_EQ(merged.counts.keys_whole, 1501) << "the ranges, and each row";
-  EXPECT_GE(merged.counts.scope_steps, 4 * 3000) << "gathered, grouped, judged and laid out";
+  EXPECT_GE(merged.counts.range_steps, 4 * 3000) << "gathered, grouped, judged and laid out";
   EXPECT_LE(merged.steps_in_a_turn_max, kStepsInATurnMax);
 }
 
@@ -209,8 +209,8 @@ std::shared_ptr<const Memtable> overlapping_ranges(int ranges, int rows) {
       causality::Delta delta;
       delta.dot = {actor_of(1, 1), ++counter};
       delta.timestamp = causality::Timestamp{i};
-      delta.scopes.push_back({base::Bytes::copy_of(fmt::format("1{:06}", i)),
-                              base::Bytes::copy_of(fmt::format("3{:06}", i))});
+      delta.deleted_ranges.push_back({base::Bytes::copy_of(fmt::format("1{:06}", i)),
+                                      base::Bytes::copy_of(fmt::format("3{:06}", i))});
       apply(delta);
     }
     if (i < rows) {
@@ -235,12 +235,12 @@ TEST(MergeWriter, ManyRowsInsideVeryManyRangesAreJudged) {
   const auto memtable = overlapping_ranges(kRanges, kRanges);
   const Merged merged = flushed(memtable, std::size_t{64} << 20);
   EXPECT_EQ(merged.counts.keys_whole, kRanges + 1) << "the ranges, and each row";
-  EXPECT_LE(merged.counts.scope_steps, 20 * kRanges);
+  EXPECT_LE(merged.counts.range_steps, 20 * kRanges);
   EXPECT_LE(merged.steps_in_a_turn_max, kStepsInATurnMax) << "others run while they are judged";
   std::size_t ranges = 0;
   for (const auto& [key, entry] : merged.entries) {
-    ranges += entry.scopes().size();
-    if (entry.holds_scopes()) continue;
+    ranges += entry.deleted_ranges().size();
+    if (entry.holds_ranges()) continue;
     EXPECT_EQ(entry, memtable->find(base::as_bytes(key))) << "it names more than it is asked for";
   }
   EXPECT_EQ(ranges, kRanges);
@@ -257,8 +257,8 @@ TEST(MergeWriter, TheEffortForARowFollowsTheRangesThatBeginAndEndBeforeIt) {
     causality::Delta delta;
     delta.dot = {actor_of(1, 1), ++counter};
     delta.timestamp = causality::Timestamp{i};
-    delta.scopes.push_back({base::Bytes::copy_of(fmt::format("{:06}", i)),
-                            base::Bytes::copy_of(fmt::format("{:06}", i + kWidth))});
+    delta.deleted_ranges.push_back({base::Bytes::copy_of(fmt::format("{:06}", i)),
+                                    base::Bytes::copy_of(fmt::format("{:06}", i + kWidth))});
     memtable->apply(base::as_bytes(kPartition), delta, causality::encoded(delta), counter);
     causality::Delta put;
     put.dot = {actor_of(1, 1), ++counter};
@@ -272,7 +272,7 @@ TEST(MergeWriter, TheEffortForARowFollowsTheRangesThatBeginAndEndBeforeIt) {
   memtable->freeze();
   const Merged merged = flushed(memtable, std::size_t{64} << 20);
   EXPECT_EQ(merged.counts.keys_whole, kRanges + 1) << "the ranges, and each row";
-  EXPECT_LE(merged.counts.scope_steps, 20 * kRanges);
+  EXPECT_LE(merged.counts.range_steps, 20 * kRanges);
   EXPECT_LE(merged.steps_in_a_turn_max, kStepsInATurnMax);
 }
 

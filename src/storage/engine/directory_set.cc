@@ -58,7 +58,7 @@ Result<base::ByteView> body_of(std::string_view magic, base::ByteView bytes) {
 
 }  // namespace
 
-base::Bytes encode(const PlaceMarker& marker) {
+base::Bytes encode(const DirectoryMarker& marker) {
   base::Buffer body;
   base::Encoder out(body);
   out.raw(marker.folder.bytes());
@@ -69,13 +69,13 @@ base::Bytes encode(const PlaceMarker& marker) {
   return framed(kMarkerMagic, body.view());
 }
 
-Result<PlaceMarker> decode_place_marker(base::ByteView bytes) {
+Result<DirectoryMarker> decode_place_marker(base::ByteView bytes) {
   TRY(const auto body, body_of(kMarkerMagic, bytes));
   if (bytes.size() != kMarkerSize) return Error(Errc::corrupt, "{} bytes", bytes.size());
   base::Uuid::Octets octets;
   std::ranges::copy(body.first(octets.size()), octets.begin());
   base::Decoder in(body.subspan(octets.size()));
-  PlaceMarker marker{.folder = base::Uuid(octets)};
+  DirectoryMarker marker{.folder = base::Uuid(octets)};
   marker.place = in.u32_le();
   marker.places = in.u32_le();
   marker.marked_from = in.u32_le();
@@ -126,8 +126,9 @@ std::string generations_path(const std::string& log_directory, std::uint32_t cor
   return fmt::format("{}/{}{:04}", log_directory, kGenerationsPrefix, core);
 }
 
-Task<Result<std::optional<PlaceMarker>>> read_place_marker(runtime::Runtime& runtime,
-                                                           std::string directory, PlaceKind kind) {
+Task<Result<std::optional<DirectoryMarker>>> read_place_marker(runtime::Runtime& runtime,
+                                                               std::string directory,
+                                                               PlaceKind kind) {
   const std::string path = place_marker_path(directory, kind);
   const auto bytes = co_await runtime::read_file(runtime, path, kMarkerSize);
   if (bytes.failed_with(Errc::not_found)) co_return std::nullopt;
@@ -138,7 +139,7 @@ Task<Result<std::optional<PlaceMarker>>> read_place_marker(runtime::Runtime& run
 }
 
 Task<Result<void>> write_place_marker(runtime::Runtime& runtime, std::string directory,
-                                      PlaceKind kind, PlaceMarker marker) {
+                                      PlaceKind kind, DirectoryMarker marker) {
   return runtime::replace_file(runtime, place_marker_path(directory, kind), encode(marker));
 }
 
@@ -173,27 +174,27 @@ Task<Result<void>> remove_generations_of_cores(runtime::Runtime& runtime,
 
 // ---- Comparing ----
 
-std::uint32_t last_written_start(const LogPlace& log) {
+std::uint32_t last_written_start(const CommitLogDirectory& log) {
   return log.written || !log.marker ? log.incarnation : log.marker->start;
 }
 
-std::uint32_t last_known_start(const Places& places) {
+std::uint32_t last_known_start(const DirectorySet& places) {
   std::uint32_t last = 0;
-  for (const DataPlace& data : places.data) {
+  for (const DataDirectory& data : places.data) {
     if (data.marker) last = std::max(last, data.marker->start);
   }
-  for (const ShardPlace& shard : places.shards) {
+  for (const ShardDirectory& shard : places.shards) {
     last = std::max(last, shard.incarnation);
     if (shard.log_reached) last = std::max(last, shard.log_reached->position.segment.incarnation);
   }
   return last;
 }
 
-bool log_is_lost(const Places& places) {
+bool log_is_lost(const DirectorySet& places) {
   const bool marked = std::ranges::any_of(
-      places.data, [](const DataPlace& data) { return data.marker.has_value(); });
-  const bool used =
-      std::ranges::any_of(places.shards, [](const ShardPlace& shard) { return !shard.untouched; });
+      places.data, [](const DataDirectory& data) { return data.marker.has_value(); });
+  const bool used = std::ranges::any_of(
+      places.shards, [](const ShardDirectory& shard) { return !shard.untouched; });
   return places.log.fresh && (marked || used);
 }
 
@@ -204,19 +205,20 @@ constexpr std::string_view kRemedy =
     "with accept_lost_log_of_start";
 
 // The marker of the log directory, or of any data directory if there is none.
-const PlaceMarker* folder_marker(const Places& places) {
+const DirectoryMarker* folder_marker(const DirectorySet& places) {
   if (places.log.marker) return &*places.log.marker;
-  for (const DataPlace& data : places.data) {
+  for (const DataDirectory& data : places.data) {
     if (data.marker) return &*data.marker;
   }
   return nullptr;
 }
 
-Result<void> check_unmarked(const Places& places, const PlaceMarker& known, std::uint32_t index) {
-  const DataPlace& data = places.data[index];
+Result<void> check_unmarked(const DirectorySet& places, const DirectoryMarker& known,
+                            std::uint32_t index) {
+  const DataDirectory& data = places.data[index];
   if (last_written_start(places.log) < known.marked_from) return {};
   std::uint32_t count = 0;
-  for (const DataPlace& other : places.data) {
+  for (const DataDirectory& other : places.data) {
     if (other.marker) count = std::max(count, other.marker->places);
   }
   if (index >= count && index > 0 && !data.has_engine_file) return {};  // it is a new one
@@ -226,8 +228,9 @@ Result<void> check_unmarked(const Places& places, const PlaceMarker& known, std:
                data.directory, index, known.folder, places.log.directory, kRemedy);
 }
 
-Result<void> check_data_place(const Places& places, const PlaceMarker& known, std::uint32_t index) {
-  const DataPlace& data = places.data[index];
+Result<void> check_data_directory(const DirectorySet& places, const DirectoryMarker& known,
+                                  std::uint32_t index) {
+  const DataDirectory& data = places.data[index];
   if (!data.marker) return check_unmarked(places, known, index);
   if (data.marker->folder != known.folder) {
     return Error(Errc::corrupt, "{} is of folder {}, and {} is of folder {}", data.directory,
@@ -255,7 +258,8 @@ Result<void> check_data_place(const Places& places, const PlaceMarker& known, st
   return {};
 }
 
-Result<void> check_shard_place(const LogPlace& log, const ShardPlace& shard, std::uint32_t number) {
+Result<void> check_shard_directory(const CommitLogDirectory& log, const ShardDirectory& shard,
+                                   std::uint32_t number) {
   const auto noted = log.generations.find(number);
   if (noted != log.generations.end() && shard.generation < noted->second) {
     return Error(Errc::corrupt,
@@ -282,20 +286,20 @@ Result<void> check_shard_place(const LogPlace& log, const ShardPlace& shard, std
 
 }  // namespace
 
-Result<void> check_places(const Places& places) {
-  const PlaceMarker* known = folder_marker(places);
+Result<void> check_directory_set(const DirectorySet& places) {
+  const DirectoryMarker* known = folder_marker(places);
   if (known != nullptr) {
     if (!places.log.marker && !places.log.fresh) {
       return Error(Errc::corrupt, "{}: the logs are not of folder {}, or are older: no marker; {}",
                    places.log.directory, known->folder, kRemedy);
     }
     for (std::uint32_t index = 0; index < places.data.size(); ++index) {
-      TRY_VOID(check_data_place(places, *known, index));
+      TRY_VOID(check_data_directory(places, *known, index));
     }
   }
   if (places.log.fresh) return {};
   for (std::uint32_t number = 0; number < places.shards.size(); ++number) {
-    TRY_VOID(check_shard_place(places.log, places.shards[number], number));
+    TRY_VOID(check_shard_directory(places.log, places.shards[number], number));
   }
   return {};
 }

@@ -1,5 +1,5 @@
-// Places: the directories an engine's folder is made of, and how a start notices that one of them
-// is not of the same time as the others.
+// DirectorySet: the directories an engine's folder is made of, and how a start notices that one of
+// them is not of the same time as the others.
 //
 // The data directories and the log directory may lie on different disks, so one of them may be
 // restored from a backup, swapped, emptied or left unmounted while the others stay. Each is sound
@@ -51,7 +51,7 @@
 //   - The files have nothing of U. They are written from memtables, and a memtable's dots enter the
 //     manifest with its file.
 //   - Nothing in the files was changed by U. A merge strips a context, or drops a version, by
-//     knowledge of an instant at which it holds every fragment of the key and of the scopes over it
+//     knowledge of an instant at which it holds every fragment of the key and of the ranges over it
 //     (merge_writer.h): so a dot of U that matters to the key would be in one of its fragments, in
 //     a file. Dots of other keys and other tables in a context decide nothing about this one; that
 //     they were stripped leaves a context as good as before.
@@ -89,7 +89,7 @@ namespace helenus::storage {
 // Which of the folder's directories the log's is.
 inline constexpr std::uint32_t kLogPlace = UINT32_MAX;
 
-struct PlaceMarker {
+struct DirectoryMarker {
   base::Uuid folder;
   std::uint32_t place = 0;   // which of the data directories, or kLogPlace
   std::uint32_t places = 0;  // how many data directories there are
@@ -98,15 +98,15 @@ struct PlaceMarker {
   // In a data directory the last start that was completed; in the log's the last one before the
   // newest with a log that was written to.
   std::uint32_t start = 0;
-  friend bool operator==(const PlaceMarker&, const PlaceMarker&) = default;
+  friend bool operator==(const DirectoryMarker&, const DirectoryMarker&) = default;
 };
 
 // By shard.
 using Generations = absl::btree_map<std::uint32_t, std::uint64_t>;
 
-base::Bytes encode(const PlaceMarker& marker);
+base::Bytes encode(const DirectoryMarker& marker);
 // Errors: corrupt; unsupported (a later version).
-base::Result<PlaceMarker> decode_place_marker(base::ByteView bytes);
+base::Result<DirectoryMarker> decode_place_marker(base::ByteView bytes);
 base::Bytes encode_generations(const Generations& generations);
 // Errors: corrupt; unsupported (a later version).
 base::Result<Generations> decode_generations(base::ByteView bytes);
@@ -119,13 +119,12 @@ std::string generations_path(const std::string& log_directory);
 std::string generations_path(const std::string& log_directory, std::uint32_t core);
 
 // Nothing if there is none. Errors: those of the file system and of decoding, naming the file.
-runtime::Task<base::Result<std::optional<PlaceMarker>>> read_place_marker(runtime::Runtime& runtime,
-                                                                          std::string directory,
-                                                                          PlaceKind kind);
+runtime::Task<base::Result<std::optional<DirectoryMarker>>> read_place_marker(
+    runtime::Runtime& runtime, std::string directory, PlaceKind kind);
 // Durable when it returns.
 runtime::Task<base::Result<void>> write_place_marker(runtime::Runtime& runtime,
                                                      std::string directory, PlaceKind kind,
-                                                     PlaceMarker marker);
+                                                     DirectoryMarker marker);
 // What all the files say, the largest of each shard. Errors: as above.
 runtime::Task<base::Result<Generations>> read_generations(runtime::Runtime& runtime,
                                                           std::string log_directory);
@@ -136,21 +135,21 @@ runtime::Task<base::Result<void>> remove_generations_of_cores(runtime::Runtime& 
                                                               std::string log_directory);
 
 // What a start finds.
-struct DataPlace {
+struct DataDirectory {
   std::string directory;
-  std::optional<PlaceMarker> marker;
+  std::optional<DirectoryMarker> marker;
   bool has_engine_file = false;
 };
-struct LogPlace {
+struct CommitLogDirectory {
   std::string directory;
-  std::optional<PlaceMarker> marker;
+  std::optional<DirectoryMarker> marker;
   bool fresh = false;             // no catalog
   std::uint32_t incarnation = 0;  // L
   bool written = false;           // whether a log of it was
   std::vector<LogPosition> ends;  // of its logs, by core
   Generations generations;
 };
-struct ShardPlace {
+struct ShardDirectory {
   std::string manifest_path;
   std::uint64_t generation = 0;
   // The latest incarnation that its tables know of.
@@ -158,19 +157,19 @@ struct ShardPlace {
   std::optional<LogReached> log_reached;
   bool untouched = false;  // as it was when the folder was made
 };
-struct Places {
-  std::vector<DataPlace> data;
-  LogPlace log;
-  std::vector<ShardPlace> shards;  // empty if the folder is new
+struct DirectorySet {
+  std::vector<DataDirectory> data;
+  CommitLogDirectory log;
+  std::vector<ShardDirectory> shards;  // empty if the folder is new
 };
 
 // W of the comparison above.
-std::uint32_t last_written_start(const LogPlace& log);
+std::uint32_t last_written_start(const CommitLogDirectory& log);
 // The largest incarnation that anything in the data directories knows of.
-std::uint32_t last_known_start(const Places& places);
+std::uint32_t last_known_start(const DirectorySet& places);
 // The logs are gone, and data directories know that there were some.
-bool log_is_lost(const Places& places);
+bool log_is_lost(const DirectorySet& places);
 // Errors: corrupt, naming the places that do not fit. A lost log is none of them.
-base::Result<void> check_places(const Places& places);
+base::Result<void> check_directory_set(const DirectorySet& places);
 
 }  // namespace helenus::storage

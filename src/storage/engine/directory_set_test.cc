@@ -142,7 +142,7 @@ void expect_refused(LogWorld& world, const std::string& one, const std::string& 
   EXPECT_TRUE(files() == before) << "something was changed";
 }
 
-TEST(Places, DataOlderThanTheLogIsRefused) {
+TEST(DirectorySet, DataOlderThanTheLogIsRefused) {
   LogWorld world;
   live(world, write_rows("a"));
   const Backup old_first = backup_of(world, kFirst);
@@ -170,7 +170,7 @@ Task<void> back_up_while_writing(EngineStory& story, LogWorld& world, Backup& fi
   co_await write(story, "b");
 }
 
-TEST(Places, DataOlderThanTheLogWithinOneStartIsRefused) {
+TEST(DirectorySet, DataOlderThanTheLogWithinOneStartIsRefused) {
   LogWorld world;
   Backup first;
   Backup second;
@@ -194,7 +194,7 @@ Task<void> open_and_idle(Runtime& runtime, bool& opened) {
 }
 
 // What was replayed is in the files, and nothing was written since: the log is gone all the same.
-TEST(Places, DataOlderThanAStartThatWroteNothingIsRefused) {
+TEST(DirectorySet, DataOlderThanAStartThatWroteNothingIsRefused) {
   LogWorld world;
   live(world, write_rows("a"));
   const Backup old_first = backup_of(world, kFirst);
@@ -213,7 +213,7 @@ TEST(Places, DataOlderThanAStartThatWroteNothingIsRefused) {
   live(world, expect_rows(31));
 }
 
-TEST(Places, ALogOlderThanTheDataIsRefused) {
+TEST(DirectorySet, ALogOlderThanTheDataIsRefused) {
   LogWorld world;
   live(world, write_rows("a"));
   const Backup old_log = backup_of(world, kLogFolder);
@@ -231,7 +231,7 @@ Task<void> back_up_log_while_writing(EngineStory& story, LogWorld& world, Backup
   co_await write(story, "b");
 }
 
-TEST(Places, ALogOlderThanTheDataWithinOneStartIsRefused) {
+TEST(DirectorySet, ALogOlderThanTheDataWithinOneStartIsRefused) {
   LogWorld world;
   Backup log;
   live(world, [&](EngineStory& story) { return back_up_log_while_writing(story, world, log); });
@@ -242,7 +242,7 @@ TEST(Places, ALogOlderThanTheDataWithinOneStartIsRefused) {
   live(world, expect_rows(32));
 }
 
-TEST(Places, DirectoriesThatWereSwappedOrEmptiedOrAreAnothersAreRefused) {
+TEST(DirectorySet, DirectoriesThatWereSwappedOrEmptiedOrAreAnothersAreRefused) {
   LogWorld world;
   live(world, write_rows("a"));
   EngineOptions swapped = small_engine();
@@ -289,7 +289,7 @@ Task<void> expect_no_doubt(EngineStory& story) {
   EXPECT_EQ(*co_await story.get("p", "new"), "v");
 }
 
-TEST(Places, ALostLogIsRefusedUntilItIsAcceptedAndThenADoubtfulStop) {
+TEST(DirectorySet, ALostLogIsRefusedUntilItIsAcceptedAndThenADoubtfulStop) {
   LogWorld world;
   for (int lives = 0; lives < 3; ++lives) live(world, do_nothing);
   live(world, write_rows("a"));
@@ -361,7 +361,7 @@ Task<void> expect_no_claim_without_data(EngineStory& story, const Deltas& deltas
   EXPECT_EQ(*co_await story.get("p", "r", kLogged), "v");
 }
 
-TEST(Places, WhatOnlyALostLogHadIsNotTakenForDeleted) {
+TEST(DirectorySet, WhatOnlyALostLogHadIsNotTakenForDeleted) {
   LogWorld world;
   Deltas deltas;
   live(world, [&](EngineStory& story) { return write_three_tables(story, deltas); });
@@ -384,7 +384,7 @@ void remove_markers(LogWorld& world) {
   }
 }
 
-TEST(Places, AFolderWithoutMarkersGetsThemAtItsNextStart) {
+TEST(DirectorySet, AFolderWithoutMarkersGetsThemAtItsNextStart) {
   LogWorld world;
   live(world, write_rows("a"));
   remove_markers(world);
@@ -398,7 +398,7 @@ TEST(Places, AFolderWithoutMarkersGetsThemAtItsNextStart) {
   expect_refused(world, kFirst, kLogFolder);
 }
 
-TEST(Places, AStartThatIsCutShortAnywhereFitsTogetherAtTheNext) {
+TEST(DirectorySet, AStartThatIsCutShortAnywhereFitsTogetherAtTheNext) {
   const Tale expect = expect_rows(31);
   for (const bool marked : {true, false}) {
     std::uint64_t cut_short = 0;
@@ -428,12 +428,12 @@ TEST(Places, AStartThatIsCutShortAnywhereFitsTogetherAtTheNext) {
 
 // ---- Formats ----
 
-TEST(Places, MarkersAndGenerationsRoundTripAndDamageIsAnError) {
-  const PlaceMarker marker{.folder = base::Uuid::from_random(1, 2),
-                           .place = 1,
-                           .places = 2,
-                           .marked_from = 7,
-                           .start = 9};
+TEST(DirectorySet, MarkersAndGenerationsRoundTripAndDamageIsAnError) {
+  const DirectoryMarker marker{.folder = base::Uuid::from_random(1, 2),
+                               .place = 1,
+                               .places = 2,
+                               .marked_from = 7,
+                               .start = 9};
   EXPECT_EQ(decode_place_marker(encode(marker)), marker);
   const Generations generations{{0, 12}, {3, 1}, {4095, UINT64_MAX}};
   EXPECT_EQ(decode_generations(encode_generations(generations)), generations);

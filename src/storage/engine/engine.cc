@@ -279,7 +279,7 @@ Task<Result<KeyRange>> Engine::take_away(TabletId tablet) {
   shard.remove_tablet(tablet);
   count_dots();
   wake_everybody();
-  if (was_in_doubt) CO_TRY_VOID(co_await settle_doubt());
+  if (was_in_doubt) CO_TRY_VOID(co_await clear_tail_doubt());
   co_return range;
 }
 
@@ -318,14 +318,14 @@ Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor
       *shard_of(tablet), [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
   CO_TRY_VOID(co_await note_generations());
   replica->actor = actor;
-  if (std::exchange(replica->in_doubt, false)) CO_TRY_VOID(co_await settle_doubt());
+  if (std::exchange(replica->in_doubt, false)) CO_TRY_VOID(co_await clear_tail_doubt());
   co_return {};
 }
 
 // A doubt is over when no tablet has it any more. Where others share the folder, they see to it.
-Task<Result<void>> Engine::settle_doubt() {
+Task<Result<void>> Engine::clear_tail_doubt() {
   if (log_directory_ == nullptr || !tablets_in_doubt().empty()) co_return {};
-  co_return co_await log_directory_->settle();
+  co_return co_await log_directory_->clear_tail_doubt();
 }
 
 Result<causality::Clock> Engine::staged_clock(TabletId tablet) const {
@@ -344,7 +344,7 @@ Result<causality::Clock> Engine::durable_clock(TabletId tablet) {
 // ---- Writing ----
 
 Result<void> Engine::check_writable() const {
-  if (failure()) return *failure();
+  if (fatal_error()) return *fatal_error();
   if (gate_.closed()) return Error(Errc::closed, "the engine has stopped");
   return {};
 }
@@ -357,7 +357,7 @@ bool Engine::must_wait(const TableStore& table) const {
 MaybeTask<Result<void>> Engine::admit(TableId table, TabletId tablet, std::size_t bytes,
                                       const Until& until) {
   if (auto writable = check_writable(); !writable) return writable;
-  if (trouble_) return Result<void>(*trouble_);
+  if (flush_error_) return Result<void>(*flush_error_);
   const auto place = find(table, tablet);
   if (!place) return Result<void>(place.error());
   if (!must_wait(*place->table) && log_->has_room(bytes) &&
@@ -382,7 +382,7 @@ Task<Result<void>> Engine::admit_waiting(TableId table, TabletId tablet, std::si
   }
   while (true) {
     CO_TRY_VOID(check_writable());
-    if (trouble_) co_return *trouble_;
+    if (flush_error_) co_return *flush_error_;
     CO_TRY(const auto now, find(table, tablet));
     if (must_wait(*now.table)) {
       CO_TRY_VOID(co_await room_changed_.wait(until));
@@ -454,7 +454,7 @@ Result<causality::Delta> Engine::mint(const Place& place, TableId table, ByteVie
   causality::Timestamp floor = causality::kTimestampMin;
   // An explicit timestamp was judged cell by cell (covered_floor()); the rest is up to mint.
   if (policy == causality::Policy::lww && !mutation.timestamp_is_explicit) {
-    floor = place.tablet->floors.of(table, partition, mutation.cells, mutation.scopes);
+    floor = place.tablet->floors.of(table, partition, mutation.cells, mutation.deleted_ranges);
   }
   return causality::mint(clock, place.tablet->actor, epoch, policy, std::move(mutation), floor);
 }
@@ -465,7 +465,7 @@ Result<void> Engine::check(TableId table, TabletId tablet, ByteView partition,
   causality::Clock clock = place.tablet->clock;
   TRY(const auto delta, mint(place, table, partition, mutation, epoch, clock));
   record_.clear();
-  encode_mutation(place.tablet->id, Birth::among_peers, partition, delta, record_);
+  encode_mutation(place.tablet->id, Replication::peers, partition, delta, record_);
   if (record_.size() > options_.log.record_size_max) {
     return Error(Errc::invalid_argument, "a record of {} bytes, at most {} are allowed",
                  record_.size(), options_.log.record_size_max);
@@ -511,14 +511,14 @@ Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
 Result<LogPosition> Engine::append(const Place& place, ByteView partition,
                                    const causality::Delta& delta) {
   record_.clear();
-  const Birth birth = place.tablet->alone() ? Birth::alone : Birth::among_peers;
+  const Replication replication = place.tablet->alone() ? Replication::none : Replication::peers;
   const std::size_t delta_offset =
-      encode_mutation(place.tablet->id, birth, partition, delta, record_);
+      encode_mutation(place.tablet->id, replication, partition, delta, record_);
   TRY(const auto position, log_->stage(place.table->stream(), record_.view()));
   const std::uint64_t sequence = ++last_sequence_;
   apply(*place.table, place.tablet->id, partition, delta, record_.view().subspan(delta_offset),
         sequence);
-  if (birth == Birth::among_peers) {
+  if (replication == Replication::peers) {
     keep(*place.tablet, *place.table, partition, delta, base::Bytes::copy_of(record_.view()),
          sequence);
   }
@@ -529,7 +529,8 @@ Result<LogPosition> Engine::append(const Place& place, ByteView partition,
   last_position_ = position;
   ++statistics_.writes;
   statistics_.write_bytes += record_.size();
-  statistics_.user_bytes += partition.size() + causality::content_size(delta.cells, delta.scopes);
+  statistics_.user_bytes +=
+      partition.size() + causality::content_size(delta.cells, delta.deleted_ranges);
   freeze_if_due(place);
   return position;
 }
@@ -594,15 +595,15 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
   ReadTrace trace;
   const std::string key = encode_key({partition, EntryKind::row, row});
   CO_TRY(auto entry, co_await view.find_older(base::as_bytes(key), until, trace));
-  RowScopes older;
-  if (view.older_may_have_scopes()) {
+  RowRangeDeletes older;
+  if (view.older_may_have_ranges()) {
     CO_TRY_VOID(co_await older.load_older(view, partition, row, until, trace));
   }
   // Writes may have come while it waited. What they did to the row and to ranges around it is read
   // in this one step.
   view.absorb_active(base::as_bytes(key), entry, trace);
-  RowScopes active;
-  if (view.active().has_scopes()) active.load_active(view, partition, row, trace);
+  RowRangeDeletes active;
+  if (view.active().has_ranges()) active.load_active(view, partition, row, trace);
   if (last_sequence_ != sequence) {
     CO_TRY(const auto place_now, find(table, tablet));
     read.floor = std::max(read.floor, place_now.tablet->floors.of_row(table, partition, row));
@@ -614,7 +615,7 @@ Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Byt
   if (trace.sstables_with_key > 0) ++statistics_.reads_from_sstables;
   statistics_.blocks_per_read.record(trace.blocks_read);
   statistics_.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
-  if (trace.sequence > durable_sequence_) CO_TRY_VOID(co_await settle(trace, until));
+  if (trace.sequence > durable_sequence_) CO_TRY_VOID(co_await wait_durable(trace, until));
   co_return read;
 }
 
@@ -633,7 +634,7 @@ Result<causality::Timestamp> Engine::row_floor(TableId table, TabletId tablet, B
   return place.tablet->floors.of_row(table, partition, row);
 }
 
-Task<Result<void>> Engine::settle(const ReadTrace& trace, Until until) {
+Task<Result<void>> Engine::wait_durable(const ReadTrace& trace, Until until) {
   const std::uint64_t sequence = trace.sequence;
   advance_durable();
   if (sequence <= durable_sequence_) co_return {};

@@ -28,10 +28,10 @@
 //     until it is given a new actor id.
 //   - What cannot be read is an error that names file and offset, never an empty answer.
 //
-// Trouble. A failure of the commit log or of the manifest ends writing for good (failure()); reads
-// go on. A flush that fails is tried again; until it succeeds writes are refused with its error. A
-// compaction that fails is tried again, too; a damaged file is set aside, and everything else goes
-// on without it.
+// Trouble. A failure of the commit log or of the manifest ends writing for good (fatal_error());
+// reads go on. A flush that fails is tried again; until it succeeds writes are refused with its
+// error. A compaction that fails is tried again, too; a damaged file is set aside, and everything
+// else goes on without it.
 //
 // Core affinity: the core whose Runtime opened it.
 #pragma once
@@ -118,8 +118,8 @@ struct MissingMutations {
 };
 
 // A core's part of a folder: which shards are its own, and where its log begins.
-struct EngineSeat {
-  LogSeat log;
+struct CoreShare {
+  LogShare log;
   std::uint32_t core = 0;
   std::uint32_t cores = 1;
   std::uint32_t shards = 0;  // of the folder
@@ -131,7 +131,7 @@ struct EngineSeat {
 struct OpenedFolder {
   std::vector<std::unique_ptr<runtime::FileLock>> locks;
   std::unique_ptr<LogDirectory> logs;
-  std::vector<EngineSeat> seats;
+  std::vector<CoreShare> shares;
   EngineOpenReport report;
   std::uint32_t shards = 0;
 };
@@ -153,7 +153,7 @@ class Engine {
                                                                std::uint32_t cores);
   static runtime::Task<base::Result<std::unique_ptr<Engine>>> open(runtime::Runtime& runtime,
                                                                    EngineOptions options,
-                                                                   EngineSeat seat);
+                                                                   CoreShare share);
   // For open().
   Engine(Private, runtime::Runtime& runtime, EngineOptions options);
   // Requires: stopped, or the core has halted.
@@ -172,7 +172,7 @@ class Engine {
   // ---- Tables and tablets ----
   // Durable when they return. A dropped table's id is not used again as long as a peer may lack one
   // of its mutations: they are known by it. Errors: already_exists; not_found; invalid_argument;
-  // failure().
+  // fatal_error().
   runtime::Task<base::Result<void>> create_table(TableId table, TableOptions options);
   // Files that are written from now on are of these options; the policy stays what it is. After an
   // error some shards may have them. Writes nothing when nothing changes.
@@ -184,8 +184,8 @@ class Engine {
                                                   causality::ActorId actor);
   // Takes the tablet away with all its data, from disk, too; nobody finds it from the first step
   // on. A start goes on with what was left undone, and until it is done no tablet may have its
-  // keys. A damaged file keeps what it has, for nobody to read. Errors: not_found; trouble() and
-  // failure().
+  // keys. A damaged file keeps what it has, for nobody to read. Errors: not_found; flush_error()
+  // and fatal_error().
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   std::vector<TabletInfo> tablets() const;
   std::vector<TabletId> tablets_in_doubt() const;
@@ -212,7 +212,7 @@ class Engine {
   // These dots are of mutations of tables that were dropped, as a peer says (MissingMutations) or
   // as the schema does when one comes for such a table. They count as seen, and peers are told the
   // same; durable when it returns. Errors: not_found; invalid_argument (dots of this replica's own
-  // actor that it has not minted, or closed actors); failure().
+  // actor that it has not minted, or closed actors); fatal_error().
   runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
   // For an explicit timestamp (rule (d), causality::explicit_write_applies): the largest timestamp
   // of the unstable mutations of one cell; kTimestampMin if there are none. Reads the mutation log
@@ -228,12 +228,12 @@ class Engine {
   // ---- Writing ----
   // Waits until there is room for a write of about that many bytes to the table; at once unless
   // disk or compaction have fallen behind. Errors: no_space, io_error (flushes fail), overloaded,
-  // timeout, cancelled, closed, failure().
+  // timeout, cancelled, closed, fatal_error().
   MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
                                       const runtime::Until& until);
   // Mints a dot for the mutation, logs and applies it, all in this step.
   // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); what the log says
-  // when it takes no record; failure().
+  // when it takes no record; fatal_error().
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
                              causality::Mutation mutation, causality::Epoch epoch,
                              Timestamps timestamps = Timestamps::raised);
@@ -242,7 +242,7 @@ class Engine {
                              causality::Delta delta);
   // Whether stage() would refuse the mutation for what it is, so that of several none is staged.
   // Changes nothing. What it does not tell is whether the log has room. Costs a copy of the
-  // mutation. Errors: invalid_argument; not_found; unavailable; failure().
+  // mutation. Errors: invalid_argument; not_found; unavailable; fatal_error().
   base::Result<void> check(TableId table, TabletId tablet, base::ByteView partition,
                            const causality::Mutation& mutation, causality::Epoch epoch);
   // Waits until what was staged is durable. Errors: as CommitLog::durable.
@@ -255,7 +255,7 @@ class Engine {
                                                       causality::Epoch epoch, runtime::Until until);
 
   // ---- Reading ----
-  // One row, with the scopes it lies in, and the clock it may be shown with.
+  // One row, with the ranges it lies in, and the clock it may be shown with.
   runtime::Task<base::Result<RowRead>> read_row(TableId table, TabletId tablet,
                                                 base::Bytes partition, base::Bytes row,
                                                 runtime::Until until);
@@ -266,7 +266,7 @@ class Engine {
   base::Result<causality::Timestamp> row_floor(TableId table, TabletId tablet,
                                                base::ByteView partition, base::ByteView row);
   // Waits until everything a cursor has shown is durable.
-  runtime::Task<base::Result<void>> settle(const ReadTrace& trace, runtime::Until until);
+  runtime::Task<base::Result<void>> wait_durable(const ReadTrace& trace, runtime::Until until);
 
   // ---- Maintenance ----
   // Writes what the table has in memory into files.
@@ -275,11 +275,11 @@ class Engine {
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
 
   // What ended writing for good, if something did.
-  const std::optional<base::Error>& failure() const {
-    return failure_ || log_ == nullptr ? failure_ : log_->failure();
+  const std::optional<base::Error>& fatal_error() const {
+    return fatal_error_ || log_ == nullptr ? fatal_error_ : log_->fatal_error();
   }
   // Why flushes fail at the moment, if they do.
-  const std::optional<base::Error>& trouble() const { return trouble_; }
+  const std::optional<base::Error>& flush_error() const { return flush_error_; }
   EngineStatistics statistics() const;
   const CommitLog& log() const { return *log_; }
 
@@ -300,7 +300,7 @@ class Engine {
     Shard* shard = nullptr;
     std::shared_ptr<TableStore> table;
     SstableList inputs;
-    CollectionScope collects = CollectionScope::none;  // why, if not to have fewer files
+    CollectionExtent collects = CollectionExtent::none;  // why, if not to have fewer files
     FileSet numbers() const;
   };
   struct FlushJob {
@@ -314,11 +314,12 @@ class Engine {
   runtime::Task<base::Result<void>> make_folder();
   runtime::Task<base::Result<void>> load_shards();
   runtime::Task<base::Result<void>> open_shards();
-  runtime::Task<base::Result<Places>> look_at_places();
-  runtime::Task<base::Result<void>> judge_places(const Places& places);
-  runtime::Task<base::Result<std::vector<LogSeat>>> begin_logs(Places places, std::uint32_t cores);
-  runtime::Task<base::Result<std::vector<EngineSeat>>> recover(std::uint32_t cores);
-  runtime::Task<base::Result<void>> take_seat(EngineSeat seat);
+  runtime::Task<base::Result<DirectorySet>> inspect_directories();
+  runtime::Task<base::Result<void>> judge_directories(const DirectorySet& places);
+  runtime::Task<base::Result<std::vector<LogShare>>> begin_logs(DirectorySet places,
+                                                                std::uint32_t cores);
+  runtime::Task<base::Result<std::vector<CoreShare>>> recover(std::uint32_t cores);
+  runtime::Task<base::Result<void>> take_share(CoreShare share);
   runtime::Task<base::Result<void>> replay();
   base::Result<void> replay(const ReplayedBatch& batch);
   bool holds_large_key() const;
@@ -415,7 +416,7 @@ class Engine {
   runtime::Task<base::Result<void>> merge_whole(Shard& shard, std::shared_ptr<TableStore> store,
                                                 runtime::Until until);
   runtime::Task<base::Result<KeyRange>> take_away(TabletId tablet);
-  runtime::Task<base::Result<void>> settle_doubt();
+  runtime::Task<base::Result<void>> clear_tail_doubt();
   runtime::Task<void> purge_loop();
   runtime::Task<base::Result<void>> purge(Shard& shard);
   Shard* shard_to_purge() const;
@@ -440,8 +441,8 @@ class Engine {
   std::unique_ptr<CommitLog> log_;
   std::uint32_t log_incarnation_ = 0;
 
-  std::optional<base::Error> failure_;
-  std::optional<base::Error> trouble_;
+  std::optional<base::Error> fatal_error_;
+  std::optional<base::Error> flush_error_;
   std::size_t memtable_bytes_ = 0;
   std::size_t mutation_bytes_ = 0;
   std::size_t floor_bytes_ = 0;

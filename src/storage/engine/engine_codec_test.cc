@@ -49,7 +49,7 @@ causality::Delta delta_of_the_example() {
 
 std::string record_of_the_example() {
   base::Buffer buffer;
-  encode_mutation(TabletId{2}, Birth::alone, base::as_bytes("plum"), delta_of_the_example(),
+  encode_mutation(TabletId{2}, Replication::none, base::as_bytes("plum"), delta_of_the_example(),
                   buffer);
   return std::string(base::as_text(buffer.view()));
 }
@@ -64,7 +64,7 @@ TEST(MutationRecord, RoundTripsAndOnlyWhole) {
   const auto record = decode_mutation(Bytes::copy_of(whole));
   ASSERT_TRUE(record.has_value());
   EXPECT_EQ(record->tablet, TabletId{2});
-  EXPECT_EQ(record->birth, Birth::alone);
+  EXPECT_EQ(record->replication, Replication::none);
   EXPECT_EQ(base::as_text(record->partition), "plum");
   EXPECT_EQ(*causality::decode_delta(record->delta), delta_of_the_example());
   expect_only_whole(whole, decodes_as_mutation);
@@ -78,7 +78,7 @@ TEST(MutationRecord, ALaterVersionAndAKeyThatCannotBeAreRefused) {
   unknown_birth[1] = 2;
   EXPECT_TRUE(decode_mutation(Bytes::copy_of(unknown_birth)).failed_with(Errc::corrupt));
   base::Buffer empty;
-  encode_mutation(TabletId{2}, Birth::among_peers, {}, delta_of_the_example(), empty);
+  encode_mutation(TabletId{2}, Replication::peers, {}, delta_of_the_example(), empty);
   EXPECT_TRUE(decode_mutation(std::move(empty).freeze()).failed_with(Errc::corrupt));
 }
 
@@ -97,7 +97,7 @@ SstableMetadata metadata_of_the_example() {
   SstableMetadata metadata{.table = TableId{7},
                            .freeze_first = FreezeNumber{3},
                            .freeze_last = FreezeNumber{5},
-                           .scopes = 1,
+                           .deleted_ranges = 1,
                            .at_last_freeze = {}};
   TabletKnowledge& knowledge = metadata.at_last_freeze[TabletId{2}];
   knowledge.base.add(causality::DotRange{actor_of(3, 1), 1, 9});
@@ -124,7 +124,7 @@ void expect_same(const SstableMetadata& found, const SstableMetadata& wanted) {
   EXPECT_EQ(found.table, wanted.table);
   EXPECT_EQ(found.freeze_first, wanted.freeze_first);
   EXPECT_EQ(found.freeze_last, wanted.freeze_last);
-  EXPECT_EQ(found.scopes, wanted.scopes);
+  EXPECT_EQ(found.deleted_ranges, wanted.deleted_ranges);
   EXPECT_EQ(found.cells, wanted.cells);
   EXPECT_EQ(found.garbage, wanted.garbage);
   ASSERT_EQ(found.at_last_freeze.size(), wanted.at_last_freeze.size());
@@ -243,7 +243,7 @@ ManifestState manifest_of_version_one() {
 }
 
 // Those that docs/formats/engine.md takes apart.
-PlaceMarker marker_of_the_example() {
+DirectoryMarker marker_of_the_example() {
   base::Uuid::Octets octets;
   for (std::size_t at = 0; at < octets.size(); ++at) octets[at] = std::byte(0x10 + at);
   return {.folder = base::Uuid(octets), .place = 1, .places = 2, .marked_from = 7, .start = 9};
@@ -319,11 +319,11 @@ TEST(MutationFile, AValueIsTheTableAndTheRecord) {
 }
 
 TEST(EngineGolden, EveryVersionReadsForEver) {
-  for (const auto& [name, birth] : {std::pair{"mutation-record-v1", Birth::among_peers},
-                                    {"mutation-record-v2", Birth::alone}}) {
+  for (const auto& [name, replication] : {std::pair{"mutation-record-v1", Replication::peers},
+                                          {"mutation-record-v2", Replication::none}}) {
     const auto mutation = decode_mutation(Bytes::copy_of(golden(name)));
     ASSERT_TRUE(mutation.has_value()) << name;
-    EXPECT_EQ(mutation->birth, birth) << name;
+    EXPECT_EQ(mutation->replication, replication) << name;
     EXPECT_EQ(*causality::decode_delta(mutation->delta), delta_of_the_example()) << name;
   }
   const auto metadata = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v1")));

@@ -65,14 +65,14 @@ Task<void> put_expiring(EngineStory& story, std::string row, std::int64_t expire
 Task<void> remove_row(EngineStory& story, std::string row, std::int64_t timestamp) {
   causality::Mutation mutation;
   mutation.timestamp = causality::Timestamp{timestamp};
-  mutation.scopes.push_back(causality::row_scope(Bytes::copy_of(row)));
+  mutation.deleted_ranges.push_back(causality::range_of_row(Bytes::copy_of(row)));
   CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, Bytes::copy_of("p"),
                                              std::move(mutation), kEpoch, Until::forever()));
 }
 
 Task<void> remove_cell(EngineStory& story, std::string row, std::int64_t timestamp) {
   auto mutation = put_of(row, "", timestamp);
-  mutation.cells.front().kind = causality::VersionKind::empty;
+  mutation.cells.front().kind = causality::VersionKind::deletion;
   CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, Bytes::copy_of("p"),
                                              std::move(mutation), kEpoch, Until::forever()));
 }
@@ -128,14 +128,14 @@ TEST(Collection, ExpiredValuesGoWhileOthersOfTheTableAreWritten) {
 
 // ---- Deletes ----
 
-Task<void> delete_in_a_quiet_table(EngineStory& story, bool scoped) {
+Task<void> delete_in_a_quiet_table(EngineStory& story, bool range_delete) {
   Engine& engine = story.engine();
   for (int row = 0; row < 20; ++row) {
     CO_ASSERT_OK(co_await story.put("p", fmt::format("{:02}", row), "v"));
   }
   co_await flush(story);
   for (int row = 0; row < 15; ++row) {
-    if (scoped) {
+    if (range_delete) {
       co_await remove_row(story, fmt::format("{:02}", row), 5000);
     } else {
       co_await remove_cell(story, fmt::format("{:02}", row), 5000);

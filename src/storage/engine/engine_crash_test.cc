@@ -276,12 +276,12 @@ void with_ranges_in_parts(const std::function<void(EngineHistory&, std::uint64_t
     history.start_life(kStepsBefore);
     history.run_to_end();
     history.start_life();
-    const std::uint64_t before = history.counts().scope_paths_read;
+    const std::uint64_t before = history.counts().range_paths_read;
     at_every_event(
         history, tally, seed,
         [&](std::uint64_t event) {
           story(history, event);
-          tally.add_paths_read(history.counts().scope_paths_read - before);
+          tally.add_paths_read(history.counts().range_paths_read - before);
         },
         events, stride);
     ASSERT_FALSE(::testing::Test::HasFailure());

@@ -34,7 +34,7 @@ causality::CellChange cell(const std::string& row, int column, const std::string
   return change;
 }
 
-causality::Scope range(const std::string& from, const std::string& to) {
+causality::RowRange range(const std::string& from, const std::string& to) {
   return {Bytes::copy_of(from), Bytes::copy_of(to)};
 }
 
@@ -65,7 +65,7 @@ class Writer {
   }
   causality::Dot remove(const std::string& from, const std::string& to) {
     causality::Mutation mutation;
-    mutation.scopes.push_back(range(from, to));
+    mutation.deleted_ranges.push_back(range(from, to));
     mutation.remembered_until = remembered_until_;
     return stage(std::move(mutation));
   }
@@ -75,7 +75,7 @@ class Writer {
   causality::Dot replace(const std::string& from, const std::string& to, const std::string& row,
                          int column, const std::string& value) {
     causality::Mutation mutation;
-    mutation.scopes.push_back(range(from, to));
+    mutation.deleted_ranges.push_back(range(from, to));
     mutation.cells.push_back(cell(row, column, value));
     return stage(std::move(mutation));
   }
@@ -118,16 +118,17 @@ Task<base::Result<void>> seek(TableCursor& cursor, const std::string& row) {
   return cursor.seek(Bytes::copy_of("p"), Bytes::copy_of(row));
 }
 
-Task<base::Result<std::vector<causality::ScopedStore>>> ranges_across(Engine& engine,
-                                                                      causality::Scope scope) {
+Task<base::Result<std::vector<causality::RangeDelete>>> ranges_across(
+    Engine& engine, causality::RowRange row_range) {
   CO_TRY(const auto cursor, engine.cursor(kTable, kTablet, {}));
-  std::map<causality::Scope, causality::CellStore> across;
+  std::map<causality::RowRange, causality::CellStore> across;
   CO_TRY_VOID(co_await cursor->seek_ranges(Bytes::copy_of("p")));
   while (cursor->at_ranges()) {
     EXPECT_FALSE(cursor->valid());
     CO_TRY(const Entry entry, cursor->ranges());
-    for (const causality::ScopedStore& scoped : entry.scopes()) {
-      if (scoped.scope.overlaps(scope)) across[scoped.scope].absorb(scoped.store);
+    for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
+      if (range_delete.range.overlaps(row_range))
+        across[range_delete.range].absorb(range_delete.store);
     }
     CO_TRY_VOID(co_await cursor->next_ranges());
   }
@@ -135,7 +136,7 @@ Task<base::Result<std::vector<causality::ScopedStore>>> ranges_across(Engine& en
   CO_TRY_VOID(co_await seek(*cursor, ""));
   EXPECT_TRUE(cursor->valid());
   EXPECT_FALSE(cursor->at_ranges());
-  std::vector<causality::ScopedStore> found;
+  std::vector<causality::RangeDelete> found;
   for (auto& [range, store] : across) found.push_back({range, std::move(store)});
   co_return found;
 }
@@ -205,14 +206,14 @@ TEST(EngineCursor, RangesThatComeInPartsAreSeenByTheNextRead) {
       EXPECT_EQ(shown(*(*cursor)->read(), name), row % 3 == 0 ? "" : "old");
       CO_ASSERT_OK(co_await (*cursor)->next());
     }
-    EXPECT_GT((*cursor)->trace().scope_paths_read, 60U);
+    EXPECT_GT((*cursor)->trace().range_paths_read, 60U);
   });
 }
 
-std::vector<std::string> texts_of(const std::vector<causality::ScopedStore>& ranges) {
+std::vector<std::string> texts_of(const std::vector<causality::RangeDelete>& ranges) {
   std::vector<std::string> texts;
-  for (const causality::ScopedStore& range : ranges) {
-    texts.push_back(fmt::format("{}-{}: {}", range.scope.from->text(), range.scope.to->text(),
+  for (const causality::RangeDelete& range : ranges) {
+    texts.push_back(fmt::format("{}-{}: {}", range.range.from->text(), range.range.to->text(),
                                 range.store.versions().size()));
   }
   return texts;
@@ -220,8 +221,8 @@ std::vector<std::string> texts_of(const std::vector<causality::ScopedStore>& ran
 
 // Of memtables and files, few under the partition's own key and many under their paths.
 Task<void> find_ranges_across(Engine& engine, Writer& writer) {
-  const auto across = [&](std::optional<causality::Scope> scope) {
-    return ranges_across(engine, scope.value_or(causality::Scope{}));
+  const auto across = [&](std::optional<causality::RowRange> row_range) {
+    return ranges_across(engine, row_range.value_or(causality::RowRange{}));
   };
   writer.remember();
   writer.put("m", 0, "a row");
@@ -248,7 +249,7 @@ Task<void> find_ranges_across(Engine& engine, Writer& writer) {
   CO_ASSERT_OK(found);
   CO_ASSERT_TRUE(found->size() == 100);
   for (std::size_t i = 0; i < found->size(); ++i) {
-    EXPECT_EQ((*found)[i].scope.from->text(), fmt::format("x{:04}", 100 + i));
+    EXPECT_EQ((*found)[i].range.from->text(), fmt::format("x{:04}", 100 + i));
   }
 }
 
@@ -267,7 +268,7 @@ TEST(EngineCursor, WhatCameBetweenArrivingAndReadingIsWaitedForToo) {
       const causality::Dot dot = of_the_row ? writer.put("a", 0, "new") : writer.remove("a", "b");
       EXPECT_EQ(shown(*(*cursor)->read(), "a"), of_the_row ? "new" : "");
       EXPECT_FALSE(engine.durable_clock(kTablet)->contains(dot));
-      CO_ASSERT_OK(co_await engine.settle((*cursor)->trace(), Until::forever()));
+      CO_ASSERT_OK(co_await engine.wait_durable((*cursor)->trace(), Until::forever()));
       EXPECT_TRUE(engine.durable_clock(kTablet)->contains(dot));
     }
   });

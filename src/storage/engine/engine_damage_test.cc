@@ -55,18 +55,19 @@ std::string in_queue(int place) {
 // is left, which is shown only to whoever finds them.
 Task<void> remove_some(EngineStory& story) {
   const auto range = [](const std::string& from, const std::string& to) {
-    return causality::Scope{base::Bytes::copy_of(from), base::Bytes::copy_of(to)};
+    return causality::RowRange{base::Bytes::copy_of(from), base::Bytes::copy_of(to)};
   };
   causality::Mutation few;
   few.timestamp = causality::Timestamp{5000};
-  few.scopes.push_back(causality::row_scope(base::Bytes::copy_of("b")));
-  few.scopes.push_back(range("c", "f"));
+  few.deleted_ranges.push_back(causality::range_of_row(base::Bytes::copy_of("b")));
+  few.deleted_ranges.push_back(range("c", "f"));
   CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("p"),
                                              std::move(few), causality::Epoch{1},
                                              Until::forever()));
   causality::Mutation many;
   many.timestamp = causality::Timestamp{5000};
-  for (int i = 0; i < 16; ++i) many.scopes.push_back(range(in_queue(2 * i), in_queue(2 * i + 1)));
+  for (int i = 0; i < 16; ++i)
+    many.deleted_ranges.push_back(range(in_queue(2 * i), in_queue(2 * i + 1)));
   CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("r"),
                                              std::move(many), causality::Epoch{1},
                                              Until::forever()));
@@ -78,8 +79,8 @@ Task<void> expect_ranges_in_parts(EngineStory& story) {
   CO_ASSERT_OK(
       co_await (*cursor)->seek(base::Bytes::copy_of("r"), base::Bytes::copy_of(in_queue(4))));
   CO_ASSERT_TRUE((*cursor)->valid());
-  EXPECT_EQ((*cursor)->read()->scoped().size(), 1U);
-  EXPECT_GT((*cursor)->trace().scope_paths_read, 0U);
+  EXPECT_EQ((*cursor)->read()->range_deletes().size(), 1U);
+  EXPECT_GT((*cursor)->trace().range_paths_read, 0U);
 }
 
 // Two files that were flushed, one of them merged before, and something in the log alone.

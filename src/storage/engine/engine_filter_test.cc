@@ -172,7 +172,7 @@ std::string row_of(int row) {
 Task<void> remove_row(EngineStory& story, std::string row) {
   causality::Mutation mutation;
   mutation.timestamp = causality::Timestamp{1'000'000};
-  mutation.scopes.push_back(causality::row_scope(Bytes::copy_of(row)));
+  mutation.deleted_ranges.push_back(causality::range_of_row(Bytes::copy_of(row)));
   CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, Bytes::copy_of("p"),
                                              std::move(mutation), kEpoch, Until::forever()));
 }

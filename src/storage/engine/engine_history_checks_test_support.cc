@@ -145,7 +145,7 @@ Task<void> EngineHistory::check_scan(Engine& engine, const TabletState& tablet,
     if (!fine(cursor)) co_return;
     const auto rows = co_await all_rows(**cursor, table.policy, moment, forward);
     if (!fine(rows)) co_return;
-    counts_.scope_paths_read += (*cursor)->trace().scope_paths_read;
+    counts_.range_paths_read += (*cursor)->trace().range_paths_read;
     EXPECT_EQ(*rows, wanted) << where() << "tablet " << tablet.id.value() << ", table "
                              << table.id.value() << (forward ? "" : ", backward");
     if (*rows != wanted) co_return;
@@ -224,7 +224,7 @@ Task<void> EngineHistory::check_mutation_log(Engine& engine, TabletState& tablet
   const auto durable = engine.durable_clock(tablet.id);
   check_covered(tablet, missing->covered);
   const causality::Clock told = causality::join(missing->withheld, missing->covered);
-  if (!trouble_) {
+  if (!flush_error_) {
     EXPECT_TRUE(causality::join(given, told) == *durable)
         << where()
         << fmt::format("given {}, withheld {}, covered {}, of {}", given, missing->withheld,
@@ -246,7 +246,8 @@ void EngineHistory::check_timestamp(const TabletState& tablet, const TableState&
     if (!known.in_engine || known.gone || known.table != table.id) continue;
     if (known.partition != partition || tablet.oracle.told_stable.contains(dot)) continue;
     if (!overlap(known.delta, delta)) continue;
-    EXPECT_GT(delta.scopes.empty() ? delta.timestamp : causality::timestamp_of_scopes(delta),
+    EXPECT_GT(delta.deleted_ranges.empty() ? delta.timestamp
+                                           : causality::timestamp_of_range_deletes(delta),
               known.delta.timestamp)
         << where() << fmt::format("{} covers {}", delta.dot, dot);
   }
@@ -264,11 +265,12 @@ void EngineHistory::check_floor(const TabletState& tablet, const TableState& tab
       return change.row == cell.row && change.column == cell.column;
     };
     const bool written = std::ranges::any_of(known.delta.cells, touches);
-    const bool deleted = std::ranges::any_of(
-        known.delta.scopes, [&](const auto& scope) { return scope.contains(cell.row); });
+    const bool deleted =
+        std::ranges::any_of(known.delta.deleted_ranges,
+                            [&](const auto& row_range) { return row_range.contains(cell.row); });
     if (!written && !deleted) continue;
     const causality::Timestamp timestamp =
-        written ? known.delta.timestamp : causality::timestamp_of_scopes(known.delta);
+        written ? known.delta.timestamp : causality::timestamp_of_range_deletes(known.delta);
     most = std::max(most, timestamp);
     if (!known.gone && !tablet.oracle.told_stable.contains(dot)) least = std::max(least, timestamp);
   }

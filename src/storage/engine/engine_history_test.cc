@@ -55,7 +55,7 @@ TEST(EngineHistory, APartitionOfManyDeletesReadsAsTheDotStoresItsDeltasMake) {
   }
   EXPECT_GT(counts.compactions, 10);
   EXPECT_GT(counts.walks, 20);
-  EXPECT_GT(counts.scope_paths_read, 300) << "deletes of ranges lay in parts";
+  EXPECT_GT(counts.range_paths_read, 300) << "deletes of ranges lay in parts";
 }
 
 // A delete of a row lies with the row where this version wrote it, and among the ranges of the
@@ -84,7 +84,7 @@ TEST(EngineHistory, FilesOfTheFirstFormatReadAsTheDotStoresTheirDeltasMake) {
   }
   EXPECT_GT(counts.compactions, 10);
   EXPECT_GT(counts.row_deletes_among_ranges, 100);
-  EXPECT_GT(counts.scope_paths_read, 100);
+  EXPECT_GT(counts.range_paths_read, 100);
 }
 
 TEST(EngineHistory, AMutationLogOverItsCapNamesWhatItCannotGive) {

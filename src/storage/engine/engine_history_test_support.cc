@@ -66,7 +66,7 @@ void EngineHistory::Counts::add(const Counts& other) {
   tables_dropped += other.tables_dropped;
   tablets_dropped += other.tablets_dropped;
   walks += other.walks;
-  scope_paths_read += other.scope_paths_read;
+  range_paths_read += other.range_paths_read;
   values_with_a_ttl += other.values_with_a_ttl;
   row_deletes_among_ranges += other.row_deletes_among_ranges;
   refusals += other.refusals;
@@ -110,7 +110,7 @@ EngineOptions EngineHistory::engine_options() const {
 // ---- Lives ----
 
 void EngineHistory::start_life(int steps) {
-  trouble_ = false;
+  flush_error_ = false;
   trouble_ended_ = false;
   world_.start([this, steps](runtime::Runtime& runtime) { return life(runtime, steps); });
 }
@@ -157,7 +157,7 @@ std::string EngineHistory::where() const {
 
 void EngineHistory::judge(const base::Error& error) {
   const auto excused = {Errc::no_space, Errc::io_error, Errc::overloaded, Errc::timeout};
-  if (trouble_ && std::ranges::find(excused, error.code()) != excused.end()) {
+  if (flush_error_ && std::ranges::find(excused, error.code()) != excused.end()) {
     ++counts_.refusals;
     EXPECT_FALSE(error.context().empty() && error.code() != Errc::timeout) << error.to_string();
     if (!errors_name_.empty() && error.code() == Errc::io_error) {
@@ -176,7 +176,7 @@ causality::WallTime EngineHistory::now() const {
 }
 
 Until EngineHistory::until() const {
-  return trouble_ ? Until::after(*runtime_, std::chrono::seconds(10)) : Until::forever();
+  return flush_error_ ? Until::after(*runtime_, std::chrono::seconds(10)) : Until::forever();
 }
 
 Task<void> EngineHistory::life(runtime::Runtime& runtime, int steps) {
@@ -318,7 +318,7 @@ Task<void> EngineHistory::settle_doubts(Engine& engine) {
     }
     co_await reincarnate(engine, tablet);
   }
-  if (!trouble_) EXPECT_TRUE(engine.tablets_in_doubt().empty()) << where();
+  if (!flush_error_) EXPECT_TRUE(engine.tablets_in_doubt().empty()) << where();
 }
 
 // ---- Steps ----
@@ -381,7 +381,7 @@ Task<void> EngineHistory::see_trouble_through(Engine& engine) {
   if (!trouble_ended_) co_return;
   trouble_ended_ = false;
   (void)co_await runtime::sleep_for(*runtime_, std::chrono::seconds(3), {});
-  if (engine.failure()) {
+  if (engine.fatal_error()) {
     // Reads go on, but for rows whose last write is not durable.
     ++counts_.ended_for_good;
     const std::uint64_t refusals = counts_.refusals;
@@ -390,8 +390,8 @@ Task<void> EngineHistory::see_trouble_through(Engine& engine) {
         << where() << "written after the end";
     co_return;
   }
-  trouble_ = false;
-  EXPECT_FALSE(engine.trouble().has_value()) << where() << engine.trouble()->to_string();
+  flush_error_ = false;
+  EXPECT_FALSE(engine.flush_error().has_value()) << where() << engine.flush_error()->to_string();
   co_await check_everything(engine);
 }
 

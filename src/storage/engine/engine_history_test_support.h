@@ -100,7 +100,7 @@ class EngineHistory {
   // If `errors_name` is not empty, an I/O error has it in its text, and an offset where it was
   // read.
   void begin_trouble(std::string errors_name = "") {
-    trouble_ = true;
+    flush_error_ = true;
     errors_name_ = std::move(errors_name);
   }
   void end_trouble() { trouble_ended_ = true; }
@@ -125,7 +125,7 @@ class EngineHistory {
     std::uint64_t tables_dropped = 0;
     std::uint64_t tablets_dropped = 0;
     std::uint64_t walks = 0;
-    std::uint64_t scope_paths_read = 0;  // by scans
+    std::uint64_t range_paths_read = 0;  // by scans
     std::uint64_t values_with_a_ttl = 0;
     std::uint64_t row_deletes_among_ranges = 0;  // in files of the first format
     std::uint64_t refusals = 0;                  // because of trouble
@@ -199,7 +199,7 @@ class EngineHistory {
   base::Bytes any_row();
   causality::Mutation any_mutation(causality::Policy policy);
   causality::CellChange any_cell(causality::Policy policy);
-  causality::Scope any_scope();
+  causality::RowRange any_range();
   std::optional<causality::Context> any_context(TabletState& tablet);
 
   // Checks (engine_history_checks_test_support.cc).
@@ -246,7 +246,7 @@ class EngineHistory {
   bool tail_may_be_lost_ = false;
   bool went_back_ = false;
   bool log_lost_ = false;
-  bool trouble_ = false;
+  bool flush_error_ = false;
   bool trouble_ended_ = false;
   std::string errors_name_;
   std::shared_ptr<const sim::SimDisk::Image> image_;

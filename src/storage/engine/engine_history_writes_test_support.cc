@@ -63,7 +63,7 @@ causality::CellChange EngineHistory::any_cell(Policy policy) {
     change.kind = causality::VersionKind::increment;
     change.amount = static_cast<std::int64_t>(prng_.below(20)) - 10;
   } else if (prng_.below(4) == 0) {
-    change.kind = causality::VersionKind::empty;
+    change.kind = causality::VersionKind::deletion;
   } else {
     change.value = base::Bytes::copy_of(std::string(prng_.below(60), 'v') + std::to_string(time_));
     if (prng_.below(4) == 0) {
@@ -78,21 +78,21 @@ causality::CellChange EngineHistory::any_cell(Policy policy) {
 // Often of one row, whose delete lies with it, and often of ranges that overlap others. Where there
 // are many rows, mostly of those that begin alike: a delete of nearly everything makes those before
 // it needless, and they would never be many.
-causality::Scope EngineHistory::any_scope() {
+causality::RowRange EngineHistory::any_range() {
   const std::uint64_t kind = prng_.below(8);
-  if (kind < 4) return causality::row_scope(any_row());
+  if (kind < 4) return causality::range_of_row(any_row());
   if (options_.rows > kFewRows && prng_.below(24) != 0) {
     const base::Bytes row = any_row();
     return {row, base::Bytes::copy_of(std::string(row.text()) + "~")};
   }
-  causality::Scope scope;
-  if (kind == 4) return scope;
-  scope.from = any_row();
-  scope.to = any_row();
-  if (*scope.to < *scope.from) std::swap(scope.from, scope.to);
-  if (*scope.to == *scope.from) scope.to.reset();
-  if (kind == 5) scope.from.reset();
-  return scope;
+  causality::RowRange range;
+  if (kind == 4) return row_range;
+  row_range.from = any_row();
+  row_range.to = any_row();
+  if (*row_range.to < *row_range.from) std::swap(row_range.from, row_range.to);
+  if (*row_range.to == *row_range.from) row_range.to.reset();
+  if (kind == 5) row_range.from.reset();
+  return row_range;
 }
 
 causality::Mutation EngineHistory::any_mutation(Policy policy) {
@@ -113,7 +113,7 @@ causality::Mutation EngineHistory::any_mutation(Policy policy) {
   // Some replace what they delete; increments go alone.
   if (kind >= 13 || (kind >= 10 && policy != Policy::counter)) {
     for (std::uint64_t left = 1 + prng_.below(3); left > 0; --left) {
-      mutation.scopes.push_back(any_scope());
+      mutation.deleted_ranges.push_back(any_range());
     }
   }
   return mutation;

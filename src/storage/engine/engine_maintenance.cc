@@ -44,9 +44,9 @@ void Engine::wake_everybody() {
 }
 
 void Engine::fail(Error error) {
-  if (failure_) return;
+  if (fatal_error_) return;
   log_lines_.error("writing has ended", base::kv("error", error));
-  failure_ = std::move(error);
+  fatal_error_ = std::move(error);
   wake_everybody();
 }
 
@@ -107,7 +107,7 @@ Task<void> Engine::log_pressure_loop() {
 // ---- Flushing ----
 
 Task<void> Engine::flush_loop() {
-  while (!stop_.token().stop_requested() && !failure_) {
+  while (!stop_.token().stop_requested() && !fatal_error_) {
     if (flush_queue_.empty()) {
       if (!co_await flush_work_.wait({.stop = stop_.token()})) co_return;
       continue;
@@ -116,16 +116,16 @@ Task<void> Engine::flush_loop() {
     const Result<void> flushed = job.table->dropped() ? Result<void>() : co_await flush_oldest(job);
     if (flushed) {
       flush_queue_.pop_front();
-      trouble_.reset();
+      flush_error_.reset();
       // Writers may wait for more than this one has given.
       freeze_for_room();
       wake_everybody();
       continue;
     }
-    if (stop_.token().stop_requested() || failure_) co_return;
+    if (stop_.token().stop_requested() || fatal_error_) co_return;
     ++statistics_.flush_failures;
     log_lines_.warn("a flush failed and is tried again", base::kv("error", flushed.error()));
-    trouble_ = flushed.error();
+    flush_error_ = flushed.error();
     wake_everybody();
     co_await pause_after_failure();
   }
@@ -197,7 +197,7 @@ Task<Result<Shard::Written>> Engine::write_frozen(Shard& shard, const TableStore
                  .knowledge = at.knowledge,
                  .tablets = shard.tablet_ranges(),
                  .others = table.sstables(),
-                 .scopes_bytes_max = options_.merge_ranges_bytes_max};
+                 .ranges_bytes_max = options_.merge_ranges_bytes_max};
   const auto source = entries_of(std::move(memtable));
   co_return co_await shard.write_file(table, *source, std::move(plan), nullptr, stop_.token());
 }
@@ -213,17 +213,17 @@ Task<Result<void>> Engine::install_until_done(Shard& shard, Shard::Edit edit) {
       state.log_reached = {.core = log_->core(), .position = log_->synced_position()};
     });
     if (installed) {
-      if (waited) trouble_.reset();
+      if (waited) flush_error_.reset();
       if (waited) wake_everybody();
       co_return {};
     }
     if (!installed.failed_with(Errc::no_space)) {
       fail(Error(installed.error()).within("changing the manifest"));
-      co_return *failure_;
+      co_return *fatal_error_;
     }
     log_lines_.warn("no space for the manifest", base::kv("error", installed.error()));
     waited = true;
-    trouble_ = installed.error();
+    flush_error_ = installed.error();
     wake_everybody();
     CO_TRY_VOID(co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token()));
   }
@@ -254,16 +254,16 @@ Task<Result<void>> Engine::note_generations() {
     const auto written = co_await runtime::replace_file(runtime_, path, encode_generations(now));
     if (written) {
       noted_generations_ = std::move(now);
-      if (waited) trouble_.reset();
+      if (waited) flush_error_.reset();
       if (waited) wake_everybody();
       continue;
     }
     if (!written.failed_with(Errc::no_space)) {
       fail(Error(written.error()).within("noting the generations of manifests"));
-      co_return *failure_;
+      co_return *fatal_error_;
     }
     waited = true;
-    trouble_ = written.error();
+    flush_error_ = written.error();
     wake_everybody();
     CO_TRY_VOID(co_await runtime::sleep_for(runtime_, options_.retry_delay, stop_.token()));
   }
@@ -290,7 +290,7 @@ Task<Result<void>> Engine::flush(TableId table, Until until) {
       const TableStore* store = shard->table(table);
       if (store == nullptr || store->frozen().empty()) break;
       if (store->frozen().front().at.number > last) break;
-      if (trouble_) co_return *trouble_;
+      if (flush_error_) co_return *flush_error_;
       CO_TRY_VOID(co_await files_changed_.wait(until));
     }
   }
@@ -351,9 +351,9 @@ std::optional<Engine::CompactionJob> Engine::pick_collection() {
     for (const auto& [id, table] : shard->tables()) {
       if (table->is_wanted_whole()) continue;
       const CollectionPick pick = pick_collection(*table, knowledge);
-      if (pick.scope == CollectionScope::none) continue;
+      if (pick.extent == CollectionExtent::none) continue;
       CompactionJob job = begin_job(*shard, table, pick.files);
-      job.collects = pick.scope;
+      job.collects = pick.extent;
       return job;
     }
   }
@@ -372,22 +372,22 @@ CollectionPick Engine::pick_collection(TableStore& table, const Knowledge& knowl
                 now >= table.collected_at() + options_.collection.slow_wait(bytes),
       .left = table.flushed_since_collection()};
   CollectionPick pick = storage::pick_collection(candidates, options_.collection, turn);
-  if (pick.scope == CollectionScope::table_slowly) {
+  if (pick.extent == CollectionExtent::table_slowly) {
     next_slow_collection_ = now + options_.collection.slow_wait(bytes);
   }
-  if (pick.scope == CollectionScope::one_file) {
+  if (pick.extent == CollectionExtent::one_file) {
     // Until it is known what the rewrite left: a failure must not lead to another try at once.
     const auto file =
         std::ranges::find(candidates, pick.files.front(), &CollectionCandidate::number);
     table.set_garbage_left(file->number, file->collectable);
-  } else if (pick.scope != CollectionScope::none) {
+  } else if (pick.extent != CollectionExtent::none) {
     table.set_collected_at(now);
   }
   return pick;
 }
 
 Task<void> Engine::compaction_loop() {
-  while (!stop_.token().stop_requested() && !failure_) {
+  while (!stop_.token().stop_requested() && !fatal_error_) {
     auto job = pick_compaction();
     if (!job) {
       const Until until{.deadline = next_collection_, .stop = stop_.token()};
@@ -397,7 +397,7 @@ Task<void> Engine::compaction_loop() {
     }
     const auto compacted = co_await compact_files(std::move(*job));
     if (compacted) continue;
-    if (stop_.token().stop_requested() || failure_) co_return;
+    if (stop_.token().stop_requested() || fatal_error_) co_return;
     co_await pause_after_failure();
   }
 }
@@ -431,7 +431,7 @@ MergePlan Engine::plan_of(const CompactionJob& job) {
 
 // Requires: the plan was made in this step.
 Task<Result<Shard::Written>> Engine::write_compacted(const CompactionJob& job, MergePlan plan) {
-  plan.scopes_bytes_max = options_.merge_ranges_bytes_max;
+  plan.ranges_bytes_max = options_.merge_ranges_bytes_max;
   // S1: what the file depends on, the clocks of now, is durable before it is entered.
   if (auto synced = co_await log_->sync_to(log_->tail(), {.stop = stop_.token()}); !synced) {
     if (!synced.failed_with(Errc::cancelled)) fail(synced.error());
@@ -523,8 +523,8 @@ Task<Result<void>> Engine::replace_compacted(CompactionJob job, Shard::Written w
     if (written.file != nullptr) co_await job.shard->remove_files({written.file});
     co_return {};
   }
-  if (job.collects != CollectionScope::none) ++statistics_.collections;
-  if (job.collects != CollectionScope::none && written.file != nullptr) {
+  if (job.collects != CollectionExtent::none) ++statistics_.collections;
+  if (job.collects != CollectionExtent::none && written.file != nullptr) {
     table.set_garbage_left(written.file->record.number,
                            collectable(written.file->metadata, job.shard->knowledge()));
   }
@@ -591,7 +591,7 @@ Shard* Engine::shard_to_purge() const {
 }
 
 Task<void> Engine::purge_loop() {
-  while (!stop_.token().stop_requested() && !failure_) {
+  while (!stop_.token().stop_requested() && !fatal_error_) {
     Shard* shard = shard_to_purge();
     if (shard == nullptr) {
       if (!co_await purge_work_.wait({.stop = stop_.token()})) co_return;
@@ -600,7 +600,7 @@ Task<void> Engine::purge_loop() {
     const auto purged = co_await purge(*shard);
     files_changed_.wake_all();
     if (purged) continue;
-    if (stop_.token().stop_requested() || failure_) co_return;
+    if (stop_.token().stop_requested() || fatal_error_) co_return;
     log_lines_.warn("a dropped tablet's data is not gone yet", base::kv("error", purged.error()));
     co_await pause_after_failure();
   }

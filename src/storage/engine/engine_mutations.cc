@@ -275,8 +275,9 @@ std::optional<Timestamp> timestamp_at(const causality::Delta& delta, const base:
     return change.row == row && change.column == column;
   };
   if (std::ranges::any_of(delta.cells, cell)) return delta.timestamp;
-  const auto scope = [&](const causality::Scope& each) { return each.contains(row); };
-  if (std::ranges::any_of(delta.scopes, scope)) return causality::timestamp_of_scopes(delta);
+  const auto row_range = [&](const causality::RowRange& each) { return each.contains(row); };
+  if (std::ranges::any_of(delta.deleted_ranges, row_range))
+    return causality::timestamp_of_range_deletes(delta);
   return std::nullopt;
 }
 
@@ -368,9 +369,9 @@ Task<Result<Timestamp>> Engine::covered_floor(TableId table, TabletId tablet, ba
 // ---- Letting go ----
 
 Task<void> Engine::mutation_loop() {
-  while (!stop_.token().stop_requested() && !failure_) {
+  while (!stop_.token().stop_requested() && !fatal_error_) {
     const auto tended = co_await tend_mutation_files();
-    if (stop_.token().stop_requested() || failure_) co_return;
+    if (stop_.token().stop_requested() || fatal_error_) co_return;
     if (!tended) {
       log_lines_.warn("mutation files could not be tended", base::kv("error", tended.error()));
       co_await pause_after_failure();

@@ -555,7 +555,7 @@ Task<void> write_with_a_fast_clock(EngineStory& story) {
   EXPECT_EQ(read->floor, Timestamp{9001});
   causality::Mutation all;
   all.timestamp = Timestamp{20};
-  all.scopes.push_back({});
+  all.deleted_ranges.push_back({});
   const auto deleted =
       co_await engine.write(kTable, kTablet, Bytes::copy_of("p"), all, kEpoch, Until::forever());
   CO_ASSERT_OK(deleted);
@@ -587,7 +587,7 @@ Task<void> write_explicitly(EngineStory& story) {
   CO_ASSERT_OK(co_await write_at(story, "p", "a", 500));
   causality::Mutation row_delete;
   row_delete.timestamp = Timestamp{300};
-  row_delete.scopes.push_back(causality::row_scope(Bytes::copy_of("b")));
+  row_delete.deleted_ranges.push_back(causality::range_of_row(Bytes::copy_of("b")));
   CO_ASSERT_OK(co_await engine.write(kTable, kTablet, Bytes::copy_of("p"), row_delete, kEpoch,
                                      Until::forever()));
   co_await expect_floors(story);

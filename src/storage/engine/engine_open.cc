@@ -21,9 +21,9 @@ Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime,
   auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
   auto opened = co_await engine->lock_folder();
   if (opened) {
-    auto seats = co_await engine->recover(1);
-    opened = seats ? co_await engine->take_seat(std::move(seats->front()))
-                   : Result<void>(std::move(seats).error());
+    auto shares = co_await engine->recover(1);
+    opened = shares ? co_await engine->take_share(std::move(shares->front()))
+                    : Result<void>(std::move(shares).error());
   }
   if (!opened) {
     // What was begun is given back; the error that matters is the first one.
@@ -39,32 +39,32 @@ Task<Result<OpenedFolder>> Engine::open_folder(runtime::Runtime& runtime, Engine
   CO_TRY_VOID(options.validate());
   const auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
   auto locked = co_await engine->lock_folder();
-  auto seats = locked ? co_await engine->recover(cores)
-                      : Result<std::vector<EngineSeat>>(std::move(locked).error());
+  auto shares = locked ? co_await engine->recover(cores)
+                       : Result<std::vector<CoreShare>>(std::move(locked).error());
   OpenedFolder folder;
-  if (seats) {
+  if (shares) {
     folder = {.locks = std::move(engine->locks_),
               .logs = std::move(engine->log_directory_),
-              .seats = *std::move(seats),
+              .shares = *std::move(shares),
               .report = engine->report_,
               .shards = engine->shard_count_};
   }
   // Its shards go with it: each core opens its own from what is on disk.
   (void)co_await engine->stop();
-  if (!seats) co_return std::move(seats).error();
+  if (!shares) co_return std::move(shares).error();
   co_return folder;
 }
 
 Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime, EngineOptions options,
-                                                   EngineSeat seat) {
+                                                   CoreShare share) {
   CO_TRY_VOID(options.validate());
   auto engine = std::make_unique<Engine>(Private(), runtime, std::move(options));
-  engine->core_ = seat.core;
-  engine->cores_ = seat.cores;
-  engine->shard_count_ = seat.shards;
+  engine->core_ = share.core;
+  engine->cores_ = share.cores;
+  engine->shard_count_ = share.shards;
   auto opened = co_await engine->load_shards();
   if (opened) opened = co_await engine->open_shards();
-  if (opened) opened = co_await engine->take_seat(std::move(seat));
+  if (opened) opened = co_await engine->take_share(std::move(share));
   if (!opened) {
     (void)co_await engine->stop();
     co_return std::move(opened).error();
@@ -128,15 +128,15 @@ Task<Result<void>> Engine::open_shards() {
   co_return {};
 }
 
-Task<Result<Places>> Engine::look_at_places() {
-  Places places;
+Task<Result<DirectorySet>> Engine::inspect_directories() {
+  DirectorySet places;
   for (const std::string& directory : options_.data_directories) {
-    DataPlace place{.directory = directory, .marker = {}};
+    DataDirectory place{.directory = directory, .marker = {}};
     CO_TRY(place.marker, co_await read_place_marker(runtime_, directory, PlaceKind::data));
     place.has_engine_file = (co_await runtime_.files.info(directory + "/engine")).has_value();
     places.data.push_back(std::move(place));
   }
-  LogPlace& log = places.log;
+  CommitLogDirectory& log = places.log;
   const LogOpenReport& report = log_directory_->report();
   log.directory = options_.log_directory_or_default();
   log.fresh = report.last_stop == LastStop::fresh;
@@ -147,10 +147,10 @@ Task<Result<Places>> Engine::look_at_places() {
   CO_TRY(log.generations, co_await read_generations(runtime_, log.directory));
   for (const auto& shard : shards_) {
     const ManifestState& manifest = shard->manifest();
-    ShardPlace place{.manifest_path = shard->manifest_path(),
-                     .generation = manifest.generation,
-                     .log_reached = manifest.log_reached,
-                     .untouched = manifest == ManifestState()};
+    ShardDirectory place{.manifest_path = shard->manifest_path(),
+                         .generation = manifest.generation,
+                         .log_reached = manifest.log_reached,
+                         .untouched = manifest == ManifestState()};
     for (const auto& [id, table] : manifest.tables) {
       place.incarnation = std::max(place.incarnation, table.flushed.incarnation());
     }
@@ -160,8 +160,8 @@ Task<Result<Places>> Engine::look_at_places() {
 }
 
 // Before anything is changed: see directory_set.h.
-Task<Result<void>> Engine::judge_places(const Places& places) {
-  CO_TRY_VOID(check_places(places));
+Task<Result<void>> Engine::judge_directories(const DirectorySet& places) {
+  CO_TRY_VOID(check_directory_set(places));
   if (report_.created && !places.log.fresh) {
     co_return Error(Errc::corrupt,
                     "{}: there are logs, and the data that they belong to is missing from {}",
@@ -194,12 +194,12 @@ Task<Result<void>> Engine::judge_places(const Places& places) {
 }
 
 // The order of the steps is what the comparison of places rests on.
-Task<Result<std::vector<LogSeat>>> Engine::begin_logs(Places places, std::uint32_t cores) {
+Task<Result<std::vector<LogShare>>> Engine::begin_logs(DirectorySet places, std::uint32_t cores) {
   const std::uint32_t written = places.log.fresh ? 0 : last_written_start(places.log);
   const std::uint64_t high = runtime_.random.next();
-  PlaceMarker marker{.folder = base::Uuid::from_random(high, runtime_.random.next()),
-                     .marked_from = written + 1};
-  for (const DataPlace& data : places.data) {
+  DirectoryMarker marker{.folder = base::Uuid::from_random(high, runtime_.random.next()),
+                         .marked_from = written + 1};
+  for (const DataDirectory& data : places.data) {
     if (data.marker) marker = *data.marker;
   }
   if (places.log.marker) marker = *places.log.marker;
@@ -217,12 +217,12 @@ Task<Result<std::vector<LogSeat>>> Engine::begin_logs(Places places, std::uint32
   co_return logs;
 }
 
-Task<Result<std::vector<EngineSeat>>> Engine::recover(std::uint32_t cores) {
+Task<Result<std::vector<CoreShare>>> Engine::recover(std::uint32_t cores) {
   CO_TRY_VOID(co_await find_folder());
   CO_TRY(log_directory_,
          co_await LogDirectory::open(runtime_, options_.log_directory_or_default()));
-  CO_TRY(const auto places, co_await look_at_places());
-  CO_TRY_VOID(co_await judge_places(places));
+  CO_TRY(const auto places, co_await inspect_directories());
+  CO_TRY_VOID(co_await judge_directories(places));
   if (report_.created) CO_TRY_VOID(co_await make_folder());
   CO_TRY_VOID(co_await open_shards());
   report_.log = log_directory_->report();
@@ -239,27 +239,28 @@ Task<Result<std::vector<EngineSeat>>> Engine::recover(std::uint32_t cores) {
   CO_TRY_VOID(co_await log_directory_->release(log_directory_->tables_unreleased()));
   const bool no_tablets =
       std::ranges::all_of(shards_, [](const auto& shard) { return shard->tablets().empty(); });
-  if (report_.log.tail_may_be_lost && no_tablets) CO_TRY_VOID(co_await log_directory_->settle());
-  std::vector<EngineSeat> seats;
-  for (LogSeat& log : logs) {
-    seats.push_back({.log = std::move(log),
-                     .core = static_cast<std::uint32_t>(seats.size()),
-                     .cores = cores,
-                     .shards = shard_count_,
-                     .report = report_});
+  if (report_.log.tail_may_be_lost && no_tablets)
+    CO_TRY_VOID(co_await log_directory_->clear_tail_doubt());
+  std::vector<CoreShare> shares;
+  for (LogShare& log : logs) {
+    shares.push_back({.log = std::move(log),
+                      .core = static_cast<std::uint32_t>(shares.size()),
+                      .cores = cores,
+                      .shards = shard_count_,
+                      .report = report_});
   }
   log_lines_.info("opened", base::kv("last_stop", name_of(report_.log.last_stop)),
                   base::kv("cores", cores), base::kv("sstables", report_.sstables),
                   base::kv("records_replayed", report_.replayed.records),
                   base::kv("records_applied", report_.records_applied),
                   base::kv("tail_may_be_lost", report_.log.tail_may_be_lost));
-  co_return seats;
+  co_return shares;
 }
 
-Task<Result<void>> Engine::take_seat(EngineSeat seat) {
-  report_ = seat.report;
-  log_incarnation_ = seat.log.first.id.incarnation;
-  CO_TRY(log_, co_await CommitLog::open(runtime_, std::move(seat.log), options_.log));
+Task<Result<void>> Engine::take_share(CoreShare share) {
+  report_ = share.report;
+  log_incarnation_ = share.log.first.id.incarnation;
+  CO_TRY(log_, co_await CommitLog::open(runtime_, std::move(share.log), options_.log));
   if (!report_.log.tail_may_be_lost) co_return {};
   for (const auto& shard : shards_) {
     for (const auto& [id, tablet] : shard->tablets()) tablet->in_doubt = true;
@@ -331,7 +332,7 @@ Result<void> Engine::replay(const ReplayedBatch& batch) {
       return damaged(Error(Errc::corrupt, "of tablet {}, which is not there", mutation->tablet));
     }
     apply(*table, tablet->id, mutation->partition, *delta, mutation->delta, 1);
-    if (mutation->birth == Birth::among_peers) {
+    if (mutation->replication == Replication::peers) {
       keep(*tablet, *table, mutation->partition, *delta, bytes, 1);
     }
     tablet->clock.add(delta->dot);

@@ -728,7 +728,7 @@ Task<void> delete_row_by_row(EngineStory& story) {
     if (row % 100 == 0) continue;
     causality::Mutation mutation;
     mutation.timestamp = causality::Timestamp{100'000 + row};
-    mutation.scopes.push_back(causality::row_scope(bytes(name_of(row))));
+    mutation.deleted_ranges.push_back(causality::range_of_row(bytes(name_of(row))));
     CO_ASSERT_OK(co_await engine.write(kTable, kTablet, bytes("p"), std::move(mutation), kEpoch,
                                        Until::forever()));
   }
@@ -739,7 +739,7 @@ Task<void> delete_row_by_row(EngineStory& story) {
   EXPECT_EQ(*co_await story.get("p", name_of(101)), "");
 }
 
-// Each row is judged by the scopes that hold it, not by all of its partition's.
+// Each row is judged by the ranges that hold it, not by all of its partition's.
 TEST(Engine, RowsOfAPartitionAreDeletedOneByOneInThousands) {
   LogWorld world;
   EngineOptions options = small_engine();

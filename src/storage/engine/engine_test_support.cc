@@ -77,7 +77,7 @@ Task<Result<Shown>> EngineStory::scan(TabletId tablet, TableId table) {
     CO_TRY_VOID(co_await cursor->previous());
   }
   EXPECT_EQ(backward, forward.size());
-  CO_TRY_VOID(co_await engine_->settle(cursor->trace(), Until::forever()));
+  CO_TRY_VOID(co_await engine_->wait_durable(cursor->trace(), Until::forever()));
   co_return forward;
 }
 

@@ -95,8 +95,8 @@ Task<void> write_until_refused(EngineStory& story, Told& told, const std::vector
 Task<void> expect_recovered(EngineStory& story, Told& told) {
   co_await pause(story, std::chrono::seconds(3));
   for (int row = 0; row < 30; ++row) CO_ASSERT_OK(co_await write_one(story, told));
-  EXPECT_FALSE(story.engine().trouble().has_value());
-  EXPECT_FALSE(story.engine().failure().has_value());
+  EXPECT_FALSE(story.engine().flush_error().has_value());
+  EXPECT_FALSE(story.engine().fatal_error().has_value());
   co_await expect_reads(story, told);
   CO_ASSERT_OK(co_await story.engine().compact(kTable, Until::forever()));
   co_await expect_reads(story, told);
@@ -197,7 +197,7 @@ Task<void> drop_under_a_waiting_install(Runtime& runtime, LogWorld& world, Told&
   CO_ASSERT_OK(co_await story.open());
   co_await fill_the_disk(story, world, told, step);
   const auto waits = [&] {
-    const auto& trouble = story.engine().trouble();
+    const auto& trouble = story.engine().flush_error();
     return trouble.has_value() && trouble->to_string().contains("manifest");
   };
   std::uint64_t capacity = world.disk().used_bytes();
@@ -271,9 +271,9 @@ Task<void> break_files(EngineStory& story, LogWorld& world, Told& told,
   world.faults().only_suffix = ".sst";
   fault(world.faults());
   co_await write_until_refused(story, told, {Errc::io_error});
-  CO_ASSERT_TRUE(story.engine().trouble().has_value());
-  EXPECT_THAT(story.engine().trouble()->to_string(), HasSubstr(".sst"));
-  EXPECT_FALSE(story.engine().failure().has_value());
+  CO_ASSERT_TRUE(story.engine().flush_error().has_value());
+  EXPECT_THAT(story.engine().flush_error()->to_string(), HasSubstr(".sst"));
+  EXPECT_FALSE(story.engine().fatal_error().has_value());
   const auto rows = co_await story.scan();
   const bool reads_fail = world.faults().read_error > 0;
   EXPECT_TRUE(rows.has_value() || (reads_fail && rows.failed_with(Errc::io_error)));
@@ -318,7 +318,7 @@ Task<void> fail_the_log(Runtime& runtime, LogWorld& world, Told& told) {
   told.open["p/r00030"] = "r00030" + std::string(400, 'v');
   world.faults() = {};
   co_await pause(story, std::chrono::seconds(5));
-  CO_ASSERT_TRUE(story.engine().failure().has_value());
+  CO_ASSERT_TRUE(story.engine().fatal_error().has_value());
   EXPECT_TRUE((co_await write_one(story, told)).failed_with(Errc::io_error)) << "it is final";
   for (const auto& [key, value] : before) {
     const auto read = co_await story.get("p", key.substr(2));
@@ -361,7 +361,7 @@ Task<void> fail_in_periodic_mode(Runtime& runtime, LogWorld& world, Unsynced& un
   unsynced.dot = written->dot;
   world.faults().sync_error = 1;
   world.faults().write_error = 1;
-  while (!story.engine().failure()) co_await pause(story, std::chrono::milliseconds(1));
+  while (!story.engine().fatal_error()) co_await pause(story, std::chrono::milliseconds(1));
   unsynced.failed = true;
   co_await pause(story, std::chrono::hours(2));
 }
@@ -448,11 +448,11 @@ Task<void> silent_directory(Runtime& runtime, LogWorld& world) {
   EXPECT_FALSE(
       (co_await story.engine().flush(kTable, Until::after(runtime, std::chrono::seconds(1))))
           .has_value());
-  CO_ASSERT_TRUE(story.engine().trouble().has_value());
-  EXPECT_TRUE(story.engine().trouble()->code() == Errc::io_error);
+  CO_ASSERT_TRUE(story.engine().flush_error().has_value());
+  EXPECT_TRUE(story.engine().flush_error()->code() == Errc::io_error);
   world.faults() = {};
   co_await pause(story, std::chrono::seconds(3));
-  EXPECT_FALSE(story.engine().trouble().has_value());
+  EXPECT_FALSE(story.engine().flush_error().has_value());
   co_await flush_rows(story, 6);
   EXPECT_GT(files_in(world, second), before);
   CO_ASSERT_OK(co_await story.stop());
@@ -470,7 +470,7 @@ Task<void> refusing_directory(Runtime& runtime, LogWorld& world) {
   CO_ASSERT_OK(co_await story.open());
   world.faults().write_error = 1;
   world.faults().only_suffix = "/ba/shard-0000/0000000005.sst";
-  while (!story.engine().trouble()) {
+  while (!story.engine().flush_error()) {
     CO_ASSERT_OK(co_await story.put("p", "r", "v"));
     (void)co_await story.engine().flush(kTable, Until::forever());
   }
@@ -769,7 +769,7 @@ TEST(LargeRow, IsReplayedIntoSeveralFiles) {
 
 Task<void> remove_cell(EngineStory& story, std::string partition, std::string row) {
   auto mutation = put_of(row, "", 1'000'000);
-  mutation.cells.front().kind = causality::VersionKind::empty;
+  mutation.cells.front().kind = causality::VersionKind::deletion;
   CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of(partition),
                                              std::move(mutation), causality::Epoch{1},
                                              Until::forever()));

@@ -233,9 +233,9 @@ Task<void> write_and_delete(EngineStory& story, int rows, Deletes kind) {
       causality::CellChange change;
       change.row = base::Bytes::copy_of(name_of(row) + "x");
       change.value = base::Bytes::copy_of("waiting");
-      deletes.scopes.push_back(kind == Deletes::rows
-                                   ? causality::row_scope(change.row)
-                                   : causality::Scope{base::Bytes::copy_of(name_of(row)),
+      deletes.deleted_ranges.push_back(
+          kind == Deletes::rows ? causality::range_of_row(change.row)
+                                : causality::RowRange{base::Bytes::copy_of(name_of(row)),
                                                       base::Bytes::copy_of(name_of(row + 1))});
       puts.cells.push_back(std::move(change));
     }
@@ -251,7 +251,7 @@ Task<void> delete_before_a_mark(EngineStory& story, int rows) {
     CO_ASSERT_OK(co_await story.put("queue", name_of(row) + "x", "waiting"));
     causality::Mutation mutation;
     mutation.timestamp = causality::Timestamp{1'000'000 + row};
-    mutation.scopes.push_back({std::nullopt, base::Bytes::copy_of(name_of(row + 1))});
+    mutation.deleted_ranges.push_back({std::nullopt, base::Bytes::copy_of(name_of(row + 1))});
     CO_ASSERT_OK(co_await story.engine().write(kTable, kTablet, base::Bytes::copy_of("queue"),
                                                std::move(mutation), causality::Epoch{1},
                                                Until::forever()));
@@ -274,8 +274,8 @@ Task<void> measure(EngineStory& story, int rows, std::size_t deletes_max, Cost& 
     const auto read = co_await engine.read_row(kTable, kTablet, base::Bytes::copy_of("queue"),
                                                base::Bytes::copy_of(name_of(row) + "x"), {});
     CO_ASSERT_OK(read);
-    EXPECT_GE(read->partition.scoped().size(), 1U) << "the delete that holds it";
-    EXPECT_LE(read->partition.scoped().size(), deletes_max);
+    EXPECT_GE(read->partition.range_deletes().size(), 1U) << "the delete that holds it";
+    EXPECT_LE(read->partition.range_deletes().size(), deletes_max);
     cost.read_bytes = std::max(cost.read_bytes, heap().peak - before);
   }
   cost.blocks_max = engine.statistics().blocks_per_read.max();
@@ -288,8 +288,8 @@ Task<void> measure(EngineStory& story, int rows, std::size_t deletes_max, Cost& 
   for (int row = 0; row < 100 && (*cursor)->valid(); ++row) {
     const auto read = (*cursor)->read();
     CO_ASSERT_OK(read);
-    EXPECT_GE(read->scoped().size(), 1U);
-    EXPECT_LE(read->scoped().size(), deletes_max);
+    EXPECT_GE(read->range_deletes().size(), 1U);
+    EXPECT_LE(read->range_deletes().size(), deletes_max);
     CO_ASSERT_OK(co_await (*cursor)->next());
   }
   cost.page_bytes = heap().peak - before;
@@ -363,7 +363,7 @@ std::shared_ptr<const Memtable> windows(int count) {
     delta.dot = {causality::actor_of(1, 1), counter};
     delta.timestamp = causality::Timestamp{i};
     delta.context.dots.add(causality::actor_of(1, 1), causality::CounterSet::up_to(counter - 1));
-    delta.scopes.push_back(
+    delta.deleted_ranges.push_back(
         {base::Bytes::copy_of(name_of(i)), base::Bytes::copy_of(name_of(i + 500))});
     memtable->apply(base::as_bytes("queue"), delta, causality::encoded(delta), counter);
   }
@@ -377,7 +377,7 @@ struct MergeCost {
 };
 
 Task<void> merge_windows(Runtime& runtime, std::shared_ptr<const Memtable> memtable,
-                         std::size_t scopes_bytes_max, MergeCost& cost) {
+                         std::size_t ranges_bytes_max, MergeCost& cost) {
   TabletKnowledge knowledge;
   knowledge.base.add(causality::actor_of(1, 1), causality::CounterSet::up_to(1'000'000));
   MergePlan plan{.table = kTable,
@@ -386,7 +386,7 @@ Task<void> merge_windows(Runtime& runtime, std::shared_ptr<const Memtable> memta
                  .knowledge = {{kTablet, knowledge}},
                  .tablets = {{.id = kTablet, .range = {}}},
                  .others = {},
-                 .scopes_bytes_max = scopes_bytes_max};
+                 .ranges_bytes_max = ranges_bytes_max};
   const auto writer = co_await SstableWriter::create(runtime, "/out.sst", {});
   CO_ASSERT_OK(writer);
   const auto source = entries_of(std::move(memtable));

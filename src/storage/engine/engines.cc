@@ -23,16 +23,16 @@ CoreId core_numbered(std::size_t index) {
 
 // What is run over there, as functions with values: the frames of lambdas would not live long
 // enough.
-Task<Result<std::unique_ptr<Engine>>> open_there(Runtime& there, EngineOptions options,
-                                                 EngineSeat seat) {
-  return Engine::open(there, std::move(options), std::move(seat));
+Task<Result<std::unique_ptr<Engine>>> open_on_core(Runtime& there, EngineOptions options,
+                                                   CoreShare share) {
+  return Engine::open(there, std::move(options), std::move(share));
 }
 
-Task<Result<void>> stop_there(std::unique_ptr<Engine> engine) {
+Task<Result<void>> stop_on_core(std::unique_ptr<Engine> engine) {
   co_return co_await engine->stop();
 }
 
-Task<Result<std::vector<TabletId>>> doubts_there(Engine* engine) {
+Task<Result<std::vector<TabletId>>> doubts_on_core(Engine* engine) {
   co_return engine->tablets_in_doubt();
 }
 
@@ -60,10 +60,10 @@ Task<Result<std::unique_ptr<Engines>>> Engines::open(Runtime& runtime, EngineOpt
 }
 
 Task<Result<void>> Engines::open_engines(EngineOptions options) {
-  for (EngineSeat& seat : folder_.seats) {
-    const CoreId core{seat.core};
-    auto open = [options, seat = std::move(seat)](Runtime& there) mutable {
-      return open_there(there, std::move(options), std::move(seat));
+  for (CoreShare& share : folder_.shares) {
+    const CoreId core{share.core};
+    auto open = [options, share = std::move(share)](Runtime& there) mutable {
+      return open_on_core(there, std::move(options), std::move(share));
     };
     CO_TRY(auto engine, co_await runtime::call_on<std::unique_ptr<Engine>>(
                             runtime_, core, std::move(open), Until::forever()));
@@ -74,7 +74,7 @@ Task<Result<void>> Engines::open_engines(EngineOptions options) {
 
 Task<Result<void>> Engines::stop_engine(std::size_t index) {
   auto stop = [engine = std::move(engines_[index])](Runtime&) mutable {
-    return stop_there(std::move(engine));
+    return stop_on_core(std::move(engine));
   };
   co_return co_await runtime::call_on<void>(runtime_, core_numbered(index), std::move(stop),
                                             Until::forever());
@@ -155,13 +155,13 @@ Task<Result<void>> Engines::drop_tablet(TabletId tablet) {
   const CoreId core = core_of(tablet);
   auto drop = [engine = &on(core), tablet](Runtime&) { return engine->drop_tablet(tablet); };
   CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever()));
-  co_return co_await settle_doubt();
+  co_return co_await clear_tail_doubt();
 }
 
 Task<Result<std::vector<TabletId>>> Engines::tablets_in_doubt() {
   std::vector<TabletId> all;
   for (std::size_t index = 0; index < engines_.size(); ++index) {
-    auto ask = [engine = engines_[index].get()](Runtime&) { return doubts_there(engine); };
+    auto ask = [engine = engines_[index].get()](Runtime&) { return doubts_on_core(engine); };
     CO_TRY(const auto some, co_await runtime::call_on<std::vector<TabletId>>(
                                 runtime_, core_numbered(index), std::move(ask), Until::forever()));
     all.insert(all.end(), some.begin(), some.end());
@@ -176,14 +176,14 @@ Task<Result<void>> Engines::reincarnate(TabletId tablet, causality::ActorId acto
     return engine->reincarnate(tablet, actor);
   };
   CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(reborn), Until::forever()));
-  co_return co_await settle_doubt();
+  co_return co_await clear_tail_doubt();
 }
 
 // The doubt is of the folder: it is over when no core has one left.
-Task<Result<void>> Engines::settle_doubt() {
+Task<Result<void>> Engines::clear_tail_doubt() {
   if (!folder_.report.log.tail_may_be_lost) co_return {};
   CO_TRY(const auto doubtful, co_await tablets_in_doubt());
-  if (doubtful.empty()) CO_TRY_VOID(co_await folder_.logs->settle());
+  if (doubtful.empty()) CO_TRY_VOID(co_await folder_.logs->clear_tail_doubt());
   co_return {};
 }
 

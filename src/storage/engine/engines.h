@@ -79,7 +79,7 @@ class Engines {
  private:
   runtime::Task<base::Result<void>> open_engines(EngineOptions options);
   runtime::Task<base::Result<void>> stop_engine(std::size_t index);
-  runtime::Task<base::Result<void>> settle_doubt();
+  runtime::Task<base::Result<void>> clear_tail_doubt();
 
   runtime::Runtime& runtime_;
   OpenedFolder folder_;

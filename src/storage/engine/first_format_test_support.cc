@@ -34,12 +34,14 @@ class Partition {
   Result<void> take(RowKey key, const base::Bytes& value) {
     TRY(Entry entry, decode_entry(value));
     const EntryKey parts = key_parts(key.bytes, key.partition_size);
-    for (const causality::ScopedStore& scoped : entry.scopes()) scopes_.absorb(scoped);
-    if (parts.kind == EntryKind::scopes) return {};
+    for (const causality::RangeDelete& range_delete : entry.deleted_ranges())
+      deleted_ranges_.absorb(range_delete);
+    if (parts.kind == EntryKind::deleted_ranges) return {};
     const auto row = base::Bytes::copy_of(parts.clustering);
     if (!entry.row_deletes().empty()) {
       ++row_deletes_;
-      scopes_.absorb(causality::ScopedStore{causality::row_scope(row), entry.row_deletes()});
+      deleted_ranges_.absorb(
+          causality::RangeDelete{causality::range_of_row(row), entry.row_deletes()});
     }
     if (entry.row().empty()) return {};
     base::Buffer encoded;
@@ -52,14 +54,14 @@ class Partition {
     return {};
   }
 
-  // How many entries of scopes it has now.
+  // How many entries of ranges it has now.
   Task<Result<std::uint64_t>> write(SstableWriter& writer) const {
     const auto size = static_cast<std::uint16_t>(bytes_.size());
-    if (!scopes_.scopes().empty()) {
+    if (!deleted_ranges_.deleted_ranges().empty()) {
       base::Buffer encoded;
       base::Encoder out(encoded);
-      encode(out, scopes_);
-      const std::string key = encode_key({bytes(), EntryKind::scopes, {}});
+      encode(out, deleted_ranges_);
+      const std::string key = encode_key({bytes(), EntryKind::deleted_ranges, {}});
       CO_TRY_VOID(co_await writer.add({.bytes = base::as_bytes(key), .partition_size = size},
                                       encoded.view()));
     }
@@ -67,12 +69,12 @@ class Partition {
       CO_TRY_VOID(
           co_await writer.add({.bytes = base::as_bytes(key), .partition_size = size}, value));
     }
-    co_return scopes_.scopes().empty() ? 0 : 1;
+    co_return deleted_ranges_.deleted_ranges().empty() ? 0 : 1;
   }
 
  private:
   const std::string bytes_;
-  Entry scopes_;
+  Entry deleted_ranges_;
   std::vector<std::pair<std::string, base::Bytes>> rows_;
   std::uint64_t row_deletes_ = 0;
 };
@@ -103,11 +105,11 @@ Task<Result<std::uint64_t>> rewrite(Runtime& runtime, const EngineOptions& optio
   const std::string made = path + ".made";
   CO_TRY(const auto writer,
          co_await SstableWriter::create(runtime, made, {.block_bytes = options.block_bytes}));
-  metadata.scopes = 0;
+  metadata.deleted_ranges = 0;
   std::uint64_t row_deletes = 0;
   for (const Partition& partition : partitions) {
-    CO_TRY(const std::uint64_t scopes, co_await partition.write(*writer));
-    metadata.scopes += scopes;
+    CO_TRY(const std::uint64_t deleted_ranges, co_await partition.write(*writer));
+    metadata.deleted_ranges += deleted_ranges;
     row_deletes += partition.row_deletes();
   }
   CO_TRY(const auto statistics, co_await writer->finish(encode(metadata)));

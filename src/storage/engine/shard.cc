@@ -413,7 +413,7 @@ Task<Result<Shard::Written>> Shard::write_file_to(SstableRecord record, const Ta
     co_return Written{.file = nullptr, .counts = merge.counts()};
   }
   CO_TRY(auto statistics, co_await writer->finish(encode(merge.metadata())));
-  auto settled = co_await settle_file(record, std::move(statistics));
+  auto settled = co_await finish_file(record, std::move(statistics));
   auto file = settled ? co_await open_file(*std::move(settled))
                       : Result<std::shared_ptr<const Sstable>>(std::move(settled).error());
   if (!file) {
@@ -424,7 +424,7 @@ Task<Result<Shard::Written>> Shard::write_file_to(SstableRecord record, const Ta
   co_return Written{.file = *std::move(file), .counts = merge.counts()};
 }
 
-Task<Result<SstableRecord>> Shard::settle_file(SstableRecord record, SstableStatistics statistics) {
+Task<Result<SstableRecord>> Shard::finish_file(SstableRecord record, SstableStatistics statistics) {
   CO_TRY_VOID(co_await environment_.runtime.files.sync_directory(directory(record.directory)));
   CO_TRY(const auto info, co_await environment_.runtime.files.info(path_of(record)));
   record.bytes = info.size;

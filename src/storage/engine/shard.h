@@ -181,7 +181,7 @@ class Shard {
       std::vector<std::shared_ptr<const MutationFile>> inputs, SstableWriter& writer,
       MutationFileMetadata& metadata, runtime::StopToken stop);
   // Makes the name of a finished file durable; returns its whole record.
-  runtime::Task<base::Result<SstableRecord>> settle_file(SstableRecord record,
+  runtime::Task<base::Result<SstableRecord>> finish_file(SstableRecord record,
                                                          SstableStatistics statistics);
   runtime::Task<void> remove_file(SstableRecord record);
   // The data directory with the most free space; among equals, one after the other. One that does

@@ -135,7 +135,7 @@ Task<MutationFileResult> Shard::finish_mutation_file(SstableRecord record,
                                                      std::unique_ptr<SstableWriter> writer,
                                                      MutationFileMetadata metadata) {
   CO_TRY(auto statistics, co_await writer->finish(encode(metadata)));
-  auto settled = co_await settle_file(record, std::move(statistics));
+  auto settled = co_await finish_file(record, std::move(statistics));
   auto file = settled ? co_await open_mutation_file(*std::move(settled))
                       : MutationFileResult(std::move(settled).error());
   // The next try writes another one: this one would take its space in vain.

@@ -36,15 +36,17 @@ bool overlap(const causality::Delta& a, const causality::Delta& b) {
       return x.row == y.row && x.column == y.column;
     });
   };
-  const auto scope_meets = [](const causality::Scope& scope, const causality::Delta& other) {
+  const auto range_meets = [](const causality::RowRange& row_range, const causality::Delta& other) {
     return std::ranges::any_of(other.cells,
-                               [&](const auto& cell) { return scope.contains(cell.row); }) ||
-           std::ranges::any_of(other.scopes,
-                               [&](const auto& each) { return scope.overlaps(each); });
+                               [&](const auto& cell) { return row_range.contains(cell.row); }) ||
+           std::ranges::any_of(other.deleted_ranges,
+                               [&](const auto& each) { return row_range.overlaps(each); });
   };
   return std::ranges::any_of(a.cells, same_cell) ||
-         std::ranges::any_of(a.scopes, [&](const auto& scope) { return scope_meets(scope, b); }) ||
-         std::ranges::any_of(b.scopes, [&](const auto& scope) { return scope_meets(scope, a); });
+         std::ranges::any_of(a.deleted_ranges,
+                             [&](const auto& row_range) { return range_meets(row_range, b); }) ||
+         std::ranges::any_of(b.deleted_ranges,
+                             [&](const auto& row_range) { return range_meets(row_range, a); });
 }
 
 KnownDelta* TabletOracle::find(const causality::Dot& dot) {

@@ -15,11 +15,11 @@ using base::Result;
 
 namespace {
 
-// Of a row without deletes of its own, and of scopes.
+// Of a row without deletes of its own, and of ranges.
 constexpr std::uint8_t kFormatPlain = 1;
 constexpr std::uint8_t kFormatDeletedRow = 2;
-// Of scopes that are not all there are.
-constexpr std::uint8_t kFormatFirstOfScopes = 3;
+// Of ranges that are not all there are.
+constexpr std::uint8_t kFormatFirstOfRanges = 3;
 
 }  // namespace
 
@@ -44,71 +44,72 @@ EntryKey key_parts(base::ByteView bytes, std::size_t partition_size) {
 void Entry::clear() {
   row_.clear();
   if (!row_deletes_.empty()) row_deletes_ = {};
-  if (!scopes_.empty()) scopes_ = {};
+  if (!deleted_ranges_.empty()) deleted_ranges_ = {};
   depths_.clear();
 }
 
 void Entry::absorb(const Entry& other) {
   row_.absorb(other.row_);
   if (!other.row_deletes_.empty()) row_deletes_.absorb(other.row_deletes_);
-  scopes_.absorb(other.scopes_);
-  for (const ScopeDepth depth : other.depths_) add_depth(depth);
+  deleted_ranges_.absorb(other.deleted_ranges_);
+  for (const RangeDepth depth : other.depths_) add_depth(depth);
 }
 
 void Entry::absorb(Entry&& other) {
   row_.absorb(std::move(other.row_));
   if (!other.row_deletes_.empty()) row_deletes_.absorb(std::move(other.row_deletes_));
-  if (scopes_.empty()) {
-    scopes_ = std::move(other.scopes_);
+  if (deleted_ranges_.empty()) {
+    deleted_ranges_ = std::move(other.deleted_ranges_);
   } else {
-    scopes_.absorb(other.scopes_);
+    deleted_ranges_.absorb(other.deleted_ranges_);
   }
-  for (const ScopeDepth depth : other.depths_) add_depth(depth);
+  for (const RangeDepth depth : other.depths_) add_depth(depth);
 }
 
 void Entry::absorb(causality::Delta delta, causality::Policy policy) {
-  if (delta.scopes.empty()) {
+  if (delta.deleted_ranges.empty()) {
     row_.absorb(causality::row_fragment_of(std::move(delta), policy));
     return;
   }
   const causality::PartitionStore fragment = causality::fragment_of(delta, policy);
-  for (const causality::ScopedStore& scoped : fragment.scoped()) scopes_.absorb(scoped);
+  for (const causality::RangeDelete& range_delete : fragment.range_deletes())
+    deleted_ranges_.absorb(range_delete);
 }
 
 void Entry::absorb_row_delete(const causality::Delta& delta, causality::Policy policy) {
-  ASSERT(delta.cells.empty() && delta.scopes.size() == 1);
+  ASSERT(delta.cells.empty() && delta.deleted_ranges.size() == 1);
   const causality::PartitionStore fragment = causality::fragment_of(delta, policy);
-  for (const causality::ScopedStore& scoped : fragment.scoped()) {
-    row_deletes_.absorb(scoped.store);
+  for (const causality::RangeDelete& range_delete : fragment.range_deletes()) {
+    row_deletes_.absorb(range_delete.store);
   }
 }
 
-void Entry::add_depth(ScopeDepth depth) {
+void Entry::add_depth(RangeDepth depth) {
   const auto at = std::ranges::lower_bound(depths_, depth);
   if (at == depths_.end() || *at != depth) depths_.insert(at, depth);
 }
 
 void encode(base::Encoder& out, const Entry& entry) {
   const bool row = !entry.row_.empty() || !entry.row_deletes_.empty();
-  ASSERT(!row || !entry.holds_scopes(), "a row and scopes under one key");
+  ASSERT(!row || !entry.holds_ranges(), "a row and ranges under one key");
   if (!entry.row_deletes_.empty()) {
     out.u8(kFormatDeletedRow);
     out.prefixed(causality::encoded(entry.row_deletes_));
     causality::encode(out, entry.row_);
     return;
   }
-  out.u8(entry.depths_.empty() ? kFormatPlain : kFormatFirstOfScopes);
+  out.u8(entry.depths_.empty() ? kFormatPlain : kFormatFirstOfRanges);
   if (!entry.depths_.empty()) {
     out.varint(entry.depths_.size());
-    for (const ScopeDepth depth : entry.depths_) out.varint(depth);
+    for (const RangeDepth depth : entry.depths_) out.varint(depth);
   }
-  out.varint(entry.scopes().size());
-  if (!entry.holds_scopes()) {
+  out.varint(entry.deleted_ranges().size());
+  if (!entry.holds_ranges()) {
     causality::encode(out, entry.row_);
     return;
   }
-  for (const causality::ScopedStore& scoped : entry.scopes()) {
-    out.prefixed(causality::encoded(scoped));
+  for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
+    out.prefixed(causality::encoded(range_delete));
   }
 }
 
@@ -132,31 +133,31 @@ Result<causality::CellStore> decode_deletes(base::Decoder& in, const base::Bytes
   return deletes;
 }
 
-Result<std::vector<ScopeDepth>> decode_depths(base::Decoder& in) {
+Result<std::vector<RangeDepth>> decode_depths(base::Decoder& in) {
   const std::size_t count = in.count(1);
   if (count == 0) in.fail("no depth is named");
-  std::vector<ScopeDepth> depths;
+  std::vector<RangeDepth> depths;
   for (std::size_t index = 0; index < count && in.ok(); ++index) {
     const std::uint64_t depth = in.varint();
     if (depth == 0 || depth > 2 * kRowKeySizeMax) in.fail("a depth is out of range");
     if (!depths.empty() && depths.back() >= depth) in.fail("depths are out of order");
-    depths.push_back(static_cast<ScopeDepth>(depth));
+    depths.push_back(static_cast<RangeDepth>(depth));
   }
   TRY_VOID(in.status());
   return depths;
 }
 
-Result<causality::PartitionStore> decode_scopes(base::Decoder& in, std::size_t count,
+Result<causality::PartitionStore> decode_ranges(base::Decoder& in, std::size_t count,
                                                 const base::Bytes& bytes) {
   causality::PartitionStore decoded;
   for (std::size_t index = 0; index < count; ++index) {
     const base::ByteView encoded = in.prefixed();
     TRY_VOID(in.status());
-    TRY(const auto scoped, causality::decode_scoped(slice_of(bytes, encoded)));
-    decoded.absorb(scoped);
-    const auto here = decoded.scoped();
-    if (here.size() != index + 1 || here.back().scope != scoped.scope) {
-      return Error(Errc::corrupt, "a scope is there twice, out of order or says nothing");
+    TRY(const auto range_delete, causality::decode_range_delete(slice_of(bytes, encoded)));
+    decoded.absorb(range_delete);
+    const auto here = decoded.range_deletes();
+    if (here.size() != index + 1 || here.back().range != range_delete.range) {
+      return Error(Errc::corrupt, "a range is there twice, out of order or says nothing");
     }
   }
   TRY_VOID(in.finish());
@@ -169,22 +170,22 @@ Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
   base::Decoder in(bytes);
   const std::uint8_t format = in.u8();
   TRY_VOID(in.status());
-  std::size_t scopes = 0;
+  std::size_t deleted_ranges = 0;
   bool row = true;
   switch (format) {
     case kFormatPlain:
-      scopes = in.count(1);
-      row = scopes == 0;
+      deleted_ranges = in.count(1);
+      row = deleted_ranges == 0;
       break;
     case kFormatDeletedRow: {
       TRY(auto deletes, decode_deletes(in, bytes));
       entry.row_deletes_.absorb(std::move(deletes));
       break;
     }
-    case kFormatFirstOfScopes: {
+    case kFormatFirstOfRanges: {
       TRY(const auto depths, decode_depths(in));
-      for (const ScopeDepth depth : depths) entry.add_depth(depth);
-      scopes = in.count(1);
+      for (const RangeDepth depth : depths) entry.add_depth(depth);
+      deleted_ranges = in.count(1);
       row = false;
       break;
     }
@@ -193,11 +194,11 @@ Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
   }
   TRY_VOID(in.status());
   if (!row) {
-    TRY(auto decoded, decode_scopes(in, scopes, bytes));
-    if (entry.scopes_.empty()) {
-      entry.scopes_ = std::move(decoded);
+    TRY(auto decoded, decode_ranges(in, deleted_ranges, bytes));
+    if (entry.deleted_ranges_.empty()) {
+      entry.deleted_ranges_ = std::move(decoded);
     } else {
-      entry.scopes_.absorb(decoded);
+      entry.deleted_ranges_.absorb(decoded);
     }
     return {};
   }

@@ -40,13 +40,13 @@
 
 namespace helenus::storage {
 
-enum class EntryKind : std::uint8_t { scopes = 0, row = 1 };
+enum class EntryKind : std::uint8_t { deleted_ranges = 0, row = 1 };
 
 // An entry's key, taken apart.
 struct EntryKey {
   base::ByteView partition;
   EntryKind kind = EntryKind::row;
-  base::ByteView clustering;  // of scopes: their path
+  base::ByteView clustering;  // of ranges: their path
 };
 
 std::string encode_key(const EntryKey& key);
@@ -57,36 +57,38 @@ class Entry {
  public:
   // Forgets everything and keeps the memory for the next entry.
   void clear();
-  bool empty() const { return row_.empty() && row_deletes_.empty() && !holds_scopes(); }
-  // Of a row entry; empty in a scopes entry.
+  bool empty() const { return row_.empty() && row_deletes_.empty() && !holds_ranges(); }
+  // Of a row entry; empty in a ranges entry.
   const causality::RowStore& row() const { return row_; }
   // Of a row entry: what the deletes of this row say of every cell of it, there or not.
   const causality::CellStore& row_deletes() const { return row_deletes_; }
-  // Of a scopes entry; empty in a row entry.
-  std::span<const causality::ScopedStore> scopes() const { return scopes_.scoped(); }
-  // Of the scopes entry under the partition's own key: at which depths there may be others,
+  // Of a ranges entry; empty in a row entry.
+  std::span<const causality::RangeDelete> deleted_ranges() const {
+    return deleted_ranges_.range_deletes();
+  }
+  // Of the ranges entry under the partition's own key: at which depths there may be others,
   // ascending.
-  std::span<const ScopeDepth> depths() const { return depths_; }
-  bool holds_scopes() const { return !scopes_.empty() || !depths_.empty(); }
+  std::span<const RangeDepth> depths() const { return depths_; }
+  bool holds_ranges() const { return !deleted_ranges_.empty() || !depths_.empty(); }
 
   // Merges another fragment of the same key. Law: commutative, associative, idempotent.
   void absorb(const Entry& other);
   // The same; takes the fragment over if there is nothing to merge it with.
   void absorb(Entry&& other);
-  // Merges what a delta says. Requires: the delta is of this key alone, a row's changes or scopes.
+  // Merges what a delta says. Requires: the delta is of this key alone, a row's changes or ranges.
   void absorb(causality::Delta delta, causality::Policy policy);
   // The same for a row entry and a delta that deletes exactly this row.
   void absorb_row_delete(const causality::Delta& delta, causality::Policy policy);
-  void absorb(const causality::ScopedStore& scoped) { scopes_.absorb(scoped); }
-  // Of a scopes entry: those inside others that have seen them go. Always allowed, see dot_store.h.
-  void settle_scopes() { scopes_.settle_scopes(); }
-  void add_depth(ScopeDepth depth);
+  void absorb(const causality::RangeDelete& range_delete) { deleted_ranges_.absorb(range_delete); }
+  // Of a ranges entry: those inside others that have seen them go. Always allowed, see dot_store.h.
+  void apply_range_deletes() { deleted_ranges_.apply_range_deletes(); }
+  void add_depth(RangeDepth depth);
   // Gives the row away, without its deletes.
   causality::RowStore take_row() && { return std::move(row_); }
   // Drops what is stable in a row's entry and strips the rest, deletes of the row included, beside
-  // the scopes that hold it, as these were before they were settled: their contexts, stripped by
+  // the ranges that hold it, as these were before they were settled: their contexts, stripped by
   // themselves, no longer name all that they supersede. See merge_writer.h for when it is allowed.
-  void settle_row(causality::ScopesAround& around) { around.settle(row_, row_deletes_); }
+  void apply_ranges_to_row(causality::RangesAround& around) { around.apply_to(row_, row_deletes_); }
 
   friend bool operator==(const Entry&, const Entry&) = default;
   friend void encode(base::Encoder& out, const Entry& entry);
@@ -96,8 +98,8 @@ class Entry {
  private:
   causality::RowStore row_;
   causality::CellStore row_deletes_;
-  causality::PartitionStore scopes_;
-  std::vector<ScopeDepth> depths_;
+  causality::PartitionStore deleted_ranges_;
+  std::vector<RangeDepth> depths_;
 };
 
 void encode(base::Encoder& out, const Entry& entry);

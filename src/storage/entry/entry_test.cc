@@ -48,26 +48,26 @@ Delta put_of(std::uint64_t counter, std::uint32_t column, std::string_view value
   return delta;
 }
 
-Delta delete_of(std::uint64_t counter, causality::Scope scope) {
+Delta delete_of(std::uint64_t counter, causality::RowRange row_range) {
   Delta delta;
   delta.dot = {causality::actor_of(3, 1), counter};
   delta.timestamp = causality::Timestamp{2000};
   for (std::uint64_t seen = 1; seen < counter; ++seen) {
     delta.context.dots.add(causality::Dot{causality::actor_of(3, 1), seen});
   }
-  delta.scopes.push_back(std::move(scope));
+  delta.deleted_ranges.push_back(std::move(row_range));
   return delta;
 }
 
-TEST(Entry, KeysOfAPartitionStayTogetherAndScopesComeFirst) {
+TEST(Entry, KeysOfAPartitionStayTogetherAndRangesComeFirst) {
   const auto row_key = [](std::string_view row) {
     return encode_key({base::as_bytes("p"), EntryKind::row, base::as_bytes(row)});
   };
-  const auto scopes_key = [](std::string_view partition) {
-    return encode_key({base::as_bytes(partition), EntryKind::scopes, {}});
+  const auto ranges_key = [](std::string_view partition) {
+    return encode_key({base::as_bytes(partition), EntryKind::deleted_ranges, {}});
   };
-  EXPECT_LT(scopes_key("p"), row_key(""));
-  EXPECT_LT(row_key("\xff\xff"), scopes_key("q"));
+  EXPECT_LT(ranges_key("p"), row_key(""));
+  EXPECT_LT(row_key("\xff\xff"), ranges_key("q"));
   const std::string first = row_key("");
   const EntryKey parts = key_parts(base::as_bytes(first), 1);
   EXPECT_EQ(base::as_text(parts.partition), "p");
@@ -76,42 +76,42 @@ TEST(Entry, KeysOfAPartitionStayTogetherAndScopesComeFirst) {
 
 TEST(Entry, WhatMergesLetGrowBeyondAnyMutationComesBack) {
   Entry row;
-  Entry scopes;
+  Entry deleted_ranges;
   for (std::uint32_t i = 0; i < 25; ++i) {
     Delta writes;
     writes.dot = {causality::actor_of(1, 1), i + 1};
     Delta deletes = writes;
     for (std::uint32_t j = i * 4000; j < (i + 1) * 4000; ++j) {
       writes.cells.push_back(put_of(1, j, "v").cells.front());
-      deletes.scopes.push_back(causality::row_scope(text(fmt::format("{:06}", j))));
+      deletes.deleted_ranges.push_back(causality::range_of_row(text(fmt::format("{:06}", j))));
     }
     row.absorb(writes, Policy::lww);
-    scopes.absorb(deletes, Policy::lww);
+    deleted_ranges.absorb(deletes, Policy::lww);
   }
   ASSERT_EQ(row.row().cells().size(), 100'000U);
-  ASSERT_EQ(scopes.scopes().size(), 100'000U);
+  ASSERT_EQ(deleted_ranges.deleted_ranges().size(), 100'000U);
   EXPECT_EQ(decode_entry(encoded(row)).value(), row);
-  EXPECT_EQ(decode_entry(encoded(scopes)).value(), scopes);
+  EXPECT_EQ(decode_entry(encoded(deleted_ranges)).value(), deleted_ranges);
 }
 
 RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
   Entry entry;
-  const bool scopes = *rc::gen::arbitrary<bool>();
+  const bool deleted_ranges = *rc::gen::arbitrary<bool>();
   for (const auto& dot :
        *rc::gen::container<std::set<causality::Dot>>(causality::testing::any_dot())) {
     Delta delta = causality::testing::delta_of(dot);
     const bool deletes_row = *rc::gen::arbitrary<bool>();
-    if (scopes) {
+    if (deleted_ranges) {
       delta.cells.clear();
-      if (delta.scopes.empty()) delta.scopes.push_back({});
+      if (delta.deleted_ranges.empty()) delta.deleted_ranges.push_back({});
       if (deletes_row) entry.add_depth(*rc::gen::inRange(1U, 200U));
     } else if (deletes_row) {
       delta.cells.clear();
-      delta.scopes = {causality::row_scope(text("r"))};
+      delta.deleted_ranges = {causality::range_of_row(text("r"))};
       entry.absorb_row_delete(delta, Policy::lww);
       continue;
     } else {
-      delta.scopes.clear();
+      delta.deleted_ranges.clear();
       if (delta.cells.size() != 1) continue;
     }
     entry.absorb(delta, Policy::lww);
@@ -127,7 +127,7 @@ RC_GTEST_PROP(Entry, EncodingRoundTripsAndEveryTruncationIsRefused, ()) {
 
 TEST(Entry, ALaterFormatAndDeletesThatSayNothingAreRefused) {
   Entry entry;
-  entry.absorb_row_delete(delete_of(2, causality::row_scope(text("r"))), Policy::lww);
+  entry.absorb_row_delete(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
   std::string bytes(encoded(entry).text());
   ASSERT_EQ(bytes[0], 2);
   bytes[0] = 4;
@@ -156,16 +156,16 @@ TEST(Entry, WhatTheFirstFormatWroteIsReadForEver) {
   row.absorb(put_of(1, 0, "red"), Policy::lww);
   EXPECT_EQ(decode_entry(text(golden("entry-v1-row"))).value(), row);
   EXPECT_EQ(encoded(row).text(), golden("entry-v1-row"));
-  Entry scopes;
-  scopes.absorb(delete_of(2, causality::row_scope(text("r"))), Policy::lww);
-  scopes.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
-  EXPECT_EQ(decode_entry(text(golden("entry-v1-scopes"))).value(), scopes);
-  EXPECT_EQ(encoded(scopes).text(), golden("entry-v1-scopes"));
+  Entry deleted_ranges;
+  deleted_ranges.absorb(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
+  deleted_ranges.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
+  EXPECT_EQ(decode_entry(text(golden("entry-v1-scopes"))).value(), deleted_ranges);
+  EXPECT_EQ(encoded(deleted_ranges).text(), golden("entry-v1-scopes"));
 }
 
 TEST(Entry, ADeletedRowHasTheSecondFormat) {
   Entry row;
-  row.absorb_row_delete(delete_of(2, causality::row_scope(text("r"))), Policy::lww);
+  row.absorb_row_delete(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
   Delta later = put_of(3, 0, "blue");
   later.timestamp = causality::Timestamp{3000};
   later.context.dots.add(causality::Dot{causality::actor_of(3, 1), 1});
@@ -175,35 +175,35 @@ TEST(Entry, ADeletedRowHasTheSecondFormat) {
   EXPECT_EQ(encoded(row).text(), golden("entry-v2"));
 }
 
-TEST(Entry, TheFirstOfManyScopesHasTheThirdFormat) {
-  Entry scopes;
-  scopes.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
-  scopes.add_depth(300);
-  scopes.add_depth(2);
-  scopes.add_depth(300);
-  EXPECT_EQ(decode_entry(text(golden("entry-v3"))).value(), scopes);
-  EXPECT_EQ(encoded(scopes).text(), golden("entry-v3"));
+TEST(Entry, TheFirstOfManyRangesHasTheThirdFormat) {
+  Entry deleted_ranges;
+  deleted_ranges.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
+  deleted_ranges.add_depth(300);
+  deleted_ranges.add_depth(2);
+  deleted_ranges.add_depth(300);
+  EXPECT_EQ(decode_entry(text(golden("entry-v3"))).value(), deleted_ranges);
+  EXPECT_EQ(encoded(deleted_ranges).text(), golden("entry-v3"));
 }
 
 // ---- Settling ----
 
-using causality::ScopesAround;
+using causality::RangesAround;
 
 // With those that hold the row.
-ScopesAround around(const PartitionStore& scopes, const base::Bytes& row, Policy policy,
+RangesAround around(const PartitionStore& deleted_ranges, const base::Bytes& row, Policy policy,
                     const Clock& known, const causality::Stability& stable) {
-  ScopesAround found(policy, known, stable);
-  for (const causality::ScopedStore& scoped : scopes.scoped()) {
-    if (scoped.scope.contains(row)) found.add(scoped);
+  RangesAround found(policy, known, stable);
+  for (const causality::RangeDelete& range_delete : deleted_ranges.range_deletes()) {
+    if (range_delete.range.contains(row)) found.add(range_delete);
   }
   return found;
 }
 
-// A partition of one row, "b", as a merge finds it: the row's entry and the scopes, among which
+// A partition of one row, "b", as a merge finds it: the row's entry and the ranges, among which
 // an entry of the first format has deletes of the row, too.
 struct Fragments {
   Entry row;
-  PartitionStore scopes;
+  PartitionStore deleted_ranges;
   Clock seen;
 
   void add(const Delta& delta, Policy policy, bool first_format) {
@@ -212,19 +212,19 @@ struct Fragments {
     for (const auto& [key, cells] : fragment.rows()) {
       if (key != text("b")) continue;
       Delta part = delta;
-      part.scopes.clear();
+      part.deleted_ranges.clear();
       std::erase_if(part.cells, [](const auto& cell) { return cell.row != text("b"); });
       row.absorb(std::move(part), policy);
     }
-    for (const causality::ScopedStore& scoped : fragment.scoped()) {
-      if (scoped.scope == causality::row_scope(text("b")) && !first_format) {
+    for (const causality::RangeDelete& range_delete : fragment.range_deletes()) {
+      if (range_delete.range == causality::range_of_row(text("b")) && !first_format) {
         Delta part = delta;
-        part.timestamp = causality::timestamp_of_scopes(delta);
+        part.timestamp = causality::timestamp_of_range_deletes(delta);
         part.cells.clear();
-        part.scopes = {scoped.scope};
+        part.deleted_ranges = {range_delete.range};
         row.absorb_row_delete(part, policy);
       } else {
-        scopes.absorb(scoped);
+        deleted_ranges.absorb(range_delete);
       }
     }
   }
@@ -232,32 +232,32 @@ struct Fragments {
   CellStore cell(ColumnId column) const {
     CellStore found = row.row().cell(column);
     found.absorb(row.row_deletes());
-    for (const causality::ScopedStore& scoped : scopes.scoped()) {
-      if (scoped.scope.contains(text("b"))) found.absorb(scoped.store);
+    for (const causality::RangeDelete& range_delete : deleted_ranges.range_deletes()) {
+      if (range_delete.range.contains(text("b"))) found.absorb(range_delete.store);
     }
     return found;
   }
 
   // As a merge does that has everything of the partition.
   void settle(Policy policy, const Clock& known, const causality::Stability& stable) {
-    auto judges = around(scopes, text("b"), policy, known, stable);
-    row.settle_row(judges);
-    causality::drop_stable(scopes, policy, stable);
-    scopes.strip(known);
+    auto judges = around(deleted_ranges, text("b"), policy, known, stable);
+    row.apply_ranges_to_row(judges);
+    causality::drop_stable(deleted_ranges, policy, stable);
+    deleted_ranges.strip(known);
   }
 };
 
 Delta any_delta_of_row(const causality::Dot& dot) {
   Delta delta = causality::testing::delta_of(dot);
   const int kind = *rc::gen::inRange(0, 4);
-  if (kind == 0) delta.scopes = {causality::row_scope(text("b"))};
-  if (kind == 1) delta.scopes = {*causality::testing::any_scope()};
-  if (kind == 2) delta.scopes.clear();
-  if (delta.cells.empty() && delta.scopes.empty()) delta.scopes.push_back({});
+  if (kind == 0) delta.deleted_ranges = {causality::range_of_row(text("b"))};
+  if (kind == 1) delta.deleted_ranges = {*causality::testing::any_range()};
+  if (kind == 2) delta.deleted_ranges.clear();
+  if (delta.cells.empty() && delta.deleted_ranges.empty()) delta.deleted_ranges.push_back({});
   return delta;
 }
 
-// The law of strip (causality/dot_store.h), for a row whose deletes lie apart from its scopes: what
+// The law of strip (causality/dot_store.h), for a row whose deletes lie apart from its ranges: what
 // a reader sees and what is sent to others stays as it was, and what comes later meets the same.
 RC_GTEST_PROP(Entry, SettlingARowWithItsDeletesLosesNothing, ()) {
   const Policy policy = *rc::gen::element(Policy::lww, Policy::siblings);
@@ -283,7 +283,7 @@ RC_GTEST_PROP(Entry, SettlingARowWithItsDeletesLosesNothing, ()) {
   }
 }
 
-// What is stable is dropped in the row and in the scopes by the same knowledge: a reader sees no
+// What is stable is dropped in the row and in the ranges by the same knowledge: a reader sees no
 // difference.
 RC_GTEST_PROP(Entry, DroppingWhatIsStableShowsNoDifference, ()) {
   Fragments fragments;
@@ -320,32 +320,32 @@ RC_GTEST_PROP(Entry, DroppingWhatIsStableShowsNoDifference, ()) {
 TEST(Entry, AStableDeleteOfARowLeavesNothing) {
   Entry row;
   row.absorb(put_of(1, 0, "red"), Policy::lww);
-  row.absorb_row_delete(delete_of(2, causality::row_scope(text("r"))), Policy::lww);
+  row.absorb_row_delete(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
   Clock known;
   known.add(causality::DotRange{causality::actor_of(3, 1), 1, 2});
   Entry unstable = row;
   const causality::Stability nothing;
-  ScopesAround by_nothing(Policy::lww, known, nothing);
-  unstable.settle_row(by_nothing);
+  RangesAround by_nothing(Policy::lww, known, nothing);
+  unstable.apply_ranges_to_row(by_nothing);
   EXPECT_TRUE(unstable.row().empty());
   EXPECT_EQ(unstable.row_deletes().versions().size(), 1U);
   EXPECT_TRUE(unstable.row_deletes().context().empty());
   const causality::Stability all{.dots = known, .wall = {}};
-  ScopesAround by_all(Policy::lww, known, all);
-  row.settle_row(by_all);
+  RangesAround by_all(Policy::lww, known, all);
+  row.apply_ranges_to_row(by_all);
   EXPECT_TRUE(row.empty());
 }
 
 TEST(Entry, ARangeDeletedLaterTakesTheDeletesOfItsRowsAlong) {
   Entry row;
-  row.absorb_row_delete(delete_of(2, causality::row_scope(text("r"))), Policy::lww);
-  PartitionStore scopes;
-  scopes.absorb(causality::fragment_of(delete_of(3, {text("a"), text("z")}), Policy::lww));
+  row.absorb_row_delete(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
+  PartitionStore deleted_ranges;
+  deleted_ranges.absorb(causality::fragment_of(delete_of(3, {text("a"), text("z")}), Policy::lww));
   Clock known;
   known.add(causality::DotRange{causality::actor_of(3, 1), 1, 3});
   const causality::Stability nothing;
-  auto judges = around(scopes, text("r"), Policy::lww, known, nothing);
-  row.settle_row(judges);
+  auto judges = around(deleted_ranges, text("r"), Policy::lww, known, nothing);
+  row.apply_ranges_to_row(judges);
   EXPECT_TRUE(row.empty()) << "or it would be concurrent with the range, whose context is stripped";
 }
 

@@ -35,23 +35,23 @@ namespace helenus::storage {
 
 // What lies together under the partition's own key, about, before ranges have paths; and how many
 // of one mutation. Little: it is loaded by every read.
-inline constexpr std::size_t kScopesTogetherBytesMax = 512;
-inline constexpr std::size_t kScopesTogetherMax = 8;
+inline constexpr std::size_t kRangesTogetherBytesMax = 512;
+inline constexpr std::size_t kRangesTogetherMax = 8;
 
 // Zero: under the partition's own key.
-using ScopeDepth = std::uint32_t;
+using RangeDepth = std::uint32_t;
 
 // Where a range of a partition with so long a key lies.
-ScopeDepth depth_of(const causality::Scope& scope, std::size_t partition_size);
+RangeDepth depth_of(const causality::RowRange& row_range, std::size_t partition_size);
 
 // Whether the clustering key has so many digits.
-inline bool has_digits(base::ByteView key, ScopeDepth depth) {
+inline bool has_digits(base::ByteView key, RangeDepth depth) {
   return key.size() * 2 >= depth;
 }
 // Whether both begin with the same digits. Requires: both have so many.
-bool same_digits(base::ByteView a, base::ByteView b, ScopeDepth depth);
+bool same_digits(base::ByteView a, base::ByteView b, RangeDepth depth);
 
 // The part of the entry's key behind partition ‖ 0. Requires: has_digits.
-std::string scope_path(base::ByteView key, ScopeDepth depth);
+std::string range_path(base::ByteView key, RangeDepth depth);
 
 }  // namespace helenus::storage

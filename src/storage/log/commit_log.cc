@@ -22,15 +22,15 @@ constexpr std::size_t kBufferCapacity = std::size_t{256} << 10;
 
 }  // namespace
 
-CommitLog::CommitLog(Private, runtime::Runtime& runtime, const LogSeat& seat,
+CommitLog::CommitLog(Private, runtime::Runtime& runtime, const LogShare& share,
                      const CommitLogOptions& options, std::unique_ptr<runtime::File> file)
     : runtime_(runtime),
       options_(options),
-      directory_(seat.directory),
-      core_(seat.first.core),
-      log_id_(seat.first.log_id),
+      directory_(share.directory),
+      core_(share.first.core),
+      log_id_(share.first.log_id),
       log_(runtime.logger("storage.commit_log")),
-      supply_(runtime, seat.directory, seat.first, options_, *this),
+      supply_(runtime, share.directory, share.first, options_, *this),
       filling_(kBufferCapacity),
       flight_(kBufferCapacity),
       writer_work_(runtime),
@@ -39,20 +39,21 @@ CommitLog::CommitLog(Private, runtime::Runtime& runtime, const LogSeat& seat,
       synced_changed_(runtime),
       pressure_changed_(runtime),
       tasks_(runtime) {
-  segments_.push_back({.header = seat.first, .file = std::move(file), .noted = {}});
-  needs_.begin_segment(seat.first.id);
-  const LogPosition start{seat.first.id, kSegmentHeaderSize};
+  segments_.push_back({.header = share.first, .file = std::move(file), .noted = {}});
+  needs_.begin_segment(share.first.id);
+  const LogPosition start{share.first.id, kSegmentHeaderSize};
   flight_end_ = written_ = synced_ = acknowledged_ = content_end_ = claimed_synced_ = start;
 }
 
 CommitLog::~CommitLog() = default;
 
-Task<Result<std::unique_ptr<CommitLog>>> CommitLog::open(runtime::Runtime& runtime, LogSeat seat,
+Task<Result<std::unique_ptr<CommitLog>>> CommitLog::open(runtime::Runtime& runtime, LogShare share,
                                                          CommitLogOptions options) {
   CO_TRY_VOID(options.validate());
-  const std::string path = seat.directory + "/" + segment_file_name(seat.first.id, seat.first.core);
-  CO_TRY(auto file, co_await open_segment_file(runtime, path, seat.first));
-  auto log = std::make_unique<CommitLog>(Private{}, runtime, seat, options, std::move(file));
+  const std::string path =
+      share.directory + "/" + segment_file_name(share.first.id, share.first.core);
+  CO_TRY(auto file, co_await open_segment_file(runtime, path, share.first));
+  auto log = std::make_unique<CommitLog>(Private{}, runtime, share, options, std::move(file));
   log->tasks_.spawn(log->write_loop());
   log->tasks_.spawn(log->supply_.run());
   if (!options.syncs_every_write()) log->tasks_.spawn(log->sync_loop());
@@ -65,7 +66,7 @@ Task<Result<void>> CommitLog::stop() {
   supply_.stop();
   wake_everybody();
   co_await tasks_.join();
-  if (!failure_) {
+  if (!fatal_error_) {
     auto sealed = co_await write_seal();
     if (!sealed) fail(std::move(sealed).error());
   }
@@ -73,7 +74,7 @@ Task<Result<void>> CommitLog::stop() {
     if (segment.file != nullptr) supply_.finished(std::move(segment.file));
   }
   auto closed = co_await supply_.close();
-  if (failure_) co_return *failure_;
+  if (fatal_error_) co_return *fatal_error_;
   co_return closed;
 }
 
@@ -107,7 +108,7 @@ bool CommitLog::roll_possible() const {
 }
 
 std::optional<Error> CommitLog::refusal(std::size_t record_size, std::size_t frame_size) const {
-  if (failure_) return *failure_;
+  if (fatal_error_) return *fatal_error_;
   if (stopping_) return Error(Errc::closed, "the commit log is stopping");
   if (record_size > options_.record_size_max) {
     return Error(Errc::invalid_argument, "a record of {} bytes, at most {} are allowed",
@@ -123,7 +124,7 @@ std::optional<Error> CommitLog::refusal(std::size_t record_size, std::size_t fra
 
 bool CommitLog::has_room(std::size_t record_size) const {
   const std::size_t frame_size = record_size + kRecordOverheadMax;
-  return !failure_ && !stopping_ && record_size <= options_.record_size_max &&
+  return !fatal_error_ && !stopping_ && record_size <= options_.record_size_max &&
          !memory_full(frame_size) && (record_fits(frame_size) || roll_possible());
 }
 
@@ -214,7 +215,7 @@ Task<Result<void>> CommitLog::room(std::size_t record_size, Until until) {
     const std::size_t frame_size = record_size + kRecordOverheadMax;
     auto refused = refusal(record_size, frame_size);
     if (!refused) co_return {};
-    const bool passes = refused->code() == Errc::overloaded && !failure_ &&
+    const bool passes = refused->code() == Errc::overloaded && !fatal_error_ &&
                         (memory_full(frame_size) || supply_.ready() || supply_.coming());
     if (!passes) co_return std::move(*refused);
     CO_TRY_VOID(co_await room_changed_.wait(until));
@@ -263,7 +264,7 @@ void CommitLog::Append::on_acknowledged(const Result<void>& result) {
 std::optional<Result<void>> CommitLog::enter(Waiter& waiter, LogPosition position) {
   if (position < acknowledged_) return Result<void>();
   ASSERT(position < tail(), "{} was never staged, the log ends at {}", position, tail());
-  if (failure_) return Result<void>(*failure_);
+  if (fatal_error_) return Result<void>(*fatal_error_);
   if (waiters_count_ >= options_.waiters_max) {
     return Result<void>(Error(Errc::overloaded, "{} wait for the commit log", waiters_count_));
   }
@@ -292,11 +293,11 @@ void CommitLog::acknowledge(std::size_t list, const Result<void>& result) {
 }
 
 void CommitLog::fail(Error error) {
-  if (failure_) return;
+  if (fatal_error_) return;
   log_.error("the log has failed and stops", kv("core", core_), kv("error", error));
-  failure_ = std::move(error);
+  fatal_error_ = std::move(error);
   supply_.stop();
-  for (const std::size_t list : {flight_list_, 1 - flight_list_}) acknowledge(list, *failure_);
+  for (const std::size_t list : {flight_list_, 1 - flight_list_}) acknowledge(list, *fatal_error_);
   wake_everybody();
 }
 
@@ -316,7 +317,7 @@ Task<Result<void>> CommitLog::sync_to(LogPosition position, Until until) {
   ASSERT(position <= tail());
   // What is synced ends between writes, and no record begins there.
   while (synced_ < position && unsynced()) {
-    if (failure_) co_return *failure_;
+    if (fatal_error_) co_return *fatal_error_;
     sync_wanted_ = true;
     sync_work_.wake_all();
     CO_TRY_VOID(co_await synced_changed_.wait(until));
@@ -395,7 +396,7 @@ std::vector<TableId> CommitLog::tables_holding_oldest() const {
 
 Task<Result<std::vector<TableId>>> CommitLog::wait_for_pressure(Until until) {
   while (true) {
-    if (failure_) co_return *failure_;
+    if (fatal_error_) co_return *fatal_error_;
     if (stopping_) co_return Error(Errc::closed, "the commit log is stopping");
     const std::uint64_t used = segments_.size() * options_.segment_size;
     const bool pressed =

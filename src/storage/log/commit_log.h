@@ -129,13 +129,13 @@ class CommitLog final : private LogSegmentSupply::Listener {
     LogPosition position_;
   };
 
-  // Takes the seat that LogDirectory::begin() made, with the options it was made for.
+  // Takes the share that LogDirectory::begin() made, with the options it was made for.
   // Errors: invalid_argument; of the file system.
   static runtime::Task<base::Result<std::unique_ptr<CommitLog>>> open(runtime::Runtime& runtime,
-                                                                      LogSeat seat,
+                                                                      LogShare share,
                                                                       CommitLogOptions options);
   // For open().
-  CommitLog(Private, runtime::Runtime& runtime, const LogSeat& seat,
+  CommitLog(Private, runtime::Runtime& runtime, const LogShare& share,
             const CommitLogOptions& options, std::unique_ptr<runtime::File> file);
   // Requires: stopped and nobody waits, or the core has halted.
   ~CommitLog();
@@ -191,7 +191,7 @@ class CommitLog final : private LogSegmentSupply::Listener {
   runtime::Task<base::Result<std::vector<TableId>>> wait_for_pressure(runtime::Until until);
 
   // What ended the log, if something did.
-  const std::optional<base::Error>& failure() const { return failure_; }
+  const std::optional<base::Error>& fatal_error() const { return fatal_error_; }
   const CommitLogStatistics& statistics() const { return statistics_; }
   const LogSegmentSupply::Counts& files() const { return supply_.counts(); }
 
@@ -263,7 +263,7 @@ class CommitLog final : private LogSegmentSupply::Listener {
   base::Logger log_;
   bool stopping_ = false;
   bool writer_done_ = false;
-  std::optional<base::Error> failure_;
+  std::optional<base::Error> fatal_error_;
 
   std::deque<Segment> segments_;  // ascending; the last one is staged into
   LogNeeds needs_;

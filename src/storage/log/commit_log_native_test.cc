@@ -51,9 +51,9 @@ Task<void> write(CommitLog& log, std::uint32_t core, int writer) {
   }
 }
 
-Task<Result<void>> run_core(Runtime& runtime, LogSeat seat, CommitLogOptions options) {
-  const std::uint32_t core = seat.first.core;
-  CO_TRY(auto log, co_await CommitLog::open(runtime, std::move(seat), options));
+Task<Result<void>> run_core(Runtime& runtime, LogShare share, CommitLogOptions options) {
+  const std::uint32_t core = share.first.core;
+  CO_TRY(auto log, co_await CommitLog::open(runtime, std::move(share), options));
   runtime::TaskGroup writers(runtime);
   for (int i = 0; i < kWriters; ++i) writers.spawn(write(*log, core, i));
   co_await writers.join();
@@ -69,15 +69,15 @@ Task<int> write_all(Runtime& runtime, const std::string& directory,
   if (!folder) co_return 1;
   auto nothing = co_await (*folder)->next_batch();
   EXPECT_TRUE(nothing.has_value() && !nothing->has_value());
-  auto seats = co_await (*folder)->begin(kCores, arrangement.options);
-  EXPECT_TRUE(seats.has_value()) << seats.error().to_string();
-  if (!seats) co_return 1;
-  for (LogSeat& seat : *seats) {
-    const CoreId core{seat.first.core};
+  auto shares = co_await (*folder)->begin(kCores, arrangement.options);
+  EXPECT_TRUE(shares.has_value()) << shares.error().to_string();
+  if (!shares) co_return 1;
+  for (LogShare& share : *shares) {
+    const CoreId core{share.first.core};
     auto ran = co_await runtime::call_on<void>(
         runtime, core,
-        [seat = std::move(seat), options = arrangement.options](Runtime& there) mutable {
-          return run_core(there, std::move(seat), options);
+        [share = std::move(share), options = arrangement.options](Runtime& there) mutable {
+          return run_core(there, std::move(share), options);
         },
         Until::forever());
     EXPECT_TRUE(ran.has_value()) << ran.error().to_string();

@@ -44,7 +44,7 @@ Task<void> tell(Runtime& runtime, const Story& story, CommitLogOptions options) 
   CO_ASSERT_OK(open);
   co_await story(runtime, *open->logs[0]);
   auto stopped = co_await stop_logs(*open);
-  const bool failed = open->logs[0]->failure().has_value();
+  const bool failed = open->logs[0]->fatal_error().has_value();
   EXPECT_EQ(stopped.has_value(), !failed);
 }
 
@@ -431,7 +431,7 @@ TEST(CommitLog, AFullDeviceRefusesRecordsAndTakesThemAgainWhenSpaceReturns) {
       if (staged) staged = co_await log.append(kUsers, as_bytes(record), Until::forever());
     }
     EXPECT_TRUE(staged.failed_with(Errc::no_space)) << staged.error().to_string();
-    EXPECT_FALSE(log.failure().has_value());
+    EXPECT_FALSE(log.fatal_error().has_value());
     auto holding = co_await log.wait_for_pressure(Until::forever());
     CO_ASSERT_OK(holding);
     EXPECT_EQ(*holding, std::vector{kUsers});
@@ -457,7 +457,7 @@ TEST(CommitLog, AFailedSyncIsFinalForEverybody) {
     auto durable = co_await log.durable(*position, Until::forever());
     EXPECT_TRUE(durable.failed_with(Errc::io_error));
     world.faults().sync_error = 0;
-    EXPECT_TRUE(log.failure().has_value());
+    EXPECT_TRUE(log.fatal_error().has_value());
     EXPECT_TRUE(log.stage(kUsers, as_bytes("later")).failed_with(Errc::io_error));
     auto waited = co_await log.durable(*position, Until::forever());
     EXPECT_TRUE(waited.failed_with(Errc::io_error));
@@ -499,7 +499,7 @@ TEST(CommitLog, AFailedSyncOfThePeriodicLoopStopsTheLog) {
         co_await append_text(log, kUsers, "acknowledged");
         slept = co_await runtime::sleep_for(runtime, std::chrono::seconds(1), {});
         CO_ASSERT_OK(slept);
-        EXPECT_TRUE(log.failure().has_value());
+        EXPECT_TRUE(log.fatal_error().has_value());
         world.faults().sync_error = 0;
       },
       small_log(LogSyncMode::periodic));
@@ -519,7 +519,7 @@ TEST(CommitLog, AFailedSyncThatNobodyCouldTakeANoteOfIsADoubtAllTheSame) {
     co_await append_text(log, kUsers, "acknowledged");
     world.faults().sync_error = 1;
     world.faults().write_error = 1;
-    while (!log.failure()) {
+    while (!log.fatal_error()) {
       CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::milliseconds(10), {}));
     }
     failed = true;
@@ -541,7 +541,7 @@ TEST(CommitLog, AFailedSyncOfTheNextSegmentsFileStopsTheLog) {
     world.faults().sync_error = 1;
     auto slept = co_await runtime::sleep_for(runtime, std::chrono::milliseconds(100), {});
     CO_ASSERT_OK(slept);
-    EXPECT_TRUE(log.failure().has_value());
+    EXPECT_TRUE(log.fatal_error().has_value());
     EXPECT_TRUE(log.stage(kUsers, as_bytes("later")).failed_with(Errc::io_error));
     world.faults().sync_error = 0;
   });
@@ -554,7 +554,7 @@ TEST(CommitLog, ANextSegmentThatCannotBeWrittenIsTriedAgain) {
     auto slept = co_await runtime::sleep_for(runtime, std::chrono::milliseconds(100), {});
     CO_ASSERT_OK(slept);
     world.faults().write_error = 0;
-    EXPECT_FALSE(log.failure().has_value());
+    EXPECT_FALSE(log.fatal_error().has_value());
     EXPECT_EQ(log.usage().spare_files, 0U);
     slept = co_await runtime::sleep_for(runtime, std::chrono::seconds(2), {});
     CO_ASSERT_OK(slept);

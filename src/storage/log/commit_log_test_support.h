@@ -181,9 +181,9 @@ inline runtime::Task<base::Result<OpenLogs>> open_logs(runtime::Runtime& runtime
   OpenLogs open;
   CO_TRY(open.folder, co_await LogDirectory::open(runtime, kLogFolder));
   CO_TRY_VOID(co_await replay_all(*open.folder, open.replayed));
-  CO_TRY(auto seats, co_await open.folder->begin(cores, options));
-  for (LogSeat& seat : seats) {
-    CO_TRY(auto log, co_await CommitLog::open(runtime, std::move(seat), options));
+  CO_TRY(auto shares, co_await open.folder->begin(cores, options));
+  for (LogShare& share : shares) {
+    CO_TRY(auto log, co_await CommitLog::open(runtime, std::move(share), options));
     open.logs.push_back(std::move(log));
   }
   co_return std::move(open);

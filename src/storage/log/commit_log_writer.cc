@@ -24,7 +24,7 @@ Task<void> CommitLog::write_loop() {
     if (!more) break;
     start_flight();
     auto written = co_await write_flight();
-    if (failure_) break;
+    if (fatal_error_) break;
     if (!written) {
       fail(std::move(written).error());
       break;
@@ -37,7 +37,7 @@ Task<void> CommitLog::write_loop() {
 
 // Returns when there is something to write and the mode allows to; false when nothing will come.
 Task<bool> CommitLog::wait_for_work() {
-  while (!failure_) {
+  while (!fatal_error_) {
     stage_due_note();
     if (!filling_.empty() && may_write_now()) co_return true;
     if (filling_.empty() && stopping_) co_return false;
@@ -170,7 +170,7 @@ MonotonicTime CommitLog::unsynced_since() const {
 }
 
 Task<void> CommitLog::sync_loop() {
-  while (!failure_) {
+  while (!fatal_error_) {
     const bool dirty = content_end_ > synced_;
     if (!dirty && writer_done_) break;
     // Half of the period is left for the sync itself.

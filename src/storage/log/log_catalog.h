@@ -42,7 +42,7 @@ struct LogCatalog {
   static constexpr std::size_t kFileSizeMax = std::size_t{16} << 20;
 
   std::uint32_t incarnation = 0;
-  // A start since the last settle() found that acknowledged records may be missing.
+  // A start since the last clear_tail_doubt() found that acknowledged records may be missing.
   bool in_doubt = false;
   std::string boot_id;
   runtime::FileIdentity identity;

@@ -391,8 +391,8 @@ Task<Result<void>> LogDirectory::write_again(std::string path, std::uint64_t fro
   co_return co_await file->close();
 }
 
-Task<Result<LogSeat>> LogDirectory::make_seat(std::uint32_t core, const CommitLogOptions& options,
-                                              std::uint32_t incarnation) {
+Task<Result<LogShare>> LogDirectory::make_seat(std::uint32_t core, const CommitLogOptions& options,
+                                               std::uint32_t incarnation) {
   const SegmentHeader header{.id = {incarnation, 1},
                              .core = core,
                              .log_id = runtime_.random.next(),
@@ -405,12 +405,12 @@ Task<Result<LogSeat>> LogDirectory::make_seat(std::uint32_t core, const CommitLo
   CO_TRY(auto prepared, co_await prepare_segment_file(runtime_, scratch, header, options.direct));
   const std::string path = directory_ + "/" + segment_file_name(header.id, core);
   CO_TRY_VOID(co_await publish_segment_file(runtime_, std::move(prepared.file), path));
-  co_return LogSeat{.directory = directory_, .first = prepared.header};
+  co_return LogShare{.directory = directory_, .first = prepared.header};
 }
 
-Task<Result<std::vector<LogSeat>>> LogDirectory::begin(std::uint32_t cores,
-                                                       CommitLogOptions options,
-                                                       std::uint32_t incarnation_known) {
+Task<Result<std::vector<LogShare>>> LogDirectory::begin(std::uint32_t cores,
+                                                        CommitLogOptions options,
+                                                        std::uint32_t incarnation_known) {
   ASSERT(replay_done_ && !begun_);
   CO_TRY_VOID(options.validate());
   if (cores == 0 || cores > kCoresMax) {
@@ -425,12 +425,12 @@ Task<Result<std::vector<LogSeat>>> LogDirectory::begin(std::uint32_t cores,
   if (incarnation == UINT32_MAX) co_return Error(Errc::overloaded, "out of incarnations");
   ++incarnation;
 
-  std::vector<LogSeat> seats;
+  std::vector<LogShare> shares;
   std::vector<std::uint64_t> current;
   for (std::uint32_t core = 0; core < cores; ++core) {
-    CO_TRY(auto seat, co_await make_seat(core, options, incarnation));
-    current.push_back(seat.first.log_id);
-    seats.push_back(std::move(seat));
+    CO_TRY(auto share, co_await make_seat(core, options, incarnation));
+    current.push_back(share.first.log_id);
+    shares.push_back(std::move(share));
   }
   for (OldLog& log : logs_) {
     std::erase_if(log.segments, [](const Segment& segment) { return segment.tables.empty(); });
@@ -448,7 +448,7 @@ Task<Result<std::vector<LogSeat>>> LogDirectory::begin(std::uint32_t cores,
   begun_ = true;
   co_await remove_leftovers();
   co_await trim_ends();
-  co_return seats;
+  co_return shares;
 }
 
 LogCatalog LogDirectory::catalog_now() const {
@@ -503,7 +503,7 @@ Task<void> LogDirectory::trim_ends() {
   }
 }
 
-Task<Result<void>> LogDirectory::settle() {
+Task<Result<void>> LogDirectory::clear_tail_doubt() {
   ASSERT(begun_);
   CO_TRY(const auto turn, co_await catalog_turn_.acquire(1, Until::forever()));
   if (!catalog_.in_doubt) co_return {};

@@ -3,9 +3,9 @@
 //
 //   auto folder = co_await LogDirectory::open(rt, "data/commitlog");    lock, judge every log
 //   while (batch = co_await folder->next_batch()) ...                   replay, log by log
-//   auto seats = co_await folder->begin(cores, options);                a new incarnation
-//   auto log = co_await CommitLog::open(rt_of_core, seats[core], ...);  on each core
-//   co_await folder->settle();            once a doubt has been acted on, durably
+//   auto shares = co_await folder->begin(cores, options);                a new incarnation
+//   auto log = co_await CommitLog::open(rt_of_core, shares[core], ...);  on each core
+//   co_await folder->clear_tail_doubt();            once a doubt has been acted on, durably
 //   co_await folder->release({table});    when what was replayed for it is in sstables
 //   co_await folder->close();             after the logs have stopped
 //
@@ -58,10 +58,11 @@
 // broken disk, would take it. The seal is the other way round: it is written after a sync of
 // everything that succeeded, and a log that failed writes none. So what decides is what is there,
 // and nothing that had to happen in a moment of trouble. In the other modes nothing is acknowledged
-// that was not synced. A doubt outlives the start that found it: until settle() every start reports
-// it again, so that a crash before the engine took new actor ids does not make it forget to.
+// that was not synced. A doubt outlives the start that found it: until clear_tail_doubt() every
+// start reports it again, so that a crash before the engine took new actor ids does not make it
+// forget to.
 //
-// Core affinity: the core that opened it. Requires: outlives the CommitLogs of its seats.
+// Core affinity: the core that opened it. Requires: outlives the CommitLogs of its shares.
 #pragma once
 
 #include <cstdint>
@@ -118,7 +119,7 @@ struct ReplayedBatch {
 };
 
 // Where a CommitLog is to write: its first segment, made and durable.
-struct LogSeat {
+struct LogShare {
   std::string directory;
   SegmentHeader first;
 };
@@ -153,12 +154,12 @@ class LogDirectory {
   // durable, and so is where each old log ends. The incarnation is greater than all before it, and
   // than `incarnation_known`. Requires: next_batch() has come to its end.
   // Errors: invalid_argument; overloaded (too many old logs wait to be released); of the files.
-  runtime::Task<base::Result<std::vector<LogSeat>>> begin(std::uint32_t cores,
-                                                          CommitLogOptions options,
-                                                          std::uint32_t incarnation_known = 0);
+  runtime::Task<base::Result<std::vector<LogShare>>> begin(std::uint32_t cores,
+                                                           CommitLogOptions options,
+                                                           std::uint32_t incarnation_known = 0);
 
   // What tail_may_be_lost warned of has been dealt with, durably.
-  runtime::Task<base::Result<void>> settle();
+  runtime::Task<base::Result<void>> clear_tail_doubt();
 
   // What was replayed for these tables is durable elsewhere, or they are dropped. A segment whose
   // tables are all released is removed. Requires: begin() succeeded. After an error its file may
@@ -168,7 +169,7 @@ class LogDirectory {
   std::size_t recovered_segments() const;
   std::vector<TableId> tables_unreleased() const;
 
-  // Gives the folder free. Requires: the logs of its seats have stopped.
+  // Gives the folder free. Requires: the logs of its shares have stopped.
   runtime::Task<base::Result<void>> close();
 
  private:
@@ -221,9 +222,9 @@ class LogDirectory {
   runtime::Task<base::Result<void>> make_replayed_durable();
   runtime::Task<base::Result<void>> write_again(std::string path, std::uint64_t from,
                                                 std::uint64_t to);
-  runtime::Task<base::Result<LogSeat>> make_seat(std::uint32_t core,
-                                                 const CommitLogOptions& options,
-                                                 std::uint32_t incarnation);
+  runtime::Task<base::Result<LogShare>> make_seat(std::uint32_t core,
+                                                  const CommitLogOptions& options,
+                                                  std::uint32_t incarnation);
   LogCatalog catalog_now() const;
   runtime::Task<base::Result<void>> drop_unneeded();
   runtime::Task<void> remove_leftovers();

@@ -60,7 +60,7 @@ Task<void> live(Runtime& runtime, const Life& life, Ending ending, bool& done) {
     CO_ASSERT_OK(appended);
   }
   if (life.settle) {
-    auto settled = co_await open->folder->settle();
+    auto settled = co_await open->folder->clear_tail_doubt();
     CO_ASSERT_OK(settled);
   }
   if (!life.release.empty()) {
@@ -271,9 +271,9 @@ TEST(LogDirectory, BeginRefusesWhatMakesNoSense) {
       bad.segment_size = 1;
       auto refused = co_await (*folder)->begin(1, bad);
       EXPECT_TRUE(refused.failed_with(Errc::invalid_argument));
-      auto seats = co_await (*folder)->begin(2, small_log());
-      CO_ASSERT_OK(seats);
-      EXPECT_EQ(seats->size(), 2U);
+      auto shares = co_await (*folder)->begin(2, small_log());
+      CO_ASSERT_OK(shares);
+      EXPECT_EQ(shares->size(), 2U);
     }
   };
   world.run(Run::run);

@@ -86,7 +86,7 @@ LogHistory::Records& LogHistory::records_of(const CommitLog& log) {
 void LogHistory::note_progress() {
   if (open_ == nullptr) return;
   for (const auto& log : open_->logs) {
-    const bool failed_periodic = log->failure() && options_.mode == LogSyncMode::periodic;
+    const bool failed_periodic = log->fatal_error() && options_.mode == LogSyncMode::periodic;
     for (auto& [position, staged] : records_of(*log)) {
       if (position < log->synced_position()) staged.must_survive_power = true;
       if (position < log->durable_position()) staged.must_survive_kill = true;
@@ -116,8 +116,8 @@ Task<void> LogHistory::life(Runtime& runtime) {
   const CommitLogOptions options = log_options();
   const auto cores = static_cast<std::uint32_t>(prng_.between(1, options_.cores_max));
   begun_ = Known::unknown;
-  auto seats = co_await open.folder->begin(cores, options);
-  CO_ASSERT_OK(seats);
+  auto shares = co_await open.folder->begin(cores, options);
+  CO_ASSERT_OK(shares);
   begun_ = Known::yes;
   begun_boot_ = runtime.boot_id;
   sealed_ = false;
@@ -125,15 +125,15 @@ Task<void> LogHistory::life(Runtime& runtime) {
   doubt_known_ = Known::yes;
   power_was_lost_ = false;
   adopt(open.replayed);
-  for (LogSeat& seat : *seats) {
-    auto log = co_await CommitLog::open(runtime, std::move(seat), options);
+  for (LogShare& share : *shares) {
+    auto log = co_await CommitLog::open(runtime, std::move(share), options);
     CO_ASSERT_OK(log);
     open.logs.push_back(*std::move(log));
   }
   open_ = &open;
   if (doubt_ && prng_.chance(0.7)) {
     doubt_known_ = Known::unknown;
-    auto settled = co_await open.folder->settle();
+    auto settled = co_await open.folder->clear_tail_doubt();
     CO_ASSERT_OK(settled);
     doubt_known_ = Known::yes;
     doubt_ = false;
@@ -147,7 +147,7 @@ Task<void> LogHistory::life(Runtime& runtime) {
   for (auto& log : open.logs) {
     auto stopped = co_await log->stop();
     all_sealed = all_sealed && stopped.has_value();
-    EXPECT_EQ(stopped.has_value(), !log->failure().has_value());
+    EXPECT_EQ(stopped.has_value(), !log->fatal_error().has_value());
   }
   begun_ = Known::yes;
   sealed_ = all_sealed;
@@ -229,7 +229,7 @@ Task<void> LogHistory::write(CommitLog& log, TableId table, std::string bytes) {
   const auto staged = log.stage(table, as_bytes(bytes));
   if (!staged) {
     const Errc code = staged.error().code();
-    EXPECT_TRUE(code == Errc::overloaded || code == Errc::no_space || log.failure())
+    EXPECT_TRUE(code == Errc::overloaded || code == Errc::no_space || log.fatal_error())
         << staged.error().to_string();
     co_return;
   }
@@ -238,7 +238,7 @@ Task<void> LogHistory::write(CommitLog& log, TableId table, std::string bytes) {
   EXPECT_TRUE(fresh && std::next(at) == records.end()) << "positions only grow";
   auto durable = co_await log.durable(*staged, Until::forever());
   if (!durable) {
-    EXPECT_TRUE(log.failure().has_value()) << durable.error().to_string();
+    EXPECT_TRUE(log.fatal_error().has_value()) << durable.error().to_string();
     co_return;
   }
   Staged& record = records_of(log).at(*staged);

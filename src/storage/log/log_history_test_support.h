@@ -97,7 +97,8 @@ class LogHistory {
   std::map<LogKey, Records> logs_;
   OpenLogs* open_ = nullptr;  // of the life under way
 
-  // How the last incarnation that began ended; unknown while begin() or settle() is under way.
+  // How the last incarnation that began ended; unknown while begin() or clear_tail_doubt() is under
+  // way.
   enum class Known : unsigned char { nothing, yes, unknown };
   Known begun_ = Known::nothing;
   std::string begun_boot_;

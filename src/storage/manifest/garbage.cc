@@ -30,7 +30,7 @@ void count_cell(const causality::CellStore& cell, Garbage& garbage) {
   for (const causality::Version& version : cell.versions()) {
     if (version.expires) {
       garbage.expiring.add(*version.expires);
-    } else if (version.kind == causality::VersionKind::empty) {
+    } else if (version.kind == causality::VersionKind::deletion) {
       ++garbage.deletes;
     } else {
       continue;
@@ -96,8 +96,9 @@ Collectable Garbage::collectable(const causality::Stability& stable) const {
 
 std::uint64_t count_garbage(const Entry& entry, Garbage& garbage) {
   for (const auto& [column, cell] : entry.row().cells()) count_cell(cell, garbage);
-  for (const causality::ScopedStore& scoped : entry.scopes()) count_cell(scoped.store, garbage);
-  const std::uint64_t counted = entry.row().cells().size() + entry.scopes().size();
+  for (const causality::RangeDelete& range_delete : entry.deleted_ranges())
+    count_cell(range_delete.store, garbage);
+  const std::uint64_t counted = entry.row().cells().size() + entry.deleted_ranges().size();
   if (entry.row_deletes().empty()) return counted;
   count_cell(entry.row_deletes(), garbage);
   return counted + 1;

@@ -65,7 +65,7 @@ struct Collectable {
 
 // What a file has of one tablet.
 struct Garbage {
-  std::uint64_t deletes = 0;  // empty versions, scopes, and contexts with nothing beside them
+  std::uint64_t deletes = 0;  // empty versions, ranges, and contexts with nothing beside them
   ExpiryHistogram expiring;   // values, and deletes that are remembered
   // No dot that must be stable is above these: of each actor all counters up to the largest.
   causality::Clock up_to;
@@ -77,7 +77,7 @@ struct Garbage {
 
 using GarbageByTablet = absl::btree_map<TabletId, Garbage>;
 
-// Counts what an entry of the tablet has of it; returns how many cells and scopes there are at all.
+// Counts what an entry of the tablet has of it; returns how many cells and ranges there are at all.
 std::uint64_t count_garbage(const Entry& entry, Garbage& garbage);
 
 }  // namespace helenus::storage

@@ -75,7 +75,7 @@ Bytes encode(const SstableMetadata& metadata) {
   out.varint(metadata.table.value());
   out.varint(metadata.freeze_first.value());
   out.varint(metadata.freeze_last.value());
-  out.varint(metadata.scopes);
+  out.varint(metadata.deleted_ranges);
   out.varint(metadata.at_last_freeze.size());
   for (const auto& [tablet, knowledge] : metadata.at_last_freeze) {
     out.varint(tablet.value());
@@ -101,7 +101,7 @@ Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
   metadata.table = TableId{in.varint()};
   metadata.freeze_first = FreezeNumber{in.varint()};
   metadata.freeze_last = FreezeNumber{in.varint()};
-  metadata.scopes = in.varint();
+  metadata.deleted_ranges = in.varint();
   if (metadata.freeze_last < metadata.freeze_first) in.fail("freezes are out of order");
   for (std::size_t left = in.count(kTabletSizeMin); left > 0 && in.ok(); --left) {
     const TabletId tablet{in.varint()};

@@ -36,10 +36,10 @@ struct SstableMetadata {
   TableId table;
   FreezeNumber freeze_first;
   FreezeNumber freeze_last;
-  // How many of its entries are range-scoped deletes. Where there are none, reading a row needs no
+  // How many of its entries are range deletes. Where there are none, reading a row needs no
   // look for them.
-  std::uint64_t scopes = 0;
-  // How many cells and scopes it has, and what of them will be garbage. Zero and none in a file of
+  std::uint64_t deleted_ranges = 0;
+  // How many cells and ranges it has, and what of them will be garbage. Zero and none in a file of
   // the first version, of which it is not known.
   std::uint64_t cells = 0;
   GarbageByTablet garbage = {};

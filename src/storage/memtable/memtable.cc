@@ -23,14 +23,14 @@ causality::Delta restricted_to(const causality::Delta& delta,
           .timestamp = delta.timestamp,
           .operation = {},
           .cells = {cells.begin(), cells.end()},
-          .scopes = {}};
+          .deleted_ranges = {}};
 }
 
-// The part that deletes these scopes.
+// The part that deletes these ranges.
 causality::Delta restricted_to(const causality::Delta& delta,
-                               std::vector<causality::Scope> scopes) {
+                               std::vector<causality::RowRange> deleted_ranges) {
   causality::Delta part = restricted_to(delta, std::span<const causality::CellChange>());
-  part.scopes = std::move(scopes);
+  part.deleted_ranges = std::move(deleted_ranges);
   part.remembered_until = delta.remembered_until;
   return part;
 }
@@ -48,10 +48,12 @@ absl::weak_ordering order_of(std::uint64_t head_a, KeyOfA key_a, std::uint64_t h
   return order < 0 ? absl::weak_ordering::less : absl::weak_ordering::greater;
 }
 
-// The row that a scope holds if it holds one alone, and one that can have an entry.
-const causality::RowKey* only_row_of(const causality::Scope& scope, base::ByteView partition) {
-  if (!scope.from || scope != causality::row_scope(*scope.from)) return nullptr;
-  return partition.size() + 1 + scope.from->size() <= kRowKeySizeMax ? &*scope.from : nullptr;
+// The row that a range holds if it holds one alone, and one that can have an entry.
+const causality::RowKey* only_row_of(const causality::RowRange& row_range,
+                                     base::ByteView partition) {
+  if (!row_range.from || row_range != causality::range_of_row(*row_range.from)) return nullptr;
+  return partition.size() + 1 + row_range.from->size() <= kRowKeySizeMax ? &*row_range.from
+                                                                         : nullptr;
 }
 
 }  // namespace
@@ -66,15 +68,15 @@ Memtable::Key::Key(base::ByteView bytes) : head(0), bytes(bytes) {
   }
 }
 
-absl::weak_ordering Memtable::Order::operator()(const Place& a, const Place& b) const {
+absl::weak_ordering Memtable::Order::operator()(const Position& a, const Position& b) const {
   return order_of(a.head, [&] { return a.node->key(); }, b.head, [&] { return b.node->key(); });
 }
 
-absl::weak_ordering Memtable::Order::operator()(const Place& a, const Key& b) const {
+absl::weak_ordering Memtable::Order::operator()(const Position& a, const Key& b) const {
   return order_of(a.head, [&] { return a.node->key(); }, b.head, [&] { return b.bytes; });
 }
 
-absl::weak_ordering Memtable::Order::operator()(const Key& a, const Place& b) const {
+absl::weak_ordering Memtable::Order::operator()(const Key& a, const Position& b) const {
   return order_of(a.head, [&] { return a.bytes; }, b.head, [&] { return b.node->key(); });
 }
 
@@ -83,12 +85,12 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
   ASSERT(!frozen_);
   const std::span<const causality::CellChange> cells = delta.cells;
   const bool one_row = !cells.empty() && cells.front().row == cells.back().row;
-  if (one_row && delta.scopes.empty()) {
+  if (one_row && delta.deleted_ranges.empty()) {
     add({partition, EntryKind::row, cells.front().row}, Form::delta, encoded, sequence);
     return;
   }
   if (cells.empty()) {
-    apply_scopes(partition, delta, encoded, sequence);
+    apply_ranges(partition, delta, encoded, sequence);
     return;
   }
   for (auto first = cells.begin(); first != cells.end();) {
@@ -99,64 +101,66 @@ void Memtable::apply(base::ByteView partition, const causality::Delta& delta,
     add({partition, EntryKind::row, first->row}, Form::delta, part, sequence);
     first = last;
   }
-  if (!delta.scopes.empty()) {
-    causality::Delta part = restricted_to(delta, delta.scopes);
-    part.timestamp = causality::timestamp_of_scopes(delta);
-    apply_scopes(partition, part, causality::encoded(part), sequence);
+  if (!delta.deleted_ranges.empty()) {
+    causality::Delta part = restricted_to(delta, delta.deleted_ranges);
+    part.timestamp = causality::timestamp_of_range_deletes(delta);
+    apply_ranges(partition, part, causality::encoded(part), sequence);
   }
 }
 
-void Memtable::apply_scopes(base::ByteView partition, const causality::Delta& delta,
+void Memtable::apply_ranges(base::ByteView partition, const causality::Delta& delta,
                             base::ByteView encoded, std::uint64_t sequence) {
-  std::vector<causality::Scope> ranges;
-  for (const causality::Scope& scope : delta.scopes) {
-    const causality::RowKey* row = only_row_of(scope, partition);
+  std::vector<causality::RowRange> ranges;
+  for (const causality::RowRange& row_range : delta.deleted_ranges) {
+    const causality::RowKey* row = only_row_of(row_range, partition);
     if (row == nullptr) {
-      ranges.push_back(scope);
-    } else if (delta.scopes.size() == 1) {
+      ranges.push_back(row_range);
+    } else if (delta.deleted_ranges.size() == 1) {
       add({partition, EntryKind::row, *row}, Form::row_delete, encoded, sequence);
     } else {
-      const causality::Delta part = restricted_to(delta, std::vector{scope});
+      const causality::Delta part = restricted_to(delta, std::vector{row_range});
       add({partition, EntryKind::row, *row}, Form::row_delete, causality::encoded(part), sequence);
     }
   }
   if (ranges.empty()) return;
-  ++scope_writes_;
+  ++range_writes_;
   const bool stay_together = together(partition, ranges.size());
-  if (stay_together && ranges.size() == delta.scopes.size()) {
-    add({partition, EntryKind::scopes, {}}, Form::delta, encoded, sequence);
+  if (stay_together && ranges.size() == delta.deleted_ranges.size()) {
+    add({partition, EntryKind::deleted_ranges, {}}, Form::delta, encoded, sequence);
     return;
   }
   causality::Delta part = restricted_to(delta, std::move(ranges));
   if (stay_together) {
-    add({partition, EntryKind::scopes, {}}, Form::delta, causality::encoded(part), sequence);
+    add({partition, EntryKind::deleted_ranges, {}}, Form::delta, causality::encoded(part),
+        sequence);
   } else {
     apply_ranges(partition, std::move(part), sequence);
   }
 }
 
 bool Memtable::together(base::ByteView partition, std::size_t ranges) const {
-  if (ranges > kScopesTogetherMax) return false;
-  const std::string key = encode_key({partition, EntryKind::scopes, {}});
+  if (ranges > kRangesTogetherMax) return false;
+  const std::string key = encode_key({partition, EntryKind::deleted_ranges, {}});
   const Node* node = node_at(base::as_bytes(key), hash_of(base::as_bytes(key)));
   if (node == nullptr) return true;
   std::size_t bytes = 0;
   for (const Fragment* each = node->newest; each != nullptr; each = each->next) {
     bytes += each->size;
-    if (bytes > kScopesTogetherBytesMax) return false;
+    if (bytes > kRangesTogetherBytesMax) return false;
   }
   return true;
 }
 
 void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
                             std::uint64_t sequence) {
-  std::map<std::string, std::vector<causality::Scope>> by_path;
+  std::map<std::string, std::vector<causality::RowRange>> by_path;
   Entry first;
-  for (const causality::Scope& scope : ranges.scopes) {
-    const ScopeDepth depth = depth_of(scope, partition.size());
-    const std::string path = depth == 0 ? std::string() : scope_path(*scope.from, depth);
-    by_path[path].push_back(scope);
-    const std::string key = encode_key({partition, EntryKind::scopes, base::as_bytes(path)});
+  for (const causality::RowRange& row_range : ranges.deleted_ranges) {
+    const RangeDepth depth = depth_of(row_range, partition.size());
+    const std::string path = depth == 0 ? std::string() : range_path(*row_range.from, depth);
+    by_path[path].push_back(row_range);
+    const std::string key =
+        encode_key({partition, EntryKind::deleted_ranges, base::as_bytes(path)});
     // Where there is something already, its depth is named.
     if (depth != 0 && !contains(base::as_bytes(key))) first.add_depth(depth);
   }
@@ -164,11 +168,11 @@ void Memtable::apply_ranges(base::ByteView partition, causality::Delta ranges,
     base::Buffer buffer;
     base::Encoder out(buffer);
     encode(out, first);
-    add({partition, EntryKind::scopes, {}}, Form::depths, buffer.view(), sequence);
+    add({partition, EntryKind::deleted_ranges, {}}, Form::depths, buffer.view(), sequence);
   }
-  for (auto& [path, scopes] : by_path) {
-    ranges.scopes = std::move(scopes);
-    add({partition, EntryKind::scopes, base::as_bytes(path)}, Form::delta,
+  for (auto& [path, deleted_ranges] : by_path) {
+    ranges.deleted_ranges = std::move(deleted_ranges);
+    add({partition, EntryKind::deleted_ranges, base::as_bytes(path)}, Form::delta,
         causality::encoded(ranges), sequence);
   }
 }
@@ -211,7 +215,7 @@ Memtable::Node& Memtable::node_of(const EntryKey& key) {
   std::memcpy(memory + sizeof(Node), text.data(), text.size());
   ++generation_;
   // Keys that come in order, as a load of sorted rows has them, need no descent.
-  keys_.insert(keys_.end(), Place{Key(bytes).head, node});
+  keys_.insert(keys_.end(), Position{Key(bytes).head, node});
   nodes_.insert(hash, *node);
   return *node;
 }
@@ -222,7 +226,7 @@ void Memtable::add(const EntryKey& key, Form form, base::ByteView encoded, std::
   node.sequence = sequence;
   if (should_merge(node)) {
     Entry entry = merge(node);
-    entry.settle_scopes();
+    entry.apply_range_deletes();
     base::Buffer merged;
     base::Encoder out(merged);
     encode(out, entry);

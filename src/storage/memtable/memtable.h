@@ -83,9 +83,9 @@ class Memtable {
   bool empty() const { return keys_.empty(); }
   std::size_t key_count() const { return keys_.size(); }
   // Whether some partition has deletes of ranges here.
-  bool has_scopes() const { return scope_writes_ > 0; }
+  bool has_ranges() const { return range_writes_ > 0; }
   // How many writes brought some: as long as it is the same, they are.
-  std::uint64_t scope_writes() const { return scope_writes_; }
+  std::uint64_t range_writes() const { return range_writes_; }
   // What the fragments of one key take at most, before they are merged.
   std::size_t largest_key_bytes() const { return largest_key_bytes_; }
   // What it takes of memory, the tree's nodes estimated.
@@ -126,17 +126,17 @@ class Memtable {
     base::ByteView bytes;
     explicit Key(base::ByteView bytes);
   };
-  struct Place {
+  struct Position {
     std::uint64_t head;
     Node* node;
   };
   struct Order {
     using is_transparent = void;
-    absl::weak_ordering operator()(const Place& a, const Place& b) const;
-    absl::weak_ordering operator()(const Place& a, const Key& b) const;
-    absl::weak_ordering operator()(const Key& a, const Place& b) const;
+    absl::weak_ordering operator()(const Position& a, const Position& b) const;
+    absl::weak_ordering operator()(const Position& a, const Key& b) const;
+    absl::weak_ordering operator()(const Key& a, const Position& b) const;
   };
-  using Keys = absl::btree_set<Place, Order>;
+  using Keys = absl::btree_set<Position, Order>;
 
   std::uint32_t hash_of(base::ByteView key) const {
     return static_cast<std::uint32_t>(base::hash64(key, seed_));
@@ -144,10 +144,10 @@ class Memtable {
   // Null if there is none. Requires: hash == hash_of(key).
   Node* node_at(base::ByteView key, std::uint32_t hash) const;
   Node& node_of(const EntryKey& key);
-  // Requires: the delta has scopes and no cells.
-  void apply_scopes(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
+  // Requires: the delta has ranges and no cells.
+  void apply_ranges(base::ByteView partition, const causality::Delta& delta, base::ByteView encoded,
                     std::uint64_t sequence);
-  // Each to its path. Requires: the delta has scopes and no cells.
+  // Each to its path. Requires: the delta has ranges and no cells.
   void apply_ranges(base::ByteView partition, causality::Delta ranges, std::uint64_t sequence);
   // Whether so many more may lie under the partition's own key.
   bool together(base::ByteView partition, std::size_t ranges) const;
@@ -159,7 +159,7 @@ class Memtable {
   const causality::Policy policy_;
   const std::uint64_t seed_;
   bool frozen_ = false;
-  std::uint64_t scope_writes_ = 0;
+  std::uint64_t range_writes_ = 0;
   std::size_t largest_key_bytes_ = 0;
   Arena arena_;
   Keys keys_;

@@ -35,30 +35,30 @@ causality::CellChange put_of(std::string_view row, std::string_view value) {
 std::string row_key(std::string_view partition, const base::Bytes& row) {
   return encode_key({base::as_bytes(partition), EntryKind::row, row});
 }
-std::string scopes_key(std::string_view partition) {
-  return encode_key({base::as_bytes(partition), EntryKind::scopes, {}});
+std::string ranges_key(std::string_view partition) {
+  return encode_key({base::as_bytes(partition), EntryKind::deleted_ranges, {}});
 }
 
 void apply(Memtable& memtable, std::string_view partition, const Delta& delta) {
   memtable.apply(base::as_bytes(partition), delta, causality::encoded(delta), 1);
 }
 
-// What the memtable knows of one cell: its row, and the scopes that the row lies in.
+// What the memtable knows of one cell: its row, and the ranges that the row lies in.
 causality::CellStore cell_of(const Memtable& memtable, std::string_view partition,
                              const base::Bytes& row, causality::ColumnId column) {
   const Entry entry = memtable.find(base::as_bytes(row_key(partition, row)));
   causality::CellStore cell = entry.row().cell(column);
   cell.absorb(entry.row_deletes());
-  const auto absorb_scopes = [&](std::string_view path) {
-    const EntryKey key{base::as_bytes(partition), EntryKind::scopes, base::as_bytes(path)};
-    const Entry scopes = memtable.find(base::as_bytes(encode_key(key)));
-    for (const causality::ScopedStore& scoped : scopes.scopes()) {
-      if (scoped.scope.contains(row)) cell.absorb(scoped.store);
+  const auto absorb_ranges = [&](std::string_view path) {
+    const EntryKey key{base::as_bytes(partition), EntryKind::deleted_ranges, base::as_bytes(path)};
+    const Entry deleted_ranges = memtable.find(base::as_bytes(encode_key(key)));
+    for (const causality::RangeDelete& range_delete : deleted_ranges.deleted_ranges()) {
+      if (range_delete.range.contains(row)) cell.absorb(range_delete.store);
     }
-    return std::vector(scopes.depths().begin(), scopes.depths().end());
+    return std::vector(deleted_ranges.depths().begin(), deleted_ranges.depths().end());
   };
-  for (const ScopeDepth depth : absorb_scopes("")) {
-    if (has_digits(row, depth)) absorb_scopes(scope_path(row, depth));
+  for (const RangeDepth depth : absorb_ranges("")) {
+    if (has_digits(row, depth)) absorb_ranges(range_path(row, depth));
   }
   return cell;
 }
@@ -91,7 +91,7 @@ RC_GTEST_PROP(Memtable, CursorWalksTheKeysInOrderBothWays, ()) {
   const auto rows = *rc::gen::container<std::vector<std::string>>(
       rc::gen::container<std::string>(rc::gen::element('a', 'b', '\0', '\xff')));
   Delta delta = causality::testing::delta_of({causality::actor_of(1, 1), 1});
-  delta.scopes.clear();
+  delta.deleted_ranges.clear();
   for (const std::string& row : rows) {
     delta.cells.assign(1, put_of(row, "v"));
     apply(memtable, "p", delta);
@@ -205,7 +205,7 @@ TEST(Memtable, VeryManyRangesThatOverlapAreNotCopiedForEveryFew) {
   for (std::uint64_t i = 1; i <= kRanges; ++i) {
     Delta delta;
     delta.dot = {causality::actor_of(1, 1), i};
-    delta.scopes = {{text(fmt::format("1{:06}", i)), text(fmt::format("2{:06}", i))}};
+    delta.deleted_ranges = {{text(fmt::format("1{:06}", i)), text(fmt::format("2{:06}", i))}};
     const auto bytes = causality::encoded(delta);
     written += bytes.size();
     memtable.apply(base::as_bytes("p"), delta, bytes, i);
@@ -271,7 +271,7 @@ RC_GTEST_PROP(Memtable, KeysAscendAsBytesDo, ()) {
 TEST(Memtable, ACursorStandsThroughWrites) {
   Memtable memtable(Policy::lww);
   Delta delta = causality::testing::delta_of({causality::actor_of(1, 1), 1});
-  delta.scopes.clear();
+  delta.deleted_ranges.clear();
   const auto put = [&](std::string_view row) {
     delta.cells.assign(1, put_of(row, "v"));
     apply(memtable, "p", delta);
@@ -291,19 +291,19 @@ TEST(Memtable, ADeleteOfARowLiesWithTheRowAndOneOfARangeWithThePartition) {
   Memtable memtable(Policy::lww);
   Delta delta;
   delta.dot = {causality::actor_of(1, 1), 1};
-  delta.scopes = {causality::row_scope(text("a")), {text("b"), text("c")}};
+  delta.deleted_ranges = {causality::range_of_row(text("a")), {text("b"), text("c")}};
   apply(memtable, "p", delta);
-  EXPECT_TRUE(memtable.has_scopes());
-  EXPECT_EQ(memtable.find(base::as_bytes(scopes_key("p"))).scopes().size(), 1U);
+  EXPECT_TRUE(memtable.has_ranges());
+  EXPECT_EQ(memtable.find(base::as_bytes(ranges_key("p"))).deleted_ranges().size(), 1U);
   const Entry row = memtable.find(base::as_bytes(row_key("p", text("a"))));
   EXPECT_EQ(row.row_deletes().versions().size(), 1U);
   EXPECT_TRUE(row.row().empty());
   EXPECT_EQ(memtable.key_count(), 2U);
   // A row whose key leaves no room for the partition's has no entry, and never had.
   delta.dot.counter = 2;
-  delta.scopes = {causality::row_scope(text(std::string(kRowKeySizeMax - 1, 'x')))};
+  delta.deleted_ranges = {causality::range_of_row(text(std::string(kRowKeySizeMax - 1, 'x')))};
   apply(memtable, "p", delta);
-  EXPECT_EQ(memtable.find(base::as_bytes(scopes_key("p"))).scopes().size(), 2U);
+  EXPECT_EQ(memtable.find(base::as_bytes(ranges_key("p"))).deleted_ranges().size(), 2U);
 }
 
 TEST(Memtable, DeletesOfManyRowsAreSoManyAppends) {
@@ -311,10 +311,10 @@ TEST(Memtable, DeletesOfManyRowsAreSoManyAppends) {
   Delta delta;
   for (std::uint64_t index = 1; index <= 20'000; ++index) {
     delta.dot = {causality::actor_of(1, 1), index};
-    delta.scopes = {causality::row_scope(text(fmt::format("{:06}", index)))};
+    delta.deleted_ranges = {causality::range_of_row(text(fmt::format("{:06}", index)))};
     apply(memtable, "p", delta);
   }
-  EXPECT_FALSE(memtable.has_scopes()) << "a read of a row looks for nothing else";
+  EXPECT_FALSE(memtable.has_ranges()) << "a read of a row looks for nothing else";
   EXPECT_EQ(memtable.key_count(), 20'000U);
   const Entry row = memtable.find(base::as_bytes(row_key("p", text("000007"))));
   EXPECT_EQ(row.row_deletes().versions().size(), 1U);
@@ -326,11 +326,12 @@ TEST(Memtable, ManyRangesOfAPartitionLieApartAndARowFindsItsOwn) {
   for (std::uint32_t index = 0; index < kRanges; ++index) {
     Delta delta;
     delta.dot = {causality::actor_of(1, 1), index + 1};
-    delta.scopes = {{text(fmt::format("{:06}", index)), text(fmt::format("{:06}", index + 1))}};
+    delta.deleted_ranges = {
+        {text(fmt::format("{:06}", index)), text(fmt::format("{:06}", index + 1))}};
     apply(memtable, "p", delta);
   }
-  const Entry first = memtable.find(base::as_bytes(scopes_key("p")));
-  EXPECT_LT(first.scopes().size(), 40U);
+  const Entry first = memtable.find(base::as_bytes(ranges_key("p")));
+  EXPECT_LT(first.deleted_ranges().size(), 40U);
   EXPECT_LT(first.depths().size(), 14U);
   for (std::uint32_t index = 0; index < kRanges; index += 7) {
     const base::Bytes row = text(fmt::format("{:06}x", index));

@@ -12,8 +12,8 @@
 // mutation file (mutation_file.h), entered by the same edit of the manifest. So the log, the data
 // and the clock are recovered together or not at all.
 //
-// A tablet without peers keeps nothing: its mutations are stable at birth, their records say so,
-// and neither a write, nor a flush, nor a start pays anything.
+// A tablet without peers keeps nothing: its mutations are stable at replication, their records say
+// so, and neither a write, nor a flush, nor a start pays anything.
 //
 // Invariants, by sets of dots:
 //   kept()   what a peer can be given: in memory, or alive in a mutation file

@@ -18,11 +18,11 @@ constexpr std::uint8_t kVersionFirst = 1;
 
 }  // namespace
 
-std::size_t encode_mutation(TabletId tablet, Birth birth, base::ByteView partition,
+std::size_t encode_mutation(TabletId tablet, Replication replication, base::ByteView partition,
                             const causality::Delta& delta, base::Buffer& out) {
   base::Encoder encoder(out);
   encoder.u8(kVersion);
-  encoder.u8(static_cast<std::uint8_t>(birth));
+  encoder.u8(static_cast<std::uint8_t>(replication));
   encoder.varint(tablet.value());
   encoder.prefixed(partition);
   const std::size_t delta_offset = out.size();
@@ -36,8 +36,9 @@ Result<MutationRecord> decode_mutation(const base::Bytes& record) {
   if (in.ok() && (version < kVersionFirst || version > kVersion)) {
     return Error(Errc::unsupported, "mutation record of version {}", version);
   }
-  const std::uint8_t birth = version == kVersionFirst ? 0 : in.u8();
-  if (birth > static_cast<std::uint8_t>(Birth::alone)) in.fail("a birth of no known kind");
+  const std::uint8_t replication = version == kVersionFirst ? 0 : in.u8();
+  if (replication > static_cast<std::uint8_t>(Replication::none))
+    in.fail("a replication of no known kind");
   const TabletId tablet{in.varint()};
   const base::ByteView partition = in.prefixed();
   TRY_VOID(in.status());
@@ -45,7 +46,7 @@ Result<MutationRecord> decode_mutation(const base::Bytes& record) {
     return Error(Errc::corrupt, "a partition key of {} bytes", partition.size());
   }
   return MutationRecord{.tablet = tablet,
-                        .birth = static_cast<Birth>(birth),
+                        .replication = static_cast<Replication>(replication),
                         .partition = partition,
                         .delta = record.slice(in.offset())};
 }

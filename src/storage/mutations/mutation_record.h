@@ -32,17 +32,17 @@ inline ShardNumber shard_of_stream(TableId stream) {
 
 // Whether the tablet had peers when the mutation was staged. Without any it is stable at once, for
 // ever: whoever joins later starts from a copy that has it (S8). So nobody will ever ask for it.
-enum class Birth : std::uint8_t { among_peers = 0, alone = 1 };
+enum class Replication : std::uint8_t { peers = 0, none = 1 };
 
 struct MutationRecord {
   TabletId tablet;
-  Birth birth = Birth::among_peers;
+  Replication replication = Replication::peers;
   base::ByteView partition;  // borrows from the record
   base::Bytes delta;         // shares the record's memory
 };
 
 // Appends the record; returns where in `out` the delta's encoding begins.
-std::size_t encode_mutation(TabletId tablet, Birth birth, base::ByteView partition,
+std::size_t encode_mutation(TabletId tablet, Replication replication, base::ByteView partition,
                             const causality::Delta& delta, base::Buffer& out);
 // Of any version so far. Errors: corrupt; unsupported (a later version). The delta is not decoded.
 base::Result<MutationRecord> decode_mutation(const base::Bytes& record);

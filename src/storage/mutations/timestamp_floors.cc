@@ -22,10 +22,12 @@ std::uint64_t hash_of(std::uint64_t partition_hash, ByteView row) {
 }
 
 // A row's delete is of that row, not of its partition.
-bool is_one_row(const causality::Scope& scope) {
-  if (!scope.from || !scope.to || scope.to->size() != scope.from->size() + 1) return false;
-  const ByteView to = *scope.to;
-  return to.back() == std::byte{0} && base::equal(to.first(scope.from->size()), *scope.from);
+bool is_one_row(const causality::RowRange& row_range) {
+  if (!row_range.from || !row_range.to || row_range.to->size() != row_range.from->size() + 1)
+    return false;
+  const ByteView to = *row_range.to;
+  return to.back() == std::byte{0} &&
+         base::equal(to.first(row_range.from->size()), *row_range.from);
 }
 
 void raise(Timestamp& floor, Timestamp to) {
@@ -49,7 +51,7 @@ Timestamp TimestampFloors::Generation::row(std::uint64_t partition_hash,
   Timestamp floor = causality::kTimestampMin;
   if (const auto at = rows.find(row_hash); at != rows.end()) raise(floor, at->second);
   const auto at = partitions.find(partition_hash);
-  if (at != partitions.end()) raise(floor, at->second.scopes);
+  if (at != partitions.end()) raise(floor, at->second.deleted_ranges);
   return floor;
 }
 
@@ -73,11 +75,11 @@ void TimestampFloors::add(TableId table, ByteView partition, const causality::De
     const auto [at, added] = young_.rows.try_emplace(hash_of(partition_hash, row), delta.timestamp);
     if (!added) raise(at->second, delta.timestamp);
   };
-  for (const causality::Scope& scope : delta.scopes) {
-    if (is_one_row(scope)) {
-      raise_row(*scope.from);
+  for (const causality::RowRange& row_range : delta.deleted_ranges) {
+    if (is_one_row(row_range)) {
+      raise_row(*row_range.from);
     } else {
-      raise(floor.scopes, delta.timestamp);
+      raise(floor.deleted_ranges, delta.timestamp);
     }
   }
   const causality::RowKey* last = nullptr;
@@ -128,7 +130,7 @@ void TimestampFloors::shrink() {
 
 Timestamp TimestampFloors::of(TableId table, ByteView partition,
                               std::span<const causality::CellChange> cells,
-                              std::span<const causality::Scope> scopes) const {
+                              std::span<const causality::RowRange> deleted_ranges) const {
   Timestamp floor = folded_floor_;
   if (young_.dots.empty() && old_.dots.empty()) return floor;
   const std::uint64_t partition_hash = hash_of(table, partition);
@@ -137,9 +139,9 @@ Timestamp TimestampFloors::of(TableId table, ByteView partition,
     raise(floor, young_.row(partition_hash, row_hash));
     raise(floor, old_.row(partition_hash, row_hash));
   };
-  for (const causality::Scope& scope : scopes) {
-    if (is_one_row(scope)) {
-      take_row(*scope.from);
+  for (const causality::RowRange& row_range : deleted_ranges) {
+    if (is_one_row(row_range)) {
+      take_row(*row_range.from);
     } else {
       raise(floor, young_.partition(partition_hash));
       raise(floor, old_.partition(partition_hash));

@@ -58,10 +58,10 @@ class TimestampFloors {
   void add(const causality::Clock& dots, causality::Timestamp largest);
 
   // No less than the largest timestamp of the unstable mutations that touch what a mutation with
-  // these cells and scopes touches; kTimestampMin when there are none.
+  // these cells and ranges touches; kTimestampMin when there are none.
   causality::Timestamp of(TableId table, base::ByteView partition,
                           std::span<const causality::CellChange> cells,
-                          std::span<const causality::Scope> scopes) const;
+                          std::span<const causality::RowRange> deleted_ranges) const;
   // The same for reading a row: what a context made of it must carry (docs/adr/0012).
   causality::Timestamp of_row(TableId table, base::ByteView partition, base::ByteView row) const;
 
@@ -93,7 +93,7 @@ class TimestampFloors {
   };
   struct PartitionFloor {
     causality::Timestamp any = causality::kTimestampMin;
-    causality::Timestamp scopes = causality::kTimestampMin;
+    causality::Timestamp deleted_ranges = causality::kTimestampMin;
   };
   struct Generation {
     Dots dots;

@@ -38,7 +38,7 @@ Delta write_of(std::uint64_t counter, std::int64_t timestamp, const std::string&
 Delta delete_of_all(std::uint64_t counter, std::int64_t timestamp) {
   Delta delta = write_of(counter, timestamp, "");
   delta.cells.clear();
-  delta.scopes.push_back({});
+  delta.deleted_ranges.push_back({});
   return delta;
 }
 
@@ -61,7 +61,7 @@ TEST(TimestampFloors, AWriteCountsForItsRowAndADeleteForItsPartition) {
   EXPECT_EQ(floor_of(floors, "p", "b"), kTimestampMin) << "another row";
   EXPECT_EQ(floor_of(floors, "q", "a"), kTimestampMin) << "another partition";
   EXPECT_EQ(floors.of_row(TableId{8}, base::as_bytes("p"), base::as_bytes("a")), kTimestampMin);
-  const std::vector<causality::Scope> everything(1);
+  const std::vector<causality::RowRange> everything(1);
   EXPECT_EQ(floors.of(kTable, base::as_bytes("p"), {}, everything), Timestamp{100})
       << "a delete of the partition is above all of it";
   floors.add(kTable, base::as_bytes("p"), delete_of_all(2, 150));
@@ -74,22 +74,22 @@ TEST(TimestampFloors, ADeleteOfARowCountsForThatRow) {
   TimestampFloors floors;
   floors.add(kTable, base::as_bytes("p"), write_of(1, 100, "a"));
   Delta row_delete = delete_of_all(2, 150);
-  row_delete.scopes = {causality::row_scope(base::Bytes::copy_of("b"))};
+  row_delete.deleted_ranges = {causality::range_of_row(base::Bytes::copy_of("b"))};
   floors.add(kTable, base::as_bytes("p"), row_delete);
   EXPECT_EQ(floor_of(floors, "p", "a"), Timestamp{100});
   EXPECT_EQ(floor_of(floors, "p", "b"), Timestamp{150});
-  const auto floor_of_scope = [&](const causality::Scope& scope) {
-    return floors.of(kTable, base::as_bytes("p"), {}, std::span(&scope, 1));
+  const auto floor_of_range = [&](const causality::RowRange& row_range) {
+    return floors.of(kTable, base::as_bytes("p"), {}, std::span(&row_range, 1));
   };
   const auto bytes = [](std::string_view text) { return base::Bytes::copy_of(text); };
-  EXPECT_EQ(floor_of_scope(causality::row_scope(bytes("a"))), Timestamp{100});
-  EXPECT_EQ(floor_of_scope(causality::row_scope(bytes("c"))), kTimestampMin);
-  for (const causality::Scope& range :
-       {causality::Scope{bytes("a"), bytes("b")}, causality::Scope{bytes("a"), std::nullopt},
-        causality::Scope{std::nullopt, bytes("a")},
-        causality::Scope{bytes("a"), bytes(std::string_view("b\0", 2))},
-        causality::Scope{bytes("a"), bytes("aa")}}) {
-    EXPECT_EQ(floor_of_scope(range), Timestamp{150}) << "a range, though it be of one row";
+  EXPECT_EQ(floor_of_range(causality::range_of_row(bytes("a"))), Timestamp{100});
+  EXPECT_EQ(floor_of_range(causality::range_of_row(bytes("c"))), kTimestampMin);
+  for (const causality::RowRange& range :
+       {causality::RowRange{bytes("a"), bytes("b")}, causality::RowRange{bytes("a"), std::nullopt},
+        causality::RowRange{std::nullopt, bytes("a")},
+        causality::RowRange{bytes("a"), bytes(std::string_view("b\0", 2))},
+        causality::RowRange{bytes("a"), bytes("aa")}}) {
+    EXPECT_EQ(floor_of_range(range), Timestamp{150}) << "a range, though it be of one row";
   }
 }
 
@@ -207,15 +207,15 @@ RC_GTEST_PROP(TimestampFloors, AreNeverTooLow, ()) {
       if (touches) row_floor = std::max(row_floor, delta.timestamp);
     }
     const std::vector<causality::CellChange> cells = {cell_of(row)};
-    const std::vector<causality::Scope> scopes(1);
+    const std::vector<causality::RowRange> deleted_ranges(1);
     const base::ByteView where = base::as_bytes(partition);
     RC_ASSERT(floors.of(kTable, where, cells, {}) >= row_floor);
     RC_ASSERT(floors.of_row(kTable, where, base::as_bytes(row)) ==
               floors.of(kTable, where, cells, {}));
-    RC_ASSERT(floors.of(kTable, where, {}, scopes) >= partition_floor);
+    RC_ASSERT(floors.of(kTable, where, {}, deleted_ranges) >= partition_floor);
   }
   floors.collect(up_to(minted + 1));
-  RC_ASSERT(floors.of(kTable, base::as_bytes("p"), {}, std::vector<causality::Scope>(1)) ==
+  RC_ASSERT(floors.of(kTable, base::as_bytes("p"), {}, std::vector<causality::RowRange>(1)) ==
             kTimestampMin);
 }
 

@@ -26,7 +26,7 @@ MergedEntries::Motion MergedEntries::seek_all(base::ByteView key, Direction dire
     if (!motion.ready()) return seek_rest(index, std::move(motion), key, direction);
     if (auto moved = std::move(motion).take(); !moved) return fail(std::move(moved).error());
   }
-  settle(direction);
+  skip_to_row(direction);
   return Result<void>();
 }
 
@@ -39,7 +39,7 @@ runtime::Task<Result<void>> MergedEntries::seek_rest(std::size_t index, Motion m
     motion = direction == Direction::forward ? sources_[index]->seek(key)
                                              : sources_[index]->seek_before(key);
   }
-  settle(direction);
+  skip_to_row(direction);
   co_return {};
 }
 
@@ -51,7 +51,7 @@ MergedEntries::Motion MergedEntries::step(Direction direction) {
     if (!motion.ready()) return step_rest(place, std::move(motion), direction);
     if (auto moved = std::move(motion).take(); !moved) return fail(std::move(moved).error());
   }
-  if (!still_foremost(direction)) settle(direction);
+  if (!still_foremost(direction)) skip_to_row(direction);
   return Result<void>();
 }
 
@@ -63,7 +63,7 @@ runtime::Task<Result<void>> MergedEntries::step_rest(std::size_t place, Motion m
     if (++place == here_.size()) break;
     motion = move(here_[place], direction);
   }
-  settle(direction);
+  skip_to_row(direction);
   co_return {};
 }
 
@@ -98,7 +98,7 @@ bool MergedEntries::still_foremost(Direction direction) const {
   return order != 0 && (order < 0) == (direction == Direction::forward);
 }
 
-void MergedEntries::settle(Direction direction) {
+void MergedEntries::skip_to_row(Direction direction) {
   direction_ = direction;
   here_.clear();
   next_ = kNone;

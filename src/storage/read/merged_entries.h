@@ -50,7 +50,7 @@ class MergedEntries final : public EntrySource {
                                               Direction direction);
   Motion move(std::size_t index, Direction direction);
   // Finds the foremost key, who has it, and who comes next.
-  void settle(Direction direction);
+  void skip_to_row(Direction direction);
   // Whether the only source that had the last key is foremost again: the others have not moved, so
   // it is enough to ask the one that came next. Settles nothing otherwise.
   bool still_foremost(Direction direction) const;

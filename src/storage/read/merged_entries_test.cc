@@ -40,7 +40,7 @@ struct Scene {
   }
 };
 
-// What one delta says of one row and of scopes, strewn over several memtables; some in more than
+// What one delta says of one row and of ranges, strewn over several memtables; some in more than
 // one, as after a replay.
 Scene any_scene() {
   Scene scene;

@@ -11,43 +11,43 @@ using runtime::Task;
 namespace {
 
 std::string together_key(base::ByteView partition) {
-  return encode_key({partition, EntryKind::scopes, {}});
+  return encode_key({partition, EntryKind::deleted_ranges, {}});
 }
 
-std::string path_key(base::ByteView partition, base::ByteView row, ScopeDepth depth) {
-  const std::string path = scope_path(row, depth);
-  return encode_key({partition, EntryKind::scopes, base::as_bytes(path)});
+std::string path_key(base::ByteView partition, base::ByteView row, RangeDepth depth) {
+  const std::string path = range_path(row, depth);
+  return encode_key({partition, EntryKind::deleted_ranges, base::as_bytes(path)});
 }
 
 }  // namespace
 
-bool RowScopes::Level::serves(base::ByteView key) const {
+bool RowRangeDeletes::Level::serves(base::ByteView key) const {
   if (!loaded) return false;
   if (!has_digits(key, depth)) return too_short;
   return !too_short && same_digits(key, base::as_bytes(row), depth);
 }
 
-void RowScopes::Level::take(base::ByteView key, Entry found) {
+void RowRangeDeletes::Level::take(base::ByteView key, Entry found) {
   row.assign(base::as_text(key));
   entry = std::move(found);
-  index = causality::ScopeIndex(entry.scopes());
+  index = causality::RangeIndex(entry.deleted_ranges());
   loaded = true;
 }
 
-bool RowScopes::serves(base::ByteView partition, base::ByteView row) const {
+bool RowRangeDeletes::serves(base::ByteView partition, base::ByteView row) const {
   return is_of(partition) &&
          std::ranges::all_of(levels_, [&](const Level& level) { return level.serves(row); });
 }
 
-void RowScopes::begin(base::ByteView partition, Entry together) {
+void RowRangeDeletes::begin(base::ByteView partition, Entry together) {
   together_ = std::move(together);
-  together_index_ = causality::ScopeIndex(together_.scopes());
+  together_index_ = causality::RangeIndex(together_.deleted_ranges());
   levels_.clear();
-  for (const ScopeDepth depth : together_.depths()) levels_.emplace_back().depth = depth;
+  for (const RangeDepth depth : together_.depths()) levels_.emplace_back().depth = depth;
   partition_ = std::string(base::as_text(partition));
 }
 
-RowScopes::Level* RowScopes::next_missing(base::ByteView row) {
+RowRangeDeletes::Level* RowRangeDeletes::next_missing(base::ByteView row) {
   for (Level& level : levels_) {
     if (level.serves(row)) continue;
     level.entry.clear();
@@ -59,9 +59,9 @@ RowScopes::Level* RowScopes::next_missing(base::ByteView row) {
   return nullptr;
 }
 
-Task<Result<void>> RowScopes::load_older(const TableView& view, base::ByteView partition,
-                                         base::ByteView row, runtime::Until until,
-                                         ReadTrace& trace) {
+Task<Result<void>> RowRangeDeletes::load_older(const TableView& view, base::ByteView partition,
+                                               base::ByteView row, runtime::Until until,
+                                               ReadTrace& trace) {
   if (!is_of(partition)) {
     partition_.reset();
     const std::string key = together_key(partition);
@@ -69,7 +69,7 @@ Task<Result<void>> RowScopes::load_older(const TableView& view, base::ByteView p
     begin(partition, std::move(together));
   }
   while (Level* level = next_missing(row)) {
-    ++trace.scope_paths_read;
+    ++trace.range_paths_read;
     const std::string key = path_key(partition, row, level->depth);
     CO_TRY(auto entry, co_await view.find_older(base::as_bytes(key), until, trace));
     level->take(row, std::move(entry));
@@ -77,29 +77,31 @@ Task<Result<void>> RowScopes::load_older(const TableView& view, base::ByteView p
   co_return {};
 }
 
-void RowScopes::load_active(const TableView& view, base::ByteView partition, base::ByteView row,
-                            ReadTrace& trace) {
+void RowRangeDeletes::load_active(const TableView& view, base::ByteView partition,
+                                  base::ByteView row, ReadTrace& trace) {
   const auto find = [&](const std::string& key) {
     Entry entry;
     view.absorb_active(base::as_bytes(key), entry, trace);
     return entry;
   };
-  const std::uint64_t writes = view.active().scope_writes();
-  if (!is_of(partition) || scope_writes_ != writes) {
+  const std::uint64_t writes = view.active().range_writes();
+  if (!is_of(partition) || range_writes_ != writes) {
     begin(partition, find(together_key(partition)));
-    scope_writes_ = writes;
+    range_writes_ = writes;
   }
   while (Level* level = next_missing(row)) {
-    ++trace.scope_paths_read;
+    ++trace.range_paths_read;
     level->take(row, find(path_key(partition, row, level->depth)));
   }
 }
 
-void RowScopes::add_to(causality::PartitionStore& partition, const causality::RowKey& row) const {
+void RowRangeDeletes::add_to(causality::PartitionStore& partition,
+                             const causality::RowKey& row) const {
   if (!partition_) return;
-  const causality::Scope sought = causality::row_scope(row);
-  const auto add = [&](const causality::ScopeIndex& index) {
-    index.each_overlapping(sought, [&](const auto& scoped) { partition.absorb(scoped); });
+  const causality::RowRange sought = causality::range_of_row(row);
+  const auto add = [&](const causality::RangeIndex& index) {
+    index.each_overlapping(sought,
+                           [&](const auto& range_delete) { partition.absorb(range_delete); });
   };
   add(together_index_);
   for (const Level& level : levels_) add(level.index);

@@ -1,8 +1,8 @@
-// RowScopes: the deletes of ranges of a partition that may hold a row, as a reader has loaded them
-// (range_delete_key.h), and kept from row to row as long as they serve.
+// RowRangeDeletes: the deletes of ranges of a partition that may hold a row, as a reader has loaded
+// them (range_delete_key.h), and kept from row to row as long as they serve.
 //
-// Those of the active memtable are a RowScopes of their own: more of them may come at any time, and
-// they must be of the same moment as what that memtable has of the row (table_view.h).
+// Those of the active memtable are a RowRangeDeletes of their own: more of them may come at any
+// time, and they must be of the same moment as what that memtable has of the row (table_view.h).
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@
 
 namespace helenus::storage {
 
-class RowScopes {
+class RowRangeDeletes {
  public:
-  RowScopes() = default;
-  RowScopes(const RowScopes&) = delete;
-  RowScopes& operator=(const RowScopes&) = delete;
+  RowRangeDeletes() = default;
+  RowRangeDeletes(const RowRangeDeletes&) = delete;
+  RowRangeDeletes& operator=(const RowRangeDeletes&) = delete;
 
   // Whether everything is loaded that may hold the row.
   bool serves(base::ByteView partition, base::ByteView row) const;
@@ -46,12 +46,12 @@ class RowScopes {
  private:
   // What lies at one depth under the digits that a row begins with.
   struct Level {
-    ScopeDepth depth = 0;
+    RangeDepth depth = 0;
     bool loaded = false;
     bool too_short = false;  // the row has not so many digits
     std::string row;         // one that begins so
     Entry entry;
-    causality::ScopeIndex index;  // of the entry
+    causality::RangeIndex index;  // of the entry
 
     bool serves(base::ByteView key) const;
     void take(base::ByteView key, Entry found);
@@ -64,9 +64,9 @@ class RowScopes {
 
   std::optional<std::string> partition_;
   Entry together_;
-  causality::ScopeIndex together_index_;
+  causality::RangeIndex together_index_;
   std::vector<Level> levels_;
-  std::uint64_t scope_writes_ = 0;  // of the active memtable, when it was loaded
+  std::uint64_t range_writes_ = 0;  // of the active memtable, when it was loaded
 };
 
 }  // namespace helenus::storage

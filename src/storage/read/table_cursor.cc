@@ -9,12 +9,13 @@ namespace helenus::storage {
 using base::Result;
 using runtime::Task;
 
-causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& older,
-                                       const RowScopes& active) {
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry,
+                                       const RowRangeDeletes& older,
+                                       const RowRangeDeletes& active) {
   causality::PartitionStore partition;
   const auto key = base::Bytes::copy_of(row);
   if (!entry.row_deletes().empty()) {
-    partition.absorb({causality::row_scope(key), entry.row_deletes()});
+    partition.absorb({causality::range_of_row(key), entry.row_deletes()});
   }
   partition.absorb(key, std::move(entry).take_row());
   older.add_to(partition, key);
@@ -29,7 +30,7 @@ TableCursor::TableCursor(runtime::Gate::Pass pass, TableView view, KeyRange rang
       range_(std::move(range)),
       clock_(std::move(clock)),
       until_(options.until),
-      older_may_have_scopes_(view_.older_may_have_scopes()),
+      older_may_have_ranges_(view_.older_may_have_ranges()),
       entries_(view_.entries(options)) {}
 
 base::ByteView TableCursor::row_key() const {
@@ -42,7 +43,7 @@ Task<Result<void>> TableCursor::seek(base::Bytes partition, base::Bytes row) {
   const std::string key = encode_key({partition, EntryKind::row, row});
   valid_ = false;
   CO_TRY_VOID(co_await seek_entries(base::as_bytes(key), Direction::forward));
-  co_return co_await settle(Direction::forward);
+  co_return co_await skip_to_row(Direction::forward);
 }
 
 Task<Result<void>> TableCursor::seek_before(base::Bytes partition, base::Bytes row) {
@@ -50,21 +51,21 @@ Task<Result<void>> TableCursor::seek_before(base::Bytes partition, base::Bytes r
   const std::string key = encode_key({partition, EntryKind::row, row});
   valid_ = false;
   CO_TRY_VOID(co_await seek_entries(base::as_bytes(key), Direction::backward));
-  co_return co_await settle(Direction::backward);
+  co_return co_await skip_to_row(Direction::backward);
 }
 
 Task<Result<void>> TableCursor::seek_bound(base::Bytes bound) {
   valid_ = false;
   if (bound < range_.from) bound = range_.from;
   CO_TRY_VOID(co_await seek_entries(bound, Direction::forward));
-  co_return co_await settle(Direction::forward);
+  co_return co_await skip_to_row(Direction::forward);
 }
 
 Task<Result<void>> TableCursor::seek_before_bound(base::Bytes bound) {
   valid_ = false;
   if (range_.to && bound > *range_.to) bound = *range_.to;
   CO_TRY_VOID(co_await seek_entries(bound, Direction::backward));
-  co_return co_await settle(Direction::backward);
+  co_return co_await skip_to_row(Direction::backward);
 }
 
 Task<Result<void>> TableCursor::seek_last() {
@@ -85,12 +86,12 @@ TableCursor::Motion TableCursor::step(Direction direction) {
   Motion motion = step_entries(direction);
   if (!motion.ready()) return step_waiting(std::move(motion), direction);
   if (auto moved = std::move(motion).take(); !moved) return moved;
-  return settle(direction);
+  return skip_to_row(direction);
 }
 
 Task<Result<void>> TableCursor::step_waiting(Motion motion, Direction direction) {
   CO_TRY_VOID(co_await std::move(motion));
-  co_return co_await settle(direction);
+  co_return co_await skip_to_row(direction);
 }
 
 bool TableCursor::at_row_or_end() {
@@ -99,30 +100,30 @@ bool TableCursor::at_row_or_end() {
   return key_parts(key.bytes, key.partition_size).kind == EntryKind::row;
 }
 
-TableCursor::Motion TableCursor::settle(Direction direction) {
-  if (!at_row_or_end()) return settle_waiting(direction);
+TableCursor::Motion TableCursor::skip_to_row(Direction direction) {
+  if (!at_row_or_end()) return skip_to_row_waiting(direction);
   if (!entries_->valid() || !in_tablet()) return Result<void>();
-  if (!scopes_loaded()) return settle_waiting(direction);
+  if (!ranges_loaded()) return skip_to_row_waiting(direction);
   arrive();
   return Result<void>();
 }
 
-Task<Result<void>> TableCursor::settle_waiting(Direction direction) {
+Task<Result<void>> TableCursor::skip_to_row_waiting(Direction direction) {
   if (!at_row_or_end()) CO_TRY_VOID(co_await step_entries(direction));
-  while (!at_row_or_end()) CO_TRY_VOID(co_await leave_scopes(direction));
+  while (!at_row_or_end()) CO_TRY_VOID(co_await leave_ranges(direction));
   if (!entries_->valid() || !in_tablet()) co_return {};
-  if (!scopes_loaded()) {
-    CO_TRY_VOID(co_await older_scopes_.load_older(view_, partition(), row_key(), until_, trace_));
+  if (!ranges_loaded()) {
+    CO_TRY_VOID(co_await older_ranges_.load_older(view_, partition(), row_key(), until_, trace_));
   }
   arrive();
   co_return {};
 }
 
-Task<Result<void>> TableCursor::leave_scopes(Direction direction) {
+Task<Result<void>> TableCursor::leave_ranges(Direction direction) {
   // Behind them come the partition's rows, before them lies another partition.
   const bool forward = direction == Direction::forward;
   const std::string key =
-      encode_key({partition(), forward ? EntryKind::row : EntryKind::scopes, {}});
+      encode_key({partition(), forward ? EntryKind::row : EntryKind::deleted_ranges, {}});
   co_return co_await seek_entries(base::as_bytes(key), direction);
 }
 
@@ -131,8 +132,8 @@ void TableCursor::arrive() {
   valid_ = true;
 }
 
-bool TableCursor::scopes_loaded() const {
-  return !older_may_have_scopes_ || older_scopes_.serves(partition(), row_key());
+bool TableCursor::ranges_loaded() const {
+  return !older_may_have_ranges_ || older_ranges_.serves(partition(), row_key());
 }
 
 bool TableCursor::in_tablet() const {
@@ -154,7 +155,7 @@ Result<void> TableCursor::absorb_here(Entry& entry) {
 Task<Result<void>> TableCursor::seek_ranges(base::Bytes partition) {
   valid_ = false;
   ranges_of_ = std::move(partition);
-  const std::string first = encode_key({ranges_of_, EntryKind::scopes, {}});
+  const std::string first = encode_key({ranges_of_, EntryKind::deleted_ranges, {}});
   co_return co_await seek_entries(base::as_bytes(first), Direction::forward);
 }
 
@@ -162,7 +163,7 @@ bool TableCursor::at_ranges() const {
   if (valid_ || !entries_->valid()) return false;
   const RowKey key = entries_->key();
   return base::equal(key.partition(), ranges_of_) &&
-         key_parts(key.bytes, key.partition_size).kind == EntryKind::scopes;
+         key_parts(key.bytes, key.partition_size).kind == EntryKind::deleted_ranges;
 }
 
 Result<Entry> TableCursor::ranges() {
@@ -188,10 +189,10 @@ Result<const Entry*> TableCursor::look() {
 
 Result<causality::PartitionStore> TableCursor::read() {
   TRY(auto entry, row());
-  if (view_.active().has_scopes()) {
-    active_scopes_.load_active(view_, partition(), row_key(), trace_);
+  if (view_.active().has_ranges()) {
+    active_ranges_.load_active(view_, partition(), row_key(), trace_);
   }
-  return assemble_row(row_key(), std::move(entry), older_scopes_, active_scopes_);
+  return assemble_row(row_key(), std::move(entry), older_ranges_, active_ranges_);
 }
 
 }  // namespace helenus::storage

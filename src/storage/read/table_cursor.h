@@ -5,7 +5,7 @@
 //     ... cursor->partition(), cursor->row_key(), cursor->read() ...
 //     CO_TRY_VOID(co_await cursor->next());
 //   }
-//   CO_TRY_VOID(co_await engine.settle(cursor->trace(), until));    before anything is shown
+//   CO_TRY_VOID(co_await engine.wait_durable(cursor->trace(), until));    before anything is shown
 //
 // A row of which nothing is visible, a deleted one, is a row here: what a reader sees is for the
 // table's policy to say. Of a partition only the row it stands on is in memory, and those deletes
@@ -35,7 +35,7 @@
 
 namespace helenus::storage {
 
-// A row and the scopes it lies in, as read, and the clock it may be shown with: no dot of it is
+// A row and the ranges it lies in, as read, and the clock it may be shown with: no dot of it is
 // missing from the data (S4).
 struct RowRead {
   causality::PartitionStore partition;
@@ -45,9 +45,9 @@ struct RowRead {
   causality::Timestamp floor = causality::kTimestampMin;
 };
 
-// A row's entry, its own deletes as a scope, and those of the partition's scopes that it lies in.
-causality::PartitionStore assemble_row(base::ByteView row, Entry entry, const RowScopes& older,
-                                       const RowScopes& active);
+// A row's entry, its own deletes as a range, and those of the partition's ranges that it lies in.
+causality::PartitionStore assemble_row(base::ByteView row, Entry entry,
+                                       const RowRangeDeletes& older, const RowRangeDeletes& active);
 
 class TableCursor {
  public:
@@ -94,7 +94,7 @@ class TableCursor {
   // All below require valid(); views live until the cursor moves.
   base::ByteView partition() const { return entries_->key().partition(); }
   base::ByteView row_key() const;
-  // The row with the scopes it lies in. Errors: corrupt, unsupported.
+  // The row with the ranges it lies in. Errors: corrupt, unsupported.
   base::Result<causality::PartitionStore> read();
   // The same without the deletes of ranges that it lies in.
   base::Result<Entry> row();
@@ -116,13 +116,13 @@ class TableCursor {
   runtime::Task<base::Result<void>> step_waiting(Motion motion, Direction direction);
   Motion seek_entries(base::ByteView key, Direction direction);
   // From where the entries stand to the next row of the tablet in that direction.
-  Motion settle(Direction direction);
+  Motion skip_to_row(Direction direction);
   // Whether they stand on a row of the tablet, or nowhere in it.
   bool at_row_or_end();
   // From a partition's deletes of ranges, of which there may be many, past all of them.
-  runtime::Task<base::Result<void>> leave_scopes(Direction direction);
-  bool scopes_loaded() const;
-  runtime::Task<base::Result<void>> settle_waiting(Direction direction);
+  runtime::Task<base::Result<void>> leave_ranges(Direction direction);
+  bool ranges_loaded() const;
+  runtime::Task<base::Result<void>> skip_to_row_waiting(Direction direction);
   void arrive();
   bool in_tablet() const;
   // Merges all there is under the key that the entries stand on.
@@ -135,15 +135,15 @@ class TableCursor {
   const KeyRange range_;
   const causality::Clock clock_;
   const runtime::Until until_;
-  const bool older_may_have_scopes_;
+  const bool older_may_have_ranges_;
   std::unique_ptr<MergedEntries> entries_;
   std::size_t active_keys_ = 0;  // of the active memtable, when all sources were last sought
   bool valid_ = false;
   base::Bytes ranges_of_;  // the partition whose ranges are sought
   ReadTrace trace_;
   Entry row_;
-  RowScopes older_scopes_;
-  RowScopes active_scopes_;
+  RowRangeDeletes older_ranges_;
+  RowRangeDeletes active_ranges_;
 };
 
 }  // namespace helenus::storage

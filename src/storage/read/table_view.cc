@@ -75,11 +75,11 @@ Task<Result<Entry>> TableView::find_older(base::ByteView key, runtime::Until unt
   co_return entry;
 }
 
-bool TableView::older_may_have_scopes() const {
-  const auto has = [](const auto& memtable) { return memtable->has_scopes(); };
+bool TableView::older_may_have_ranges() const {
+  const auto has = [](const auto& memtable) { return memtable->has_ranges(); };
   return std::ranges::any_of(frozen_, has) ||
          std::ranges::any_of(*sstables_, [](const auto& sstable) {
-           return sstable->damage || sstable->metadata.scopes > 0;
+           return sstable->damage || sstable->metadata.deleted_ranges > 0;
          });
 }
 

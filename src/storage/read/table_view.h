@@ -60,7 +60,7 @@ struct ReadTrace {
   std::uint32_t sstables_in_range = 0;
   std::uint32_t sstables_filtered = 0;
   std::uint32_t blocks_read = 0;
-  std::uint32_t scope_paths_read = 0;  // where deletes of ranges may lie (range_delete_key.h)
+  std::uint32_t range_paths_read = 0;  // where deletes of ranges may lie (range_delete_key.h)
   // The newest write seen that may not be durable yet.
   std::uint64_t sequence = 0;
 };
@@ -76,8 +76,8 @@ class TableView {
   // The key must outlive the wait. Errors: corrupt, unsupported, io_error, timeout, cancelled.
   runtime::Task<base::Result<Entry>> find_older(base::ByteView key, runtime::Until until,
                                                 ReadTrace& trace) const;
-  // False if no partition has range-scoped deletes in them.
-  bool older_may_have_scopes() const;
+  // False if no partition has range deletes in them.
+  bool older_may_have_ranges() const;
 
   const Memtable& active() const { return *active_; }
   // Merges what the active memtable has under the key, now, into `entry`.

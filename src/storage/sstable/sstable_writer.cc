@@ -57,7 +57,7 @@ SstableWriter::SstableWriter(runtime::Runtime& runtime, std::string path, Option
 // ---- adding
 
 Result<void> SstableWriter::check(const RowKey& key, ByteView value) const {
-  if (failure_.has_value()) return *failure_;
+  if (fatal_error_.has_value()) return *fatal_error_;
   ASSERT(file_ != nullptr, "the writer is spent");
   if (key.bytes.size() > kRowKeySizeMax || key.partition_size > key.bytes.size()) {
     return Error(Errc::invalid_argument, "key of {} bytes, {} of its partition", key.bytes.size(),
@@ -76,7 +76,7 @@ Result<void> SstableWriter::check(const RowKey& key, ByteView value) const {
 
 MaybeTask<Result<void>> SstableWriter::add(RowKey key, ByteView value) {
   if (auto checked = check(key, value); !checked) [[unlikely]] {
-    if (failure_.has_value()) return checked;
+    if (fatal_error_.has_value()) return checked;
     return fail(std::move(checked).error());
   }
   constexpr std::size_t kEntryOverhead = 8;
@@ -210,14 +210,14 @@ Task<Result<void>> SstableWriter::write_out_or_fail() {
 }
 
 Task<Result<void>> SstableWriter::fail(Error error) {
-  failure_ = std::move(error).within(path_);
+  fatal_error_ = std::move(error).within(path_);
   co_await discard();
-  co_return *failure_;
+  co_return *fatal_error_;
 }
 
 Task<void> SstableWriter::discard() {
   if (file_ == nullptr) co_return;
-  if (!failure_.has_value()) failure_ = Error(Errc::cancelled, "{} was discarded", path_);
+  if (!fatal_error_.has_value()) fatal_error_ = Error(Errc::cancelled, "{} was discarded", path_);
   file_.reset();
   // If even removing fails the file stays, as after a crash; the first error is what matters.
   if (auto removed = co_await runtime_.files.remove(path_); !removed) {
@@ -267,7 +267,7 @@ Task<Result<void>> SstableWriter::finish_file() {
 }
 
 Task<Result<SstableStatistics>> SstableWriter::finish(base::Bytes metadata) {
-  if (failure_.has_value()) co_return *failure_;
+  if (fatal_error_.has_value()) co_return *fatal_error_;
   ASSERT(file_ != nullptr, "the writer is spent");
   Result<void> done;
   if (metadata.size() > kMetadataSizeMax) {

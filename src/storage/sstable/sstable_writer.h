@@ -114,7 +114,7 @@ class SstableWriter final : private BlockSink {
   const FileId id_;
   const BlockSeal seal_;
   std::unique_ptr<runtime::File> file_;  // null once finished, failed or discarded
-  std::optional<base::Error> failure_;
+  std::optional<base::Error> fatal_error_;
 
   BlockEncoder encoder_;
   BlockBuilder block_{BlockBuilder::Shape{}};

@@ -16,19 +16,19 @@ using base::Result;
 namespace {
 
 // How deep a path is; nothing if it does not end as one does.
-std::optional<ScopeDepth> depth_of_path(ByteView path) {
+std::optional<RangeDepth> depth_of_path(ByteView path) {
   constexpr unsigned kEndOfEven = 0x80;
   constexpr unsigned kEndOfOdd = 0x08;
   const auto last = std::to_integer<unsigned>(path.back());
-  const auto digits = static_cast<ScopeDepth>(2 * (path.size() - 1));
+  const auto digits = static_cast<RangeDepth>(2 * (path.size() - 1));
   if (last == kEndOfEven && digits > 0) return digits;
   if ((last & 0x0f) == kEndOfOdd) return digits + 1;
   return std::nullopt;
 }
 
-bool begins_so(const std::optional<causality::RowKey>& bound, ByteView path, ScopeDepth depth) {
+bool begins_so(const std::optional<causality::RowKey>& bound, ByteView path, RangeDepth depth) {
   return bound && has_digits(*bound, depth) &&
-         base::equal(base::as_bytes(scope_path(*bound, depth)), path);
+         base::equal(base::as_bytes(range_path(*bound, depth)), path);
 }
 
 }  // namespace
@@ -51,14 +51,14 @@ Result<void> EntryVerifier::take(RowKey key, const base::Bytes& value) {
   }
   const EntryKey parts = key_parts(key.bytes, key.partition_size);
   const bool of_row = parts.kind == EntryKind::row;
-  if (entry->empty() || of_row == entry->holds_scopes()) {
+  if (entry->empty() || of_row == entry->holds_ranges()) {
     return at(Error(Errc::corrupt, "{} holds {}", of_row ? "a row" : "an entry of ranges",
                     entry->empty() ? "nothing" : "what is of the other kind"));
   }
   Garbage uncounted;
   cells_ += count_garbage(*entry, uncounted);
   if (of_row) return {};
-  ++scopes_;
+  ++deleted_ranges_;
   if (auto taken = take_ranges(parts.clustering, *entry); !taken) {
     return at(std::move(taken).error());
   }
@@ -77,19 +77,21 @@ Result<void> EntryVerifier::take_ranges(ByteView path, const Entry& entry) {
     return Error(Errc::corrupt, "its depth {} is not named under the partition's own key", *depth);
   }
   if (!entry.depths().empty()) return Error(Errc::corrupt, "depths are named under a path");
-  for (const causality::ScopedStore& scoped : entry.scopes()) {
-    if (begins_so(scoped.scope.from, path, *depth) && begins_so(scoped.scope.to, path, *depth)) {
+  for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
+    if (begins_so(range_delete.range.from, path, *depth) &&
+        begins_so(range_delete.range.to, path, *depth)) {
       continue;
     }
-    return Error(Errc::corrupt, "a range, {}, does not begin and end as its path", scoped.scope);
+    return Error(Errc::corrupt, "a range, {}, does not begin and end as its path",
+                 range_delete.range);
   }
   return {};
 }
 
 Result<void> EntryVerifier::check_counts(const SstableMetadata& metadata) const {
-  if (scopes_ != metadata.scopes) {
-    return Error(Errc::corrupt, "states {} entries of ranges, the file has {}", metadata.scopes,
-                 scopes_);
+  if (deleted_ranges_ != metadata.deleted_ranges) {
+    return Error(Errc::corrupt, "states {} entries of ranges, the file has {}",
+                 metadata.deleted_ranges, deleted_ranges_);
   }
   // A file of the first version does not count them.
   if (metadata.cells != 0 && cells_ != metadata.cells) {

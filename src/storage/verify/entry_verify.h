@@ -28,8 +28,8 @@ class EntryVerifier {
   std::string partition_;
   // Whether the partition under way has an entry under its own key, and what depths that names.
   bool has_own_ = false;
-  std::vector<ScopeDepth> depths_;
-  std::uint64_t scopes_ = 0;
+  std::vector<RangeDepth> depths_;
+  std::uint64_t deleted_ranges_ = 0;
   std::uint64_t cells_ = 0;
 };
 

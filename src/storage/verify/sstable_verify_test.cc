@@ -200,26 +200,26 @@ struct Range {
   std::string to;
 };
 
-std::string encoded_entry(const std::vector<Range>& ranges, std::vector<ScopeDepth> depths = {}) {
+std::string encoded_entry(const std::vector<Range>& ranges, std::vector<RangeDepth> depths = {}) {
   Entry entry;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     causality::Version version;
-    version.kind = causality::VersionKind::empty;
+    version.kind = causality::VersionKind::deletion;
     version.dot = {causality::actor_of(1, 1), i + 1};
     entry.absorb(
-        causality::ScopedStore{{Bytes::copy_of(ranges[i].from), Bytes::copy_of(ranges[i].to)},
+        causality::RangeDelete{{Bytes::copy_of(ranges[i].from), Bytes::copy_of(ranges[i].to)},
                                causality::CellStore({version}, {})});
   }
-  for (const ScopeDepth depth : depths) entry.add_depth(depth);
+  for (const RangeDepth depth : depths) entry.add_depth(depth);
   base::Buffer bytes;
   base::Encoder out(bytes);
   encode(out, entry);
   return std::string(base::as_text(bytes.view()));
 }
 
-std::string key_of_ranges(const std::string& begin, ScopeDepth depth) {
-  const std::string path = scope_path(base::as_bytes(begin), depth);
-  return encode_key({base::as_bytes("part"), EntryKind::scopes, base::as_bytes(path)});
+std::string key_of_ranges(const std::string& begin, RangeDepth depth) {
+  const std::string path = range_path(base::as_bytes(begin), depth);
+  return encode_key({base::as_bytes("part"), EntryKind::deleted_ranges, base::as_bytes(path)});
 }
 
 Task<void> write_entries(Runtime& runtime, const std::map<std::string, std::string>& entries,
@@ -236,10 +236,11 @@ class EntriesOfAFile : public testing::Test {
     result = co_await verify_sstable(runtime, shared, kPath, {}, runtime::Until::forever());
   }
   // What verifying says of a file with these entries of ranges.
-  std::string said(const std::map<std::string, std::string>& entries, std::uint64_t scopes) {
+  std::string said(const std::map<std::string, std::string>& entries,
+                   std::uint64_t deleted_ranges) {
     SimMachine machine;
     SstableMetadata metadata;
-    metadata.scopes = scopes;
+    metadata.deleted_ranges = deleted_ranges;
     machine.run([&](Runtime& runtime) { return write_entries(runtime, entries, metadata); });
     Result<VerifyProgress> result = base::Error(Errc::corrupt, "not asked");
     machine.run([&](Runtime& runtime) { return verify(runtime, result); });
