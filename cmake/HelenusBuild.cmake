@@ -22,21 +22,39 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 set(HELENUS_SANITIZE "" CACHE STRING "Value of -fsanitize=, empty for none")
 set(HELENUS_MARCH "x86-64-v3" CACHE STRING "Value of -march=, empty for the compiler's default")
-# All presets but release leave tests and mains unoptimised: optimising (and instrumenting) what the
-# test and option libraries inline takes half of their compile time and finds nothing.
-set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests and mains")
+# Tests are compiled with little or no optimisation: optimising (and instrumenting) what the test
+# libraries inline takes half of their compile time and finds nothing. So are the mains of programs
+# under a sanitizer; those that users run are not.
+set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests")
 separate_arguments(HELENUS_TEST_FLAGS UNIX_COMMAND "${HELENUS_TEST_FLAGS}")
 option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
 
-# The release preset precompiles nothing and dev no headers of libraries, so that a source which
-# forgets an include does not compile there.
+# dev precompiles no headers of libraries, so that a source which forgets an include does not compile
+# there.
 set(HELENUS_PRECOMPILE "" CACHE STRING "Whose headers are precompiled: tests, libraries, both")
 
-# Eight sources of a library at a time, as one: what they include is read and what they inline is
-# compiled once. Names of unnamed namespaces are then those of all eight; a source whose names
-# another of its library has, too, is compiled APART. Not for dev, where a change should rebuild
-# little and a source must stand alone.
-option(HELENUS_UNITY "Compile the sources of libraries together" OFF)
+# Several sources of a target at a time, as one: what they include is read and what they inline is
+# compiled once, which more than halves the work. Names of unnamed namespaces are then those of all
+# of them; a source whose names another of its target has, too, is compiled APART. Not for dev,
+# where a change should rebuild little and a source must stand alone.
+option(HELENUS_UNITY "Compile several sources of a target as one" OFF)
+set(HELENUS_UNITY_SOURCES 16)
+
+# Compiles the sources of a target together, but for those whose file names are in the list.
+function(helenus_unity target)
+  if(NOT HELENUS_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HELENUS_UNITY_SOURCES})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source FILENAME file)
+    if(file IN_LIST ARGN)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
 
 # Sloppiness: a precompiled header has no times in it, and tools/precompile writes the checksum that
 # stands for it.
@@ -148,10 +166,7 @@ function(helenus_library)
   add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
   helenus_use_precompiled_headers(${ARG_NAME} libraries)
-  if(HELENUS_UNITY)
-    set_target_properties(${ARG_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
+  helenus_unity(${ARG_NAME} ${ARG_APART})
   helenus_check_headers(${ARG_NAME} ${ARG_SOURCES})
 endfunction()
 
@@ -159,12 +174,14 @@ function(helenus_executable)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE helenus_flags ${ARG_DEPENDS})
-  target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
 endfunction()
 
 function(helenus_program)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   helenus_executable(${ARGN})
+  if(HELENUS_SANITIZE)
+    target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
+  endif()
   add_dependencies(tests ${ARG_NAME})
   add_dependencies(tests-plain ${ARG_NAME})
 endfunction()
@@ -177,9 +194,11 @@ endfunction()
 
 # One gtest program a module; every case in it is a ctest test of its own.
 function(helenus_test)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS;APART" ${ARGN})
   helenus_executable(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
                      DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
+  helenus_unity(${ARG_NAME} ${ARG_APART})
   helenus_use_precompiled_headers(${ARG_NAME} tests)
   add_dependencies(tests ${ARG_NAME})
   if(NOT "memory" IN_LIST ARG_LABELS)
@@ -200,11 +219,12 @@ endfunction()
 
 # Objects, not an archive: from one the linker would drop every TEST_P that nothing refers to.
 function(helenus_test_support)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;APART" ${ARGN})
   add_library(${ARG_NAME} OBJECT ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS} GTest::gmock)
   target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
   helenus_use_precompiled_headers(${ARG_NAME} tests)
+  helenus_unity(${ARG_NAME} ${ARG_APART})
 endfunction()
 
 # A libFuzzer program, where there is a sanitizer to tell it of faults. COVERS names the sources
@@ -225,11 +245,6 @@ function(helenus_fuzzer)
     if(NOT TARGET ${covered})
       add_library(${covered} OBJECT EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/src/${source}")
       list(APPEND guided ${covered})
-      # It can stand in only for an object that holds nothing else.
-      cmake_path(GET source PARENT_PATH folder)
-      set_source_files_properties("${CMAKE_SOURCE_DIR}/src/${source}"
-                                  DIRECTORY "${CMAKE_SOURCE_DIR}/src/${folder}"
-                                  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
     target_sources(${program} PRIVATE $<TARGET_OBJECTS:${covered}>)
   endforeach()
