@@ -1,17 +1,18 @@
-# How every Helenus target is compiled, and the six kinds of target there are.
+# How every Helenus target is compiled, and the seven kinds of target there are.
 #
 #   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])  one static library a folder
-#   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads])
+#   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads] [SHARDS 2]
+#                [APART ...])
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
 #   helenus_program(NAME helenus-sim SOURCES ... DEPENDS sim)
-#   helenus_fuzzer(NAME codec SOURCES ... COVERS base/codec.cc DEPENDS base)   fuzz-codec, in asan
+#   helenus_fuzzer(NAME codec SOURCES ... DEPENDS base)            the program fuzz-codec, in asan
+#   helenus_scenario(NAME echo SEEDS_TEST 100 SEEDS_ASAN 10 SEEDS_LONG 1000 [FAILED 17 4711])
 #
-# A test labelled `memory` also runs under the asan preset, one labelled `threads` under tsan; the
-# targets tests-memory and tests-threads build just those. The target tests builds all test programs
-# and all programs for users, but no benchmark; tests-plain leaves out the tests labelled `memory`.
-# The target headers_check compiles every header that no source file of its folder includes first on
-# its own.
+# ./test runs a test labelled `memory` under the asan preset, one labelled `threads` under tsan, and
+# those that are not labelled `memory` in release; the targets tests-memory, tests-threads and
+# tests-plain build just those. tests-plain builds the programs for users, too. The target tests
+# builds all of them, but no benchmark. A test labelled `long` runs in ./test --long only.
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -22,21 +23,46 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 set(HELENUS_SANITIZE "" CACHE STRING "Value of -fsanitize=, empty for none")
 set(HELENUS_MARCH "x86-64-v3" CACHE STRING "Value of -march=, empty for the compiler's default")
-# All presets but release leave tests and mains unoptimised: optimising (and instrumenting) what the
-# test and option libraries inline takes half of their compile time and finds nothing.
-set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests and mains")
+# Tests are compiled with little or no optimisation: optimising (and instrumenting) what the test
+# libraries inline takes half of their compile time and finds nothing. So are the mains of programs
+# under a sanitizer; those that users run are not.
+set(HELENUS_TEST_FLAGS "" CACHE STRING "Further compiler flags for tests")
 separate_arguments(HELENUS_TEST_FLAGS UNIX_COMMAND "${HELENUS_TEST_FLAGS}")
 option(HELENUS_SLOW_ASSERTS "Keep ASSERT_SLOW in the build" OFF)
+option(HELENUS_FUZZ "Compile everything for coverage-guided fuzzing" OFF)
 
-# The release preset precompiles nothing and dev no headers of libraries, so that a source which
-# forgets an include does not compile there.
+# What only some need. ./run leaves both off and so needs fewer packages; objects do not depend on
+# either of them.
+option(HELENUS_TESTS "Tests, and the packages they need" ON)
+option(HELENUS_BENCH "Benchmarks, and the packages they need" OFF)
+set(HELENUS_TEST_SECONDS 600)
+
+# dev precompiles no headers of libraries, so that a source which forgets an include does not compile
+# there.
 set(HELENUS_PRECOMPILE "" CACHE STRING "Whose headers are precompiled: tests, libraries, both")
 
-# Eight sources of a library at a time, as one: what they include is read and what they inline is
-# compiled once. Names of unnamed namespaces are then those of all eight; a source whose names
-# another of its library has, too, is compiled APART. Not for dev, where a change should rebuild
-# little and a source must stand alone.
-option(HELENUS_UNITY "Compile the sources of libraries together" OFF)
+# Several sources of a target at a time, as one: what they include is read and what they inline is
+# compiled once, which more than halves the work. Names of unnamed namespaces are then those of all
+# of them; a source whose names another of its target has, too, is compiled APART. Not for dev,
+# where a change should rebuild little and a source must stand alone.
+option(HELENUS_UNITY "Compile several sources of a target as one" OFF)
+set(HELENUS_UNITY_SOURCES 16)
+
+# Compiles the sources of a target together, but for those whose file names are in the list.
+function(helenus_unity target)
+  if(NOT HELENUS_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${HELENUS_UNITY_SOURCES})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    cmake_path(GET source FILENAME file)
+    if(file IN_LIST ARGN)
+      set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endforeach()
+endfunction()
 
 # Sloppiness: a precompiled header has no times in it, and tools/precompile writes the checksum that
 # stands for it.
@@ -66,6 +92,9 @@ if(HELENUS_SANITIZE)
   target_compile_options(helenus_flags INTERFACE
     "-fsanitize=${HELENUS_SANITIZE}" -fno-sanitize-recover=all)
   target_link_options(helenus_flags INTERFACE "-fsanitize=${HELENUS_SANITIZE}")
+endif()
+if(HELENUS_FUZZ)
+  target_compile_options(helenus_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # One precompiled header for the tests and one for the libraries: all targets of a kind have the
@@ -107,64 +136,39 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
   if("libraries" IN_LIST HELENUS_PRECOMPILE)
     helenus_precompiled_headers(libraries HEADERS ${library_headers})
-    helenus_precompiled_headers(fuzzers HEADERS ${library_headers}
-                                OPTIONS -fsanitize=fuzzer-no-link)
   endif()
-  if("tests" IN_LIST HELENUS_PRECOMPILE)
+  if("tests" IN_LIST HELENUS_PRECOMPILE AND HELENUS_TESTS)
     helenus_precompiled_headers(tests HEADERS ${test_headers} OPTIONS ${HELENUS_TEST_FLAGS}
                                 DEPENDS GTest::gmock)
   endif()
 endif()
 
-add_custom_target(headers_check)
 add_custom_target(tests)
 add_custom_target(tests-plain)
 add_custom_target(tests-memory)
 add_custom_target(tests-threads)
-
-# foo.cc includes foo.h first (tools/tidy.py sees to it), so building foo.cc proves that foo.h
-# stands alone. The headers without such a source get a generated one, built only by headers_check.
-function(helenus_check_headers library)
-  file(GLOB headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.h)
-  set(probes "")
-  foreach(header IN LISTS headers)
-    string(REGEX REPLACE "\\.h$" ".cc" source "${header}")
-    if(NOT source IN_LIST ARGN)
-      cmake_path(ABSOLUTE_PATH header OUTPUT_VARIABLE path)
-      set(probe "${CMAKE_CURRENT_BINARY_DIR}/headers_check/${source}")
-      file(CONFIGURE OUTPUT "${probe}" CONTENT "#include \"${path}\"\n#include \"${path}\"\n")
-      list(APPEND probes "${probe}")
-    endif()
-  endforeach()
-  if(probes)
-    add_library(${library}_headers OBJECT EXCLUDE_FROM_ALL ${probes})
-    target_link_libraries(${library}_headers PRIVATE ${library})
-    add_dependencies(headers_check ${library}_headers)
-  endif()
-endfunction()
+add_custom_target(tests-fuzz)
 
 function(helenus_library)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;APART" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
   helenus_use_precompiled_headers(${ARG_NAME} libraries)
-  if(HELENUS_UNITY)
-    set_target_properties(${ARG_NAME} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
-  helenus_check_headers(${ARG_NAME} ${ARG_SOURCES})
+  helenus_unity(${ARG_NAME} ${ARG_APART})
 endfunction()
 
 function(helenus_executable)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE helenus_flags ${ARG_DEPENDS})
-  target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
 endfunction()
 
 function(helenus_program)
   cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   helenus_executable(${ARGN})
+  if(HELENUS_SANITIZE)
+    target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
+  endif()
   add_dependencies(tests ${ARG_NAME})
   add_dependencies(tests-plain ${ARG_NAME})
 endfunction()
@@ -175,79 +179,127 @@ function(helenus_benchmark)
                      DEPENDS ${ARG_DEPENDS} bench_support)
 endfunction()
 
-# One gtest program a module; every case in it is a ctest test of its own.
+# Stands for a test where there are none, so that its folder can still set properties of it. Nothing
+# builds it.
+function(helenus_left_out name)
+  add_library(${name} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+endfunction()
+
+# One gtest program a module, which is one ctest test, or a few that share its cases out among them.
+# tools/run_cases.py leaves what became of each case for tools/test_summary.py. The program's time
+# limit is there for one that hangs; tools/test_summary.py knows how long a case may take.
 function(helenus_test)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;SHARDS" "SOURCES;DEPENDS;LABELS;APART" ${ARGN})
+  if(NOT HELENUS_TESTS)
+    helenus_left_out(${ARG_NAME} ${ARG_SOURCES})
+    return()
+  endif()
   helenus_executable(NAME ${ARG_NAME} SOURCES ${ARG_SOURCES}
                      DEPENDS ${ARG_DEPENDS} GTest::gmock_main)
+  target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
+  helenus_unity(${ARG_NAME} ${ARG_APART})
   helenus_use_precompiled_headers(${ARG_NAME} tests)
   add_dependencies(tests ${ARG_NAME})
   if(NOT "memory" IN_LIST ARG_LABELS)
     add_dependencies(tests-plain ${ARG_NAME})
   endif()
-  # gtest_discover_tests keeps only the first of a list of labels, so they become one word; the
-  # presets' filters are regular expressions and find each label within it.
-  list(JOIN ARG_LABELS "-" labels)
-  # A parameter's name comes from its INSTANTIATE_TEST_SUITE_P: as a value it may print as bytes.
-  gtest_discover_tests(${ARG_NAME} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES
-                       PROPERTIES TIMEOUT 300 LABELS "${labels}")
   foreach(label IN LISTS ARG_LABELS)
-    if(TARGET tests-${label})
-      add_dependencies(tests-${label} ${ARG_NAME})
+    add_dependencies(tests-${label} ${ARG_NAME})
+  endforeach()
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  math(EXPR last "${ARG_SHARDS} - 1")
+  foreach(shard RANGE ${last})
+    set(test ${ARG_NAME})
+    set(environment "")
+    if(ARG_SHARDS GREATER 1)
+      math(EXPR number "${shard} + 1")
+      set(test ${ARG_NAME}.${number})
+      set(environment "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${shard}")
     endif()
+    add_test(NAME ${test}
+             COMMAND Python3::Interpreter "${CMAKE_SOURCE_DIR}/tools/run_cases.py"
+                     "${CMAKE_BINARY_DIR}/cases/${test}.json" ${HELENUS_TEST_SECONDS}
+                     $<TARGET_FILE:${ARG_NAME}>)
+    math(EXPR seconds "${HELENUS_TEST_SECONDS} + 60")
+    set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds} LABELS "${ARG_LABELS}"
+                         ENVIRONMENT "${environment}")
   endforeach()
 endfunction()
 
 # Objects, not an archive: from one the linker would drop every TEST_P that nothing refers to.
 function(helenus_test_support)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;APART" ${ARGN})
+  if(NOT HELENUS_TESTS)
+    helenus_left_out(${ARG_NAME} ${ARG_SOURCES})
+    return()
+  endif()
   add_library(${ARG_NAME} OBJECT ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS} GTest::gmock)
   target_compile_options(${ARG_NAME} PRIVATE ${HELENUS_TEST_FLAGS})
   helenus_use_precompiled_headers(${ARG_NAME} tests)
+  helenus_unity(${ARG_NAME} ${ARG_APART})
 endfunction()
 
-# A libFuzzer program, where there is a sanitizer to tell it of faults. COVERS names the sources
-# under test, relative to src: they are compiled, once for all fuzzers, with the coverage that
-# guides the search and linked into the program, and so stand in for the same members of the
-# library. As a test it is short and always draws the same inputs; see fuzz/README.md for longer
-# searches.
+# What hostile bytes do to a decoder. In asan the program replays corpus/NAME and a fixed number of
+# fixed mutations of it, without a build of its own. In the fuzz preset, which compiles everything
+# with the coverage that guides a search, it is a libFuzzer program; see fuzz/README.md.
 function(helenus_fuzzer)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;COVERS;DEPENDS" ${ARGN})
-  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang" OR NOT HELENUS_SANITIZE MATCHES "address")
+  if(NOT HELENUS_TESTS OR NOT HELENUS_SANITIZE MATCHES "address")
     return()
   endif()
+  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
   set(program fuzz-${ARG_NAME})
+  set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${ARG_NAME}")
   add_executable(${program} ${ARG_SOURCES})
-  set(guided ${program})
-  foreach(source IN LISTS ARG_COVERS)
-    string(MAKE_C_IDENTIFIER "covered_${source}" covered)
-    if(NOT TARGET ${covered})
-      add_library(${covered} OBJECT EXCLUDE_FROM_ALL "${CMAKE_SOURCE_DIR}/src/${source}")
-      list(APPEND guided ${covered})
-      # It can stand in only for an object that holds nothing else.
-      cmake_path(GET source PARENT_PATH folder)
-      while(NOT EXISTS "${CMAKE_SOURCE_DIR}/src/${folder}/CMakeLists.txt")
-        cmake_path(GET folder PARENT_PATH folder)
-      endwhile()
-      set_source_files_properties("${CMAKE_SOURCE_DIR}/src/${source}"
-                                  DIRECTORY "${CMAKE_SOURCE_DIR}/src/${folder}"
-                                  PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
-    target_sources(${program} PRIVATE $<TARGET_OBJECTS:${covered}>)
-  endforeach()
-  foreach(target IN LISTS guided)
-    target_link_libraries(${target} PRIVATE helenus_flags ${ARG_DEPENDS})
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-    helenus_use_precompiled_headers(${target} fuzzers)
-  endforeach()
-  target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${program} PRIVATE helenus_flags ${ARG_DEPENDS})
+  helenus_use_precompiled_headers(${program} libraries)
+  if(HELENUS_FUZZ)
+    target_link_options(${program} PRIVATE -fsanitize=fuzzer)
+    file(GLOB seeds CONFIGURE_DEPENDS "${corpus}/*")
+    list(JOIN seeds "," seeds)
+    add_test(NAME fuzz.${ARG_NAME}
+             COMMAND ${program} -seed=1 -max_total_time=20 -max_len=4096 -timeout=10
+                     "-artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/" "-seed_inputs=${seeds}")
+    set_tests_properties(fuzz.${ARG_NAME} PROPERTIES TIMEOUT 120 LABELS long)
+    add_dependencies(tests-fuzz ${program})
+  else()
+    target_link_libraries(${program} PRIVATE fuzz_replay)
+    add_test(NAME fuzz.${ARG_NAME} COMMAND ${program} "${corpus}"
+             WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+    set_tests_properties(fuzz.${ARG_NAME} PROPERTIES TIMEOUT 120 LABELS memory)
+    add_dependencies(tests-memory ${program})
+  endif()
+  add_dependencies(tests ${program})
+endfunction()
 
-  file(GLOB seeds CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${ARG_NAME}/*")
-  list(JOIN seeds "," seeds)
-  add_test(NAME fuzz.${ARG_NAME}
-           COMMAND ${program} -seed=1 -runs=20000 -max_total_time=20 -max_len=4096 -timeout=10
-                   "-artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/" "-seed_inputs=${seeds}")
-  set_tests_properties(fuzz.${ARG_NAME} PROPERTIES TIMEOUT 120 LABELS memory)
-  add_dependencies(tests-memory ${program})
+# Seeds of a scenario of helenus-sim: SEEDS_TEST of them in the presets without a sanitizer,
+# SEEDS_ASAN (a tenth or so) in asan, and SEEDS_LONG more, those that follow, in ./test --long. A
+# seed that ever FAILED runs in every one of them.
+function(helenus_scenario)
+  cmake_parse_arguments(ARG "" "NAME;SEEDS_TEST;SEEDS_ASAN;SEEDS_LONG" "FAILED" ${ARGN})
+  if(NOT HELENUS_TESTS OR HELENUS_FUZZ OR HELENUS_SANITIZE MATCHES "thread")
+    return()
+  endif()
+  set(labels "")
+  set(seeds ${ARG_SEEDS_TEST})
+  if(HELENUS_SANITIZE)
+    set(labels memory)
+    set(seeds ${ARG_SEEDS_ASAN})
+    add_dependencies(tests-memory helenus-sim)
+  endif()
+  set(command helenus-sim --scenario ${ARG_NAME})
+  set(test scenario.${ARG_NAME})
+  add_test(NAME ${test} COMMAND ${command} --from 0 --seeds ${seeds})
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${HELENUS_TEST_SECONDS} LABELS "${labels}")
+  foreach(seed IN LISTS ARG_FAILED)
+    add_test(NAME ${test}.seed_${seed} COMMAND ${command} --seed ${seed})
+    set_tests_properties(${test}.seed_${seed} PROPERTIES
+                         TIMEOUT ${HELENUS_TEST_SECONDS} LABELS "${labels}")
+  endforeach()
+  if(NOT HELENUS_SANITIZE AND ARG_SEEDS_LONG)
+    add_test(NAME ${test}.long COMMAND ${command} --from ${seeds} --seeds ${ARG_SEEDS_LONG})
+    set_tests_properties(${test}.long PROPERTIES TIMEOUT 1800 LABELS long)
+  endif()
 endfunction()

@@ -6,6 +6,7 @@ tools they need and stand-ins for the rest: apt-get, sudo, id, cmake, ctest. A s
 arguments to calls.log.
 """
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -47,9 +48,11 @@ class Commands(unittest.TestCase):
     def search_path():
         return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-    def packages(self, *names):
+    def packages(self, *names, part="run"):
+        listed = "".join(f"{name}  # why\n" for name in names)
         (self.tree / "tools/packages.txt").write_text(
-            "# the list\n\n" + "".join(f"{name}  # why\n" for name in names), encoding="utf-8"
+            f"# the list\n\n[other]\n{NO_SUCH_PACKAGE}-either\n\n[{part}]  # a part\n{listed}",
+            encoding="utf-8",
         )
 
     def stand_in(self, name, body=""):
@@ -112,6 +115,15 @@ class Packages(Commands):
         self.stand_in("apt-get", "exit 100")
         self.assert_one_line(self.command("./test"), 2, "could not install", self.INSTALL)
 
+    def test_running_needs_no_packages_of_tests(self):
+        (self.tree / "build/release/bin").mkdir(parents=True)
+        self.packages(NO_SUCH_PACKAGE, part="test")
+        self.command("./run")
+        self.assertEqual(self.calls("apt-get"), [])
+        for script in ("./test", "./bench/run", "./lab/run"):
+            self.command(script)
+            self.assertIn(self.INSTALL.removeprefix("apt-get "), self.calls("apt-get"))
+
     def test_nothing_missing_asks_nobody(self):
         self.packages("bash")
         self.assertEqual(self.command("./test").returncode, 0)
@@ -128,7 +140,8 @@ class Test(Commands):
 
     def test_an_unknown_preset(self):
         for arguments in (["--preset", "fast"], ["--preset=fast"], ["--preset", "de"]):
-            self.assert_one_line(self.command("./test", *arguments), 2, "dev asan tsan release")
+            done = self.command("./test", *arguments)
+            self.assert_one_line(done, 2, "dev asan tsan release fuzz")
         self.assert_one_line(self.command("./test", "--preset"), 2, "--preset needs a name")
 
     def test_every_preset_is_built_and_tested(self):
@@ -136,21 +149,57 @@ class Test(Commands):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
         presets = [call.split()[1] for call in self.calls("ctest")]
-        self.assertEqual(presets, ["dev", "asan", "tsan"])
+        self.assertEqual(presets, ["release", "asan", "tsan"])
+        self.assertTrue((self.tree / "build/test-times.txt").exists())
 
     def test_what_the_sanitizers_run_is_not_run_without_them_too(self):
         self.command("./test")
         plain, memory, threads = self.calls("ctest")
-        self.assertIn("--label-exclude memory", plain)
-        self.assertNotIn("--label-exclude", memory + threads)
+        self.assertIn("--label-exclude ^(memory|long)$", plain)
+        for call in (memory, threads):
+            self.assertIn("--label-exclude ^(long)$", call)
         (built,) = [call for call in self.calls("cmake") if "tests-plain" in call]
-        self.assertIn("--preset dev", built)
+        self.assertIn("--preset release", built)
 
-    def test_a_preset_that_was_asked_for_runs_all_its_tests(self):
+    def test_a_preset_that_was_asked_for_runs_all_its_tests_but_the_long_ones(self):
         self.command("./test", "--preset", "dev")
         (call,) = self.calls("ctest")
-        self.assertNotIn("--label-exclude", call)
+        self.assertIn("--label-exclude ^(long)$", call)
         self.assertNotIn("tests-plain", "".join(self.calls("cmake")))
+        self.command("./test", "--preset", "fuzz")
+        self.assertNotIn("--label-exclude", self.calls("ctest")[-1])
+
+    def test_a_long_run_adds_and_says_what(self):
+        self.stand_in("ctest", f'echo "scale $HELENUS_TEST_SCALE"\n{CTEST}')
+        done = self.command("./test", "--long")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("== long: adds the tests labelled long, 4 times the seeds", done.stdout)
+        self.assertEqual(done.stdout.count("scale 4"), 4)
+        calls = self.calls("ctest")
+        presets = [call.split()[1] for call in calls]
+        self.assertEqual(presets, ["release", "asan", "tsan", "fuzz"])
+        self.assertIn("--label-exclude ^(memory)$", calls[0])
+        self.assertNotIn("--label-exclude", "".join(calls[1:]))
+        self.assertNotIn("scale 4", self.command("./test").stdout)
+
+    def test_a_long_run_has_its_own_presets(self):
+        for arguments in (["--long", "--preset", "dev"], ["--preset=dev", "--long"]):
+            self.assert_one_line(self.command("./test", *arguments), 2, "leave --preset out")
+
+    def test_only_a_long_run_may_have_slow_cases(self):
+        self.stand_in("ctest", CTEST.replace('status="run"', 'status="run" time="100"'))
+        done = self.command("./test", "--preset", "dev")
+        self.assertEqual(done.returncode, 1)
+        last = done.stdout.splitlines()
+        self.assertIn("failed: A (dev): took 100.0 s, 60 s is the limit", last)
+        self.assertEqual(self.command("./test", "--long").returncode, 0)
+
+    def test_cases_of_an_earlier_run_are_not_counted(self):
+        cases = self.tree / "build/dev/cases"
+        cases.mkdir(parents=True)
+        (cases / "A.json").write_text("[]", encoding="utf-8")
+        done = self.command("./test", "--preset", "dev")
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 0 failed")
 
     def test_arguments_pass_through(self):
         done = self.command("./test", "--preset", "asan", "-R", "a b", "-V")
@@ -163,8 +212,8 @@ class Test(Commands):
         self.stand_in("ctest", f'[[ $* == *tsan* ]] || {{ {CTEST}\nexit 0; }}\n{none}')
         done = self.command("./test")
         self.assertEqual(done.returncode, 1, done.stderr)
-        last = ["preset tsan ran no test", "2 passed, 0 failed"]
-        self.assertEqual(done.stdout.splitlines()[-2:], last)
+        self.assertIn("preset tsan ran no test", done.stdout.splitlines())
+        self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 0 failed")
         self.assertEqual(self.command("./test", "-R", "A").returncode, 0)
         self.assertEqual(self.command("./test", "--preset", "tsan", "-R", "A").returncode, 1)
 
@@ -172,23 +221,24 @@ class Test(Commands):
         self.stand_in("ctest", CTEST.replace("run", "fail") + "exit 8")
         done = self.command("./test", "--preset", "dev")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stdout.splitlines()[-2:], ["failed: A (dev)", "0 passed, 1 failed"])
+        self.assertIn("failed: A (dev)", done.stdout.splitlines())
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed")
 
     def test_a_ctest_that_cannot_run(self):
         self.stand_in("ctest", "exit 1")
         self.assert_one_line(self.command("./test"), 1, "ctest could not run")
 
     def test_a_report_of_an_earlier_run_is_not_counted(self):
-        (self.tree / "build/dev").mkdir(parents=True)
-        (self.tree / "build/dev/tests.xml").write_text("<testsuite/>", encoding="utf-8")
+        (self.tree / "build/release").mkdir(parents=True)
+        (self.tree / "build/release/tests.xml").write_text("<testsuite/>", encoding="utf-8")
         self.stand_in("ctest")
         self.assert_one_line(self.command("./test"), 1, "ctest could not run")
 
     def test_a_configuration_or_build_that_fails(self):
         self.stand_in("cmake", "exit 1")
-        self.assert_one_line(self.command("./test"), 1, "configuring preset dev failed")
+        self.assert_one_line(self.command("./test"), 1, "configuring preset release failed")
         self.stand_in("cmake", "[[ $1 != --build ]]")
-        self.assert_one_line(self.command("./test"), 1, "the build of preset dev failed")
+        self.assert_one_line(self.command("./test"), 1, "the build of preset release failed")
 
     def test_a_folder_that_cannot_be_written(self):
         (self.tree / "build").write_text("a file where the folder should be", encoding="utf-8")
@@ -209,6 +259,26 @@ class Run(Commands):
         last = done.stdout.splitlines()[-1]
         self.assertEqual(last, "node --data data --listen 127.0.0.1:0", done.stderr)
         self.assertTrue((self.tree / "data").is_dir())
+
+    def test_configures_without_tests_and_shows_progress(self):
+        self.stand_in("cmake", 'echo "status $NINJA_STATUS"')
+        done = self.command("./run")
+        configured, built = self.calls("cmake")
+        self.assertEqual(configured, "--preset release -DHELENUS_TESTS=OFF")
+        self.assertEqual(built, "--build --preset release --target helenus")
+        self.assertIn("status [%f/%t %p]", done.stdout)
+
+    def test_configures_only_when_the_build_cannot_do_it_itself(self):
+        presets = self.tree / "CMakePresets.json"
+        for path in (presets, self.tree / "build/release/build.ninja"):
+            path.write_text("", encoding="utf-8")
+        os.utime(presets, (1, 1))
+        self.command("./run")
+        self.assertEqual(self.calls("cmake"), ["--build --preset release --target helenus"])
+        os.utime(presets)
+        os.utime(self.tree / "build/release/build.ninja", (1, 1))
+        self.command("./run")
+        self.assertEqual(len(self.calls("cmake")), 3)
 
     def test_takes_another_folder(self):
         done = self.command("./run", "--data", "elsewhere")

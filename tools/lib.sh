@@ -5,7 +5,7 @@
 # a build that fails is exit code 1.
 # shellcheck shell=bash
 
-PRESETS=(dev asan tsan release)
+PRESETS=(dev asan tsan release fuzz)
 PACKAGES_FILE=${HELENUS_PACKAGES_FILE:-tools/packages.txt}
 
 die() {
@@ -22,10 +22,24 @@ step() {
   printf '== %s\n' "$*"
 }
 
-# The packages of the list that are not installed, one a line.
+# The packages of some parts of the list, one a line.
+packages_of() {
+  local line part=""
+  while IFS= read -r line; do
+    line=${line%%#*}
+    line=${line//[[:space:]]/}
+    case $line in
+      "") ;;
+      \[*\]) part=${line:1:-1} ;;
+      *) [[ " $* " != *" $part "* ]] || printf '%s\n' "$line" ;;
+    esac
+  done <"$PACKAGES_FILE"
+}
+
+# Those of them that are not installed, one a line.
 missing_packages() {
   local wanted installed
-  wanted=$(sed -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' "$PACKAGES_FILE" | sort -u)
+  wanted=$(packages_of "$@" | sort -u)
   # dpkg-query fails when it has never heard of one of them, and still tells about the others.
   # shellcheck disable=SC2016,SC2086  # dpkg's own variables; one word a package
   installed=$({ dpkg-query -W -f '${db:Status-Status} ${Package}\n' $wanted 2>/dev/null || true; } |
@@ -33,12 +47,12 @@ missing_packages() {
   comm -23 <(printf '%s\n' "$wanted") <(printf '%s\n' "$installed")
 }
 
-# Installs what is missing, as root or through sudo.
+# Installs what is missing of these parts of the list, as root or through sudo.
 ensure_packages() {
   [[ -r $PACKAGES_FILE ]] || die "cannot read $PACKAGES_FILE"
   command -v dpkg-query >/dev/null || die "needs Debian 12: dpkg-query is not there"
   local missing
-  missing=$(missing_packages | tr '\n' ' ')
+  missing=$(missing_packages "$@" | tr '\n' ' ')
   missing=${missing% }
   [[ -n $missing ]] || return 0
 
@@ -66,20 +80,23 @@ is_preset() {
   [[ " ${PRESETS[*]} " == *" $1 "* ]]
 }
 
-# Configures a preset; quiet unless it fails.
+# Configures a preset; quiet unless it fails. Further arguments go to cmake.
 configure() {
   local preset=$1
+  shift
   local log=build/$preset/configure.log
   step "$preset: configuring"
   ensure_folder build
   ensure_folder "build/$preset"
-  # A user without a home still gets a compiler cache.
-  local cache=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/}/.cache}/ccache}
-  mkdir -p "$cache" 2>/dev/null || export CCACHE_DIR=$PWD/build/ccache
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
     cat "$log" >&2
     fail "configuring preset $preset failed"
   fi
+}
+
+# Whether a preset's build can tell by itself what changed since it was configured.
+is_configured() {
+  [[ -f build/$1/build.ninja && build/$1/build.ninja -nt CMakePresets.json ]]
 }
 
 # Builds a configured preset; further arguments go to the build.
@@ -87,6 +104,10 @@ build() {
   local preset=$1 began=$SECONDS
   shift
   step "$preset: building"
-  cmake --build --preset "$preset" "$@" || fail "the build of preset $preset failed"
+  # A user without a home still gets a compiler cache.
+  local cache=${CCACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/}/.cache}/ccache}
+  mkdir -p "$cache" 2>/dev/null || export CCACHE_DIR=$PWD/build/ccache
+  NINJA_STATUS='[%f/%t %p] ' cmake --build --preset "$preset" "$@" ||
+    fail "the build of preset $preset failed"
   step "$preset: built in $((SECONDS - began)) s"
 }

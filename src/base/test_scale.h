@@ -1,5 +1,5 @@
 // How much a test does: as much as is usual, or as the environment asks for, and less where a
-// sanitizer makes every step several times as dear.
+// sanitizer makes every step several times as dear. ./test --long sets HELENUS_TEST_SCALE.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,12 @@ inline constexpr bool kSanitized = false;
 inline std::uint64_t number_from_environment(const char* name, std::uint64_t usual) {
   const char* const wanted = std::getenv(name);
   return wanted == nullptr ? usual : std::stoull(wanted);
+}
+
+// How many seeds or steps a test takes: what the variable `name` holds, or the usual number of them
+// times HELENUS_TEST_SCALE.
+inline std::uint64_t count_from_environment(const char* name, std::uint64_t usual) {
+  return number_from_environment(name, usual * number_from_environment("HELENUS_TEST_SCALE", 1));
 }
 
 }  // namespace helenus::base

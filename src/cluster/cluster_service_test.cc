@@ -891,7 +891,7 @@ TEST(ClusterService, ANewcomerReachesAcceptorsThatAreNoSeeds) {
 TEST(ClusterService, OneClusterIsFoundedThroughFaults) {
   constexpr sim::FaultBudget kBudget{
       .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_CLUSTER_SEEDS", 4);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_CLUSTER_SEEDS", 4);
   for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Cluster cluster(seed, 5, 2);
@@ -915,7 +915,7 @@ TEST(ClusterService, NoTwoNodesHoldDifferentDocumentsOfAVersionOrReplicasOfAnEpo
                                                   {sim::Fault::pause, 0},
                                                   {sim::Fault::clock_jump, 0},
                                                   {sim::Fault::symmetric_partition, 0}};
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_CLUSTER_SEEDS", 2);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_CLUSTER_SEEDS", 2);
   const std::size_t size = base::number_from_environment("HELENUS_CLUSTER_NODES", 5);
   for (std::uint64_t seed = 1; seed <= seeds && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));

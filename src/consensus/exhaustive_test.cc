@@ -232,7 +232,8 @@ constexpr std::size_t kStatesMax = 1'000'000;
 
 // A larger scope, which takes a minute: the one that the worlds of register_test.cc grow with.
 bool wants_more() {
-  return std::getenv("HELENUS_CONSENSUS_SEEDS") != nullptr;
+  return std::getenv("HELENUS_CONSENSUS_SEEDS") != nullptr ||
+         std::getenv("HELENUS_TEST_SCALE") != nullptr;
 }
 
 TEST(EverySchedule, OfTwoChangesAmongTwoAcceptorsChoosesOneDocument) {

@@ -273,7 +273,7 @@ void check_clusters(std::uint64_t seeds, std::uint64_t nodes, std::uint64_t foun
   std::size_t changed = 0;
   std::size_t lost = 0;
   const std::uint64_t wanted =
-      base::number_from_environment("HELENUS_CONSENSUS_SEEDS", (seeds + kShare - 1) / kShare);
+      base::count_from_environment("HELENUS_CONSENSUS_SEEDS", (seeds + kShare - 1) / kShare);
   for (std::uint64_t seed = 1; seed <= wanted && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     StoreCluster cluster(seed, nodes, founders);
@@ -305,7 +305,7 @@ TEST(PaxosStore, IsLinearizableInALargerCluster) {
 // Not left to what seeds draw: acceptors that lose what they did not sync, nodes that stand still
 // and clocks that jump, in halves of a network that loses packets.
 TEST(PaxosStore, IsLinearizableWhenEverythingGoesWrongAtOnce) {
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_CONSENSUS_SEEDS", 2);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_CONSENSUS_SEEDS", 2);
   std::size_t changed = 0;
   std::map<sim::Fault, std::uint64_t> happened = {
       {sim::Fault::packet_loss, 0}, {sim::Fault::symmetric_partition, 0},

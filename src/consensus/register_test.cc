@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::uint64_t seeds_wanted(std::uint64_t usual) {
-  return base::number_from_environment("HELENUS_CONSENSUS_SEEDS", usual);
+  return base::count_from_environment("HELENUS_CONSENSUS_SEEDS", usual);
 }
 
 struct Totals {

@@ -319,7 +319,7 @@ constexpr sim::FaultSet kFaults = sim::kNetworkFaults | sim::kProcessFaults | si
 
 // Faults of the kinds and rates that the seed draws.
 TEST(GossipService, ViewsAgreeAfterFaultsOfAFewNodes) {
-  const std::uint64_t wanted = base::number_from_environment("HELENUS_MEMBERSHIP_SEEDS", 8);
+  const std::uint64_t wanted = base::count_from_environment("HELENUS_MEMBERSHIP_SEEDS", 8);
   for (std::uint64_t seed = 1; seed <= wanted && !::testing::Test::HasFailure(); ++seed) {
     base::Prng swarm = base::Prng::for_purpose(seed, "swarm");
     GossipCluster cluster(seed, 4);
@@ -335,7 +335,7 @@ TEST(GossipService, ViewsAgreeAfterFaultsOfAFewNodes) {
 // Faults of all kinds at once.
 TEST(GossipService, ViewsAgreeAfterEveryKindOfFaultOfAHundredNodes) {
   const std::size_t nodes = base::number_from_environment("HELENUS_MEMBERSHIP_NODES", 100 / kShare);
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_MEMBERSHIP_SEEDS", 1);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_MEMBERSHIP_SEEDS", 1);
   std::map<sim::Fault, std::uint64_t> happened;
   for (std::uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}, {} nodes", seed, nodes));

@@ -386,7 +386,7 @@ void FaultsTest::go() {
 }
 
 TEST(NodesThroughFaults, WhatWasAcknowledgedIsInTheOneSchemaOfAll) {
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_CLUSTER_SEEDS", 1);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_CLUSTER_SEEDS", 1);
   struct Run final : FaultsTest {
     explicit Run(std::uint64_t seed) : FaultsTest(seed) {}
     void TestBody() override {}

@@ -128,7 +128,7 @@ constexpr sim::FaultSet kEverything = sim::kNetworkFaults | sim::kProcessFaults 
 
 // As many seeds as usual, or as HELENUS_RPC_SEEDS says.
 std::uint64_t seeds(std::uint64_t usual) {
-  return base::number_from_environment("HELENUS_RPC_SEEDS", usual);
+  return base::count_from_environment("HELENUS_RPC_SEEDS", usual);
 }
 
 TEST(RpcFaults, ThreeNodesThroughEverything) {

@@ -4,7 +4,7 @@
 //   HELENUS_STATEMENTS=100000 cql_query_test --gtest_filter='Seeds/AnyStatement*'
 //
 // asks as many instead of a few thousand, each seed its share of them.
-#include <cstdlib>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
+#include "base/test_scale.h"
 #include "cql/execute/query_story_test_support.h"
 #include "cql/parser/parser.h"
 #include "cql/parser/random_statements_test_support.h"
@@ -26,15 +27,11 @@ using storage::testing::LogWorld;
 
 constexpr int kSeeds = 4;
 
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr int kStatementsDefault = 800;
-#else
-constexpr int kStatementsDefault = 6000;
-#endif
+constexpr std::uint64_t kStatementsDefault = base::kSanitized ? 800 : 6000;
 
 int statements_per_seed() {
-  const char* const wanted = std::getenv("HELENUS_STATEMENTS");
-  return (wanted == nullptr ? kStatementsDefault : std::stoi(wanted)) / kSeeds;
+  return static_cast<int>(base::count_from_environment("HELENUS_STATEMENTS", kStatementsDefault)) /
+         kSeeds;
 }
 
 // Names that are there: else nearly everything would end with one that is not.

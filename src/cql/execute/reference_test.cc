@@ -43,7 +43,7 @@ constexpr std::uint64_t kStatementsPerRestart = base::kSanitized ? 200 : 2'000;
 constexpr std::uint64_t kDeathDelayMaxUs = 20'000;
 
 std::uint64_t statements_per_seed() {
-  return base::number_from_environment("HELENUS_STATEMENTS", kStatementsDefault) / kSeeds;
+  return base::count_from_environment("HELENUS_STATEMENTS", kStatementsDefault) / kSeeds;
 }
 
 // One seed's world: the node, through all its lives, and the reference beside it.

@@ -38,7 +38,7 @@ constexpr std::uint64_t kStride = 1;
 struct Seeds {
   explicit Seeds(std::uint64_t count)
       : first(base::number_from_environment("HELENUS_HISTORY_FROM", 1)),
-        behind(first + base::number_from_environment("HELENUS_HISTORY_SEEDS", count)) {}
+        behind(first + base::count_from_environment("HELENUS_HISTORY_SEEDS", count)) {}
   const std::uint64_t first;
   const std::uint64_t behind;
 };

@@ -14,7 +14,7 @@ namespace {
 TEST(EngineHistory, ReadsAsTheDotStoresItsDeltasMake) {
   EngineHistory::Counts counts;
   const std::uint64_t first = base::number_from_environment("HELENUS_HISTORY_FROM", 1);
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_HISTORY_SEEDS", 8);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_HISTORY_SEEDS", 8);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     EngineHistory history(seed, {.steps = 200, .peers = seed % 4 != 0});
     for (int life = 0; life < 4 && !HasFailure(); ++life) {
@@ -36,7 +36,7 @@ TEST(EngineHistory, ReadsAsTheDotStoresItsDeltasMake) {
 TEST(EngineHistory, APartitionOfManyDeletesReadsAsTheDotStoresItsDeltasMake) {
   EngineHistory::Counts counts;
   const std::uint64_t first = base::number_from_environment("HELENUS_HISTORY_FROM", 1);
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_HISTORY_SEEDS", 4);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_HISTORY_SEEDS", 4);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     EngineHistory history(seed, {.steps = 300,
                                  .tables = 2,
@@ -63,7 +63,7 @@ TEST(EngineHistory, APartitionOfManyDeletesReadsAsTheDotStoresItsDeltasMake) {
 TEST(EngineHistory, FilesOfTheFirstFormatReadAsTheDotStoresTheirDeltasMake) {
   EngineHistory::Counts counts;
   const std::uint64_t first = base::number_from_environment("HELENUS_HISTORY_FROM", 1);
-  const std::uint64_t seeds = base::number_from_environment("HELENUS_HISTORY_SEEDS", 6);
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_HISTORY_SEEDS", 6);
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     // Few rows, to meet again; many, so that deletes lie in parts.
     EngineHistory history(seed, {.steps = 120,
