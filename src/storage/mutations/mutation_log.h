@@ -1,5 +1,5 @@
-// MutationLog: the dotted mutation log of one tablet replica (design §3, theory S5, S7): for every
-// dot that some peer may not have seen, the mutation itself.
+// MutationLog: the dotted mutation log of one tablet replica (theory S5, S7): for every dot that
+// some peer may not have seen, the mutation itself.
 //
 //   stage ──▶ here, in memory ──flush of its memtable──▶ a mutation file ──stable──▶ gone
 //                    │                                        │ over the cap
