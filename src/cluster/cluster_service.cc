@@ -41,8 +41,8 @@ constexpr int kRoundsUntilDoubt = 2;
 // How long a connection may take: a packet may be lost and sent again a second later.
 constexpr runtime::Duration kReachTimeout = std::chrono::seconds(2);
 // How long the owner is given to act by newer metadata before it is asked again.
-constexpr runtime::Duration kTakeUpTimeout = std::chrono::minutes(1);
-constexpr runtime::Duration kTakeUpPauseMax = std::chrono::seconds(30);
+constexpr runtime::Duration kApplyTimeout = std::chrono::minutes(1);
+constexpr runtime::Duration kApplyPauseMax = std::chrono::seconds(30);
 
 std::string acceptor_path(const std::string& data_directory) {
   return data_directory + "/acceptor";
@@ -113,15 +113,15 @@ Task<Result<void>> ClusterService::start(Until until) {
   tasks_.spawn(follow());
   tasks_.spawn(keep_judging_proximity());
   CO_TRY(const bool is_newest, co_await ask_for_newest(until));
-  if (hooks_.take_up) tasks_.spawn(take_up_newer());
-  CO_TRY_VOID(co_await wait_held(until));
+  if (hooks_.apply) tasks_.spawn(apply_newer());
+  CO_TRY_VOID(co_await wait_applied(until));
   start_gossip();
   const metadata::Node* self = metadata_->find(self_.id);
   if (self == nullptr || self->state == metadata::NodeState::joining) {
     CO_TRY_VOID(co_await join_cluster(until));
   }
   if (is_newest) CO_TRY_VOID(co_await look_when_heard(until));
-  CO_TRY_VOID(co_await wait_held(until));
+  CO_TRY_VOID(co_await wait_applied(until));
   phase_ = "is of the cluster";
   correct_addresses();
   log_.info("is of the cluster", base::kv("cluster", options_.cluster_name),
@@ -363,7 +363,7 @@ Task<Result<MetadataPtr>> ClusterService::change(Transition transition, Until un
   }
 }
 
-Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until) {
+Task<Result<void>> ClusterService::wait_applied_everywhere(Version version, Until until) {
   std::set<NodeId> unreachable;
   // A look that the deadline would cut short could not tell who is slow from who is gone.
   const auto look_after = [&](runtime::MonotonicTime now) {
@@ -372,7 +372,7 @@ Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until)
   };
   auto next_look = look_after(runtime_.clock.now());
   for (;;) {
-    const auto missing = not_holding(version, unreachable);
+    const auto missing = not_applied_by(version, unreachable);
     if (missing.empty()) co_return {};
     const auto now = runtime_.clock.now();
     if (now >= until.deadline) {
@@ -380,7 +380,7 @@ Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until)
                       describe(missing));
     }
     if (now >= next_look) {
-      std::vector<NodeId> silent = not_holding(version, {});
+      std::vector<NodeId> silent = not_applied_by(version, {});
       std::erase_if(silent, [&](NodeId node) { return !is_silent(node, kRoundsUntilDoubt); });
       unreachable = co_await unreachable_of(std::move(silent), until.stop);
       next_look = look_after(runtime_.clock.now());
@@ -391,16 +391,16 @@ Task<Result<void>> ClusterService::wait_everywhere(Version version, Until until)
   }
 }
 
-std::vector<NodeId> ClusterService::not_holding(Version version,
-                                                const std::set<NodeId>& unreachable) const {
+std::vector<NodeId> ClusterService::not_applied_by(Version version,
+                                                   const std::set<NodeId>& unreachable) const {
   std::vector<NodeId> missing;
-  if (held_ < version) missing.push_back(self_.id);
+  if (applied_version_ < version) missing.push_back(self_.id);
   for (const auto& [node, known] : gossip_.view().nodes()) {
     const bool is_quiet = is_silent(node, kRoundsUntilHeard);
     const bool is_gone = is_quiet && unreachable.contains(node);
     // One that has just come back is not known to be up before its heart has beaten again.
     const bool may_be_up = known.up || (!is_quiet && metadata_->find(node) != nullptr);
-    if (may_be_up && !is_gone && held_by(node) < version) missing.push_back(node);
+    if (may_be_up && !is_gone && applied_version_of(node) < version) missing.push_back(node);
   }
   if (runtime_.clock.now() >= all_heard_by_) return missing;
   for (const metadata::Node& node : metadata_->nodes) {
@@ -436,8 +436,8 @@ Task<bool> ClusterService::is_unreachable(NodeId node, runtime::StopToken stop) 
   co_return !reached && !stop.stop_requested();
 }
 
-Version ClusterService::held_by(NodeId node) const {
-  if (node == self_.id) return held_;
+Version ClusterService::applied_version_of(NodeId node) const {
+  if (node == self_.id) return applied_version_;
   const auto* states = gossip_.membership().gossip().find(node);
   const base::Bytes* value = states == nullptr ? nullptr : states->find(StateKey::metadata_version);
   if (value == nullptr) return Version(0);
@@ -448,7 +448,7 @@ Version ClusterService::held_by(NodeId node) const {
 std::string ClusterService::describe(const std::vector<NodeId>& nodes) const {
   std::vector<std::string> texts;
   for (const NodeId node : nodes) {
-    texts.push_back(fmt::format("node {} (at version {})", node, held_by(node)));
+    texts.push_back(fmt::format("node {} (at version {})", node, applied_version_of(node)));
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -484,7 +484,7 @@ void ClusterService::start_gossip() {
 Task<void> ClusterService::keep_asking_holders() {
   while (co_await runtime::sleep_for(runtime_, options_.gossip_interval, stopping_.token())) {
     if (const auto holder = draw_holder_of_newer()) {
-      store_->heard_of(*holder, held_by(*holder));
+      store_->heard_of(*holder, applied_version_of(*holder));
     }
   }
 }
@@ -493,7 +493,7 @@ std::optional<NodeId> ClusterService::draw_holder_of_newer() {
   std::vector<NodeId> up;
   std::vector<NodeId> down;
   for (const auto& [node, known] : gossip_.view().nodes()) {
-    if (held_by(node) > store_->known().version) (known.up ? up : down).push_back(node);
+    if (applied_version_of(node) > store_->known().version) (known.up ? up : down).push_back(node);
   }
   const std::vector<NodeId>& holders = up.empty() ? down : up;
   if (holders.empty()) return std::nullopt;
@@ -596,28 +596,28 @@ Result<void> ClusterService::adopt(const Document& document) {
       }
     }
   }
-  if (!hooks_.take_up) hold(version_, metadata_);
-  if (before && held_metadata_) announce();
-  if (!hooks_.take_up) gossip_.spread();
+  if (!hooks_.apply) set_applied(version_, metadata_);
+  if (before && applied_metadata_) announce();
+  if (!hooks_.apply) gossip_.spread();
   for (const Listener& listener : listeners_) listener(metadata_);
   news_.wake_all();
   newer_.wake_all();
   return {};
 }
 
-Task<void> ClusterService::take_up_newer() {
+Task<void> ClusterService::apply_newer() {
   runtime::Duration pause = options_.retry_pause;
   for (;;) {
-    while (held_ >= version_) {
+    while (applied_version_ >= version_) {
       if (!co_await newer_.wait({.stop = stopping_.token()})) co_return;
     }
     const Version version = version_;
     const MetadataPtr metadata = metadata_;
-    const auto taken = co_await hooks_.take_up(
-        metadata, version, Until::after(runtime_, kTakeUpTimeout, stopping_.token()));
-    if (taken) {
+    const auto applied = co_await hooks_.apply(
+        metadata, version, Until::after(runtime_, kApplyTimeout, stopping_.token()));
+    if (applied) {
       pause = options_.retry_pause;
-      hold(version, metadata);
+      set_applied(version, metadata);
       announce();
       gossip_.spread();
       news_.wake_all();
@@ -625,21 +625,22 @@ Task<void> ClusterService::take_up_newer() {
     }
     if (stopping_.stop_requested()) co_return;
     log_.error("this node does not act by the newest metadata yet", base::kv("version", version),
-               base::kv("reason", taken.error()));
+               base::kv("reason", applied.error()));
     if (!co_await runtime::sleep_for(runtime_, pause, stopping_.token())) co_return;
-    pause = std::min(2 * pause, kTakeUpPauseMax);
+    pause = std::min(2 * pause, kApplyPauseMax);
   }
 }
 
-void ClusterService::hold(Version version, MetadataPtr metadata) {
-  held_ = version;
-  held_metadata_ = std::move(metadata);
+void ClusterService::set_applied(Version version, MetadataPtr metadata) {
+  applied_version_ = version;
+  applied_metadata_ = std::move(metadata);
 }
 
-Task<Result<void>> ClusterService::wait_held(Until until) {
+Task<Result<void>> ClusterService::wait_applied(Until until) {
   const Version version = version_;
-  if (held_ < version) phase_ = fmt::format("takes over version {} of the metadata", version);
-  while (held_ < version) CO_TRY_VOID(co_await news_.wait(until));
+  if (applied_version_ < version)
+    phase_ = fmt::format("applies version {} of the metadata", version);
+  while (applied_version_ < version) CO_TRY_VOID(co_await news_.wait(until));
   co_return {};
 }
 
@@ -659,8 +660,8 @@ void ClusterService::announce() {
   say(StateKey::datacenter, base::Bytes::copy_of(self_.datacentre));
   say(StateKey::rack, base::Bytes::copy_of(self_.rack));
   say(StateKey::schema_version,
-      membership::encode_schema_version(model::schema_version(held_metadata_->schema)));
-  say(StateKey::metadata_version, membership::encode_metadata_version(held_.value()));
+      membership::encode_schema_version(model::schema_version(applied_metadata_->schema)));
+  say(StateKey::metadata_version, membership::encode_metadata_version(applied_version_.value()));
   say(StateKey::status, membership::encode_status(status));
 }
 

@@ -108,12 +108,12 @@ class ClusterService {
       std::function<runtime::Task<base::Result<void>>(MetadataPtr metadata, runtime::Until until)>;
   // Makes this node act by these metadata. One call at a time; one that failed is made again after
   // a pause, with the newest.
-  using TakeUp = std::function<runtime::Task<base::Result<void>>(
+  using Apply = std::function<runtime::Task<base::Result<void>>(
       MetadataPtr metadata, consensus::Version version, runtime::Until until)>;
-  // What the owner does. Without a TakeUp what is known is held.
+  // What the owner does. Without an Apply, what is known is applied at once.
   struct Hooks {
     Transfer transfer = {};
-    TakeUp take_up = {};
+    Apply apply = {};
   };
   using Listener = std::function<void(const MetadataPtr&)>;
   // From the metadata as they are to the next; called again when somebody else was first. Equal
@@ -153,7 +153,7 @@ class ClusterService {
   const MetadataPtr& metadata() const { return metadata_; }
   consensus::Version version() const { return version_; }
   // The version that this node acts by.
-  consensus::Version held() const { return held_; }
+  consensus::Version applied_version() const { return applied_version_; }
   // Which nodes of the ring of metadata() are near: by where they stand, and by the round trips of
   // the rpc to them. None while this node is not of the ring. A new one every kProximityPeriod, and
   // with newer metadata. Requires: started.
@@ -170,8 +170,8 @@ class ClusterService {
   // one that is held up on a machine that answers, until the detector is sure of it. In the
   // first moments of a life, who has not been heard of may be up, and is waited for. Errors:
   // timeout, naming who is waited for; cancelled, closed.
-  runtime::Task<base::Result<void>> wait_everywhere(consensus::Version version,
-                                                    runtime::Until until);
+  runtime::Task<base::Result<void>> wait_applied_everywhere(consensus::Version version,
+                                                            runtime::Until until);
 
   rpc::Rpc& rpc() { return rpc_; }
   membership::GossipService& gossip() { return gossip_; }
@@ -194,14 +194,14 @@ class ClusterService {
   runtime::Task<base::Result<void>> try_to_join(runtime::Until until);
   void start_gossip();
   // Who keeps a version from being held everywhere. Of `unreachable` those count whose heart beats.
-  std::vector<model::NodeId> not_holding(consensus::Version version,
-                                         const std::set<model::NodeId>& unreachable) const;
+  std::vector<model::NodeId> not_applied_by(consensus::Version version,
+                                            const std::set<model::NodeId>& unreachable) const;
   // Nobody has told of a beat of its heart for longer than so many rounds of gossip.
   bool is_silent(model::NodeId node, int rounds) const;
   runtime::Task<std::set<model::NodeId>> unreachable_of(std::vector<model::NodeId> nodes,
                                                         runtime::StopToken stop);
   runtime::Task<bool> is_unreachable(model::NodeId node, runtime::StopToken stop);
-  consensus::Version held_by(model::NodeId node) const;
+  consensus::Version applied_version_of(model::NodeId node) const;
   std::string describe(const std::vector<model::NodeId>& nodes) const;
 
   runtime::Task<void> keep_asking_holders();
@@ -212,9 +212,9 @@ class ClusterService {
   runtime::Task<base::Result<void>> look_when_heard(runtime::Until until);
   runtime::Task<void> keep_catching_up();
   base::Result<void> adopt(const consensus::Document& document);
-  runtime::Task<void> take_up_newer();
-  void hold(consensus::Version version, MetadataPtr metadata);
-  runtime::Task<base::Result<void>> wait_held(runtime::Until until);
+  runtime::Task<void> apply_newer();
+  void set_applied(consensus::Version version, MetadataPtr metadata);
+  runtime::Task<base::Result<void>> wait_applied(runtime::Until until);
   void correct_addresses();
   runtime::Task<void> keep_correcting_addresses();
   void announce();
@@ -237,8 +237,8 @@ class ClusterService {
   consensus::Version version_;
   ring::TopologyPtr ring_;  // of metadata_
   ProximityPtr proximity_;
-  MetadataPtr held_metadata_;
-  consensus::Version held_;
+  MetadataPtr applied_metadata_;
+  consensus::Version applied_version_;
   runtime::MonotonicTime all_heard_by_;  // who is up has been heard of by then
   bool is_correcting_ = false;
   std::vector<Listener> listeners_;

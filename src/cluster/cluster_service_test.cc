@@ -123,7 +123,7 @@ struct Plan {
   Ledger* ledger = nullptr;  // of a node with a client that works
 };
 
-Task<Result<void>> take_up(Runtime& runtime, Plan& plan, Until until) {
+Task<Result<void>> apply(Runtime& runtime, Plan& plan, Until until) {
   if (plan.owner_fails > 0) {
     --plan.owner_fails;
     co_return base::Error(Errc::no_space, "as asked");
@@ -137,8 +137,8 @@ Task<Result<void>> take_up(Runtime& runtime, Plan& plan, Until until) {
 ClusterService::Hooks hooks_of(Runtime& runtime, Plan& plan) {
   ClusterService::Hooks hooks;
   if (!plan.has_owner) return hooks;
-  hooks.take_up = [&](const MetadataPtr&, consensus::Version, Until until) {
-    return take_up(runtime, plan, std::move(until));
+  hooks.apply = [&](const MetadataPtr&, consensus::Version, Until until) {
+    return apply(runtime, plan, std::move(until));
   };
   return hooks;
 }
@@ -228,17 +228,18 @@ ClusterNode::Story change(ClusterService::Transition transition) {
 ClusterNode::Story change_that_waits_for(std::uint64_t node, runtime::Duration limit) {
   return [node, limit](Runtime& runtime, ClusterService& service) -> Task<void> {
     CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 20s)));
-    const auto held =
-        co_await service.wait_everywhere(service.version(), Until::after(runtime, limit));
-    EXPECT_TRUE(held.failed_with(Errc::timeout));
-    if (held) co_return;
-    EXPECT_THAT(held.error().to_string(), HasSubstr(node_of(node).value().to_string()));
+    const auto applied =
+        co_await service.wait_applied_everywhere(service.version(), Until::after(runtime, limit));
+    EXPECT_TRUE(applied.failed_with(Errc::timeout));
+    if (applied) co_return;
+    EXPECT_THAT(applied.error().to_string(), HasSubstr(node_of(node).value().to_string()));
   };
 }
 
-ClusterNode::Story wait_everywhere(runtime::Duration limit) {
+ClusterNode::Story wait_applied_everywhere(runtime::Duration limit) {
   return [limit](Runtime& runtime, ClusterService& service) -> Task<void> {
-    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, limit)));
+    CO_ASSERT_OK(
+        co_await service.wait_applied_everywhere(service.version(), Until::after(runtime, limit)));
   };
 }
 
@@ -423,7 +424,7 @@ TEST(ClusterService, WhoWasAwayHoldsWhatWasDecidedMeanwhileWhenItHasStarted) {
   cluster.tell(0, change(add_keyspace("shop")));
   cluster.machine(2).start();
   EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 2s));
-  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+  EXPECT_EQ(cluster.service(2).applied_version(), cluster.service(0).version());
 }
 
 TEST(ClusterService, WhoStartsAMomentBeforeTheOthersHoldsWhatTheyKnow) {
@@ -439,7 +440,7 @@ TEST(ClusterService, WhoStartsAMomentBeforeTheOthersHoldsWhatTheyKnow) {
   EXPECT_FALSE(cluster.node(2).is_started());
   for (const std::size_t i : {0U, 1U}) cluster.machine(i).start();
   EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 2s));
-  EXPECT_EQ(cluster.service(2).held(), newest);
+  EXPECT_EQ(cluster.service(2).applied_version(), newest);
 }
 
 // One node decides until there are three; the document that has three decide is decided by one.
@@ -458,7 +459,7 @@ TEST(ClusterService, WhoDiedBeforeItNotedThatOthersDecideWithItStartsAlone) {
   cluster.machine(0).start();
   EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(0).is_started(); }, 4s))
       << cluster.phases();
-  EXPECT_EQ(cluster.service(0).held(), accepted);
+  EXPECT_EQ(cluster.service(0).applied_version(), accepted);
   for (const std::size_t i : {1U, 2U}) cluster.machine(i).start();
   cluster.expect_whole(3);
 }
@@ -490,19 +491,19 @@ TEST(ClusterService, WhatWasDecidedWhileAStartTookItsTimeIsHeldWhenItIsOver) {
   cluster.world().run_for(1min);
   cluster.plan(2).owner_waits = true;
   cluster.machine(2).start();
-  const auto takes_up = [&] { return cluster.service(2).phase().starts_with("takes over"); };
-  ASSERT_TRUE(cluster.world().run_until(takes_up, 5s)) << cluster.phases();
+  const auto applies = [&] { return cluster.service(2).phase().starts_with("applies"); };
+  ASSERT_TRUE(cluster.world().run_until(applies, 5s)) << cluster.phases();
   for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i);
   cluster.world().run_for(1min);
   cluster.tell(0, change(add_keyspace("shop")));
-  cluster.tell(0, wait_everywhere(1s));
+  cluster.tell(0, wait_applied_everywhere(1s));
   cluster.world().run_for(10s);
   for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i, false);
   cluster.world().run_for(10s);
   ASSERT_LT(cluster.service(2).version(), cluster.service(0).version()) << "a test of nothing";
   cluster.plan(2).owner_waits = false;
   EXPECT_TRUE(cluster.world().run_until([&] { return cluster.node(2).is_started(); }, 5s));
-  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+  EXPECT_EQ(cluster.service(2).applied_version(), cluster.service(0).version());
 }
 
 TEST(ClusterService, AChangeIsEverywhereBeforeTheNextRoundOfGossip) {
@@ -515,7 +516,7 @@ TEST(ClusterService, AChangeIsEverywhereBeforeTheNextRoundOfGossip) {
     for (int i = 0; i < 3; ++i) {
       const auto until = Until::after(runtime, 20s);
       CO_ASSERT_OK(co_await service.change(add_keyspace(fmt::format("k{}", i)), until));
-      CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), until));
+      CO_ASSERT_OK(co_await service.wait_applied_everywhere(service.version(), until));
     }
     EXPECT_LT(runtime.clock.now() - began, 500ms);
   });
@@ -578,7 +579,8 @@ TEST(ClusterService, ChangesFromTwoNodesAtOnceHaveOneOrderAndReachEverybody) {
       const auto changed = co_await service.change(add_keyspace(name), Until::after(runtime, 20s));
       CO_ASSERT_OK(changed);
       EXPECT_TRUE((*changed)->keyspaces.contains(name));
-      CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 30s)));
+      CO_ASSERT_OK(
+          co_await service.wait_applied_everywhere(service.version(), Until::after(runtime, 30s)));
     };
   };
   const ClusterNode::Story shop = story("shop");
@@ -602,10 +604,10 @@ TEST(ClusterService, AVersionIsHeldWhenTheOwnerActsByIt) {
   cluster.tell(0, change_that_waits_for(2, 9s));
   // It knows, and does not act by it.
   EXPECT_EQ(cluster.service(2).version(), cluster.service(0).version());
-  EXPECT_LT(cluster.service(2).held(), cluster.service(2).version());
+  EXPECT_LT(cluster.service(2).applied_version(), cluster.service(2).version());
   cluster.plan(2).owner_waits = false;
-  cluster.tell(0, wait_everywhere(9s));
-  EXPECT_EQ(cluster.service(2).held(), cluster.service(2).version());
+  cluster.tell(0, wait_applied_everywhere(9s));
+  EXPECT_EQ(cluster.service(2).applied_version(), cluster.service(2).version());
 }
 
 TEST(ClusterService, WhoIsCutOffFromOneNodeAloneIsWaitedForByIt) {
@@ -627,8 +629,8 @@ TEST(ClusterService, WhoIsCutOffFromOneNodeAloneIsWaitedForByIt) {
   cluster.tell(0, change_that_waits_for(2, 15s));
   cluster.plan(2).owner_waits = false;
   // By way of the node between them.
-  cluster.tell(0, wait_everywhere(20s));
-  EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+  cluster.tell(0, wait_applied_everywhere(20s));
+  EXPECT_EQ(cluster.service(2).applied_version(), cluster.service(0).version());
 }
 
 TEST(ClusterService, WhoHasJustStartedWaitsForNodesItHasNotHeardOf) {
@@ -647,8 +649,8 @@ TEST(ClusterService, WhoHasJustStartedWaitsForNodesItHasNotHeardOf) {
   EXPECT_EQ(cluster.service(1).gossip().view().find(node_of(0)), nullptr) << "a test of nothing";
   cluster.tell(1, change_that_waits_for(0, 3s));
   for (const std::size_t i : {1U, 2U}) cluster.cut_off(0, i, false);
-  cluster.tell(1, wait_everywhere(20s));
-  EXPECT_EQ(cluster.service(0).held(), cluster.service(1).version());
+  cluster.tell(1, wait_applied_everywhere(20s));
+  EXPECT_EQ(cluster.service(0).applied_version(), cluster.service(1).version());
 }
 
 TEST(ClusterService, WhoWasKilledIsNotWaitedForUntilItsSilenceIsNoticed) {
@@ -658,7 +660,8 @@ TEST(ClusterService, WhoWasKilledIsNotWaitedForUntilItsSilenceIsNoticed) {
   cluster.machine(2).kill();
   cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
     CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 5s)));
-    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 8s)));
+    CO_ASSERT_OK(
+        co_await service.wait_applied_everywhere(service.version(), Until::after(runtime, 8s)));
     EXPECT_TRUE(service.gossip().view().find(node_of(2))->up) << "a test of nothing";
   });
 }
@@ -672,7 +675,8 @@ TEST(ClusterService, WhoVanishedFromTheNetworkIsNotWaitedForUntilItsSilenceIsNot
   for (const std::size_t i : {0U, 1U}) cluster.cut_off(2, i);
   cluster.tell(0, [](Runtime& runtime, ClusterService& service) -> Task<void> {
     CO_ASSERT_OK(co_await service.change(add_keyspace("shop"), Until::after(runtime, 5s)));
-    CO_ASSERT_OK(co_await service.wait_everywhere(service.version(), Until::after(runtime, 8s)));
+    CO_ASSERT_OK(
+        co_await service.wait_applied_everywhere(service.version(), Until::after(runtime, 8s)));
     EXPECT_TRUE(service.gossip().view().find(node_of(2))->up) << "a test of nothing";
   });
 }
@@ -690,8 +694,8 @@ TEST(ClusterService, WhoIsHeldUpForAMomentIsWaitedFor) {
     // Longer than its silence lasts until who is gone is not waited for.
     cluster.tell(0, change_that_waits_for(2, 15s));
     cluster.machine(2).resume();
-    cluster.tell(0, wait_everywhere(9s));
-    EXPECT_EQ(cluster.service(2).held(), cluster.service(0).version());
+    cluster.tell(0, wait_applied_everywhere(9s));
+    EXPECT_EQ(cluster.service(2).applied_version(), cluster.service(0).version());
   }
 }
 
@@ -731,9 +735,9 @@ TEST(ClusterService, NodesOfTwoReleasesAreOneCluster) {
   cluster.start_all();
   cluster.expect_whole(3);
   cluster.tell(0, change(add_keyspace("shop")));
-  cluster.tell(0, wait_everywhere(20s));
+  cluster.tell(0, wait_applied_everywhere(20s));
   cluster.tell(1, change(add_keyspace("bank")));
-  cluster.tell(1, wait_everywhere(20s));
+  cluster.tell(1, wait_applied_everywhere(20s));
   cluster.expect_whole(3);
   EXPECT_EQ(cluster.spoken(0, 1), kOlder);
   EXPECT_EQ(cluster.spoken(1, 2), kOlder);

@@ -65,7 +65,7 @@ Task<void> expect_agreement(Runtime& rt, Services& services) {
   consensus::Version newest;
   for (const auto& service : services) newest = std::max(newest, service->version());
   for (const auto& service : services) {
-    CO_ASSERT_OK(co_await service->wait_everywhere(newest, Until::after(rt, 30s)));
+    CO_ASSERT_OK(co_await service->wait_applied_everywhere(newest, Until::after(rt, 30s)));
     EXPECT_EQ(service->metadata()->nodes.size(), 3U);
     EXPECT_EQ(*service->metadata(), *services.front()->metadata());
   }
