@@ -6,10 +6,10 @@
 
 #include "base/codec.h"
 #include "cluster/join_rules.h"
-#include "cluster/random_uuid.h"
 #include "metadata/metadata_codec.h"
 #include "metadata/transitions.h"
 #include "rpc/verb.h"
+#include "runtime/random_uuid.h"
 
 namespace helenus::cluster {
 
@@ -115,8 +115,9 @@ Task<Result<void>> ClusterDiscovery::found(Until until) {
   if (!options.schema.keyspaces().empty()) {
     CO_TRY(metadata, metadata::change_schema(metadata, options.schema));
   }
-  CO_TRY(const auto document, consensus::found(consensus::RegisterId(draw_uuid(context_.runtime)),
-                                               {context_.self.id}, metadata::encode(metadata)));
+  CO_TRY(const auto document,
+         consensus::found(consensus::RegisterId(runtime::draw_uuid(context_.runtime.random)),
+                          {context_.self.id}, metadata::encode(metadata)));
   CO_TRY_VOID(co_await store_.found(document, until));
   log_.info("this node founded the cluster", base::kv("cluster", options.cluster_name),
             base::kv("tokens", options.tokens));

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "cluster/random_uuid.h"
 #include "metadata/metadata_codec.h"
+#include "runtime/random_uuid.h"
 
 namespace helenus::cluster {
 
@@ -22,7 +22,7 @@ Task<Result<MetadataPtr>> MetadataChanger::change(Transition transition, Until u
       co_return known_.metadata();
     }
     auto changed =
-        co_await store_.change({.id = consensus::ChangeId(draw_uuid(runtime_)),
+        co_await store_.change({.id = consensus::ChangeId(runtime::draw_uuid(runtime_.random)),
                                 .expected = document.version,
                                 .acceptors = metadata::choose_acceptors(next, document.acceptors),
                                 .content = metadata::encode(next)},
