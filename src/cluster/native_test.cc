@@ -60,7 +60,7 @@ Task<Result<void>> prepare(Runtime& rt, const ClusterService::Options& options) 
 
 using Services = std::vector<std::unique_ptr<ClusterService>>;
 
-// All of them hold the newest metadata that any of them knows.
+// All of them have applied the newest metadata that any of them knows.
 Task<void> expect_agreement(Runtime& rt, Services& services) {
   consensus::Version newest;
   for (const auto& service : services) newest = std::max(newest, service->version());
