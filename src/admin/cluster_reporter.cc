@@ -56,8 +56,10 @@ void ClusterReporter::note_change() {
 }
 
 ClusterMoment ClusterReporter::moment(const HeardByNode& heard) const {
-  return {
-      .metadata = *cluster_.metadata(), .version = cluster_.held(), .heard = heard, .self = self_};
+  return {.metadata = *cluster_.metadata(),
+          .version = cluster_.applied_version(),
+          .heard = heard,
+          .self = self_};
 }
 
 void ClusterReporter::say(StateKey key, base::Bytes value) {
@@ -118,7 +120,7 @@ Task<void> ClusterReporter::tell_load() {
 
 void ClusterReporter::add_metrics(std::vector<Metric>& metrics) const {
   const metadata::ClusterMetadata& metadata = *cluster_.metadata();
-  ClusterStatistics statistics{.metadata_version = cluster_.held().value(),
+  ClusterStatistics statistics{.metadata_version = cluster_.applied_version().value(),
                                .nodes = metadata.nodes.size(),
                                .nodes_up = 1,
                                .gossip = cluster_.gossip().statistics(),

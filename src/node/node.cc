@@ -101,9 +101,9 @@ Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> Node::change_
 
 void Node::make_cluster() {
   ClusterService::Hooks hooks;
-  hooks.take_up = [this](cluster::MetadataPtr metadata, consensus::Version version,
-                         runtime::Until until) {
-    return schema_->take_up(std::move(metadata), version, std::move(until));
+  hooks.apply = [this](cluster::MetadataPtr metadata, consensus::Version version,
+                       runtime::Until until) {
+    return schema_->apply(std::move(metadata), version, std::move(until));
   };
   cluster_.emplace(runtime_, cluster_options(), std::move(hooks));
   schema_.emplace(identity_->node, *cluster_, database_->catalog());
