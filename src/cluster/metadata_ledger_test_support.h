@@ -18,8 +18,8 @@
 namespace helenus::cluster::testing {
 
 // It is in memory that no crash touches. It complains if one version has two documents, if one does
-// not follow from the one before, or if a tablet has other replicas in the same epoch (keyspaces are
-// never dropped here).
+// not follow from the one before, or if a tablet has other replicas in the same epoch (keyspaces
+// are never dropped here).
 class MetadataLedger {
  public:
   void saw(std::uint64_t version, const MetadataPtr& metadata) {
