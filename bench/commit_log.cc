@@ -10,7 +10,7 @@
 //
 // Files go to a folder below the current one (--directory DIR for another place). What a disk does
 // in one second says nothing about the next: sides take turns.
-#include "storage/commit_log.h"
+#include "storage/log/commit_log.h"
 
 #include <atomic>
 #include <cstdint>
@@ -107,8 +107,8 @@ Task<void> warm_up(CommitLog& log) {
 Task<int> run_ours(Runtime& runtime, Ours& ours) {
   auto folder = must(co_await LogDirectory::open(runtime, ours.setting.directory));
   ASSERT(!must(co_await folder->next_batch()).has_value());
-  auto seats = must(co_await folder->begin(1, ours.options));
-  auto log = must(co_await CommitLog::open(runtime, std::move(seats[0]), ours.options));
+  auto shares = must(co_await folder->begin(1, ours.options));
+  auto log = must(co_await CommitLog::open(runtime, std::move(shares[0]), ours.options));
   co_await warm_up(*log);
   const std::uint64_t before = log->statistics().records;
   const auto began = runtime.clock.now();

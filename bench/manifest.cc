@@ -8,7 +8,7 @@
 //
 // The gaps are of single dots, which is the worst: a million of them (a hundred thousand with
 // --quick).
-#include "storage/manifest.h"
+#include "storage/manifest/manifest.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -29,8 +29,8 @@
 #include "bench/report.h"
 #include "bench/rows.h"
 #include "runtime/native/native_host.h"
-#include "storage/sstable_reader.h"
-#include "storage/sstable_writer.h"
+#include "storage/sstable/sstable_reader.h"
+#include "storage/sstable/sstable_writer.h"
 
 namespace helenus::bench {
 namespace {

@@ -40,7 +40,7 @@
 #include "bench/rows.h"
 #include "runtime/native/native_host.h"
 #include "runtime/sleep.h"
-#include "storage/engine.h"
+#include "storage/engine/engine.h"
 
 namespace helenus::bench {
 namespace {

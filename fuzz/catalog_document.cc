@@ -1,7 +1,7 @@
 // Fuzzes the catalog's document behind a sound checksum: what decodes encodes to the very bytes it
 // came from, or means the same if an earlier version wrote them, and names a storage id for every
 // table and no other.
-#include "cql/catalog_document.h"
+#include "cql/catalog/catalog_document.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       comes_back(causality::decode_row(bytes), bytes);
       break;
     case 4:
-      comes_back(causality::decode_scoped(bytes), bytes);
+      comes_back(causality::decode_range_delete(bytes), bytes);
       break;
     default:
       comes_back(causality::decode_delta(bytes), bytes);

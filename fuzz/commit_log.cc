@@ -14,8 +14,8 @@
 
 #include "base/codec.h"
 #include "base/crc32c.h"
-#include "storage/log_catalog.h"
-#include "storage/log_format.h"
+#include "storage/log/log_catalog.h"
+#include "storage/log/log_format.h"
 
 namespace helenus::storage {
 namespace {

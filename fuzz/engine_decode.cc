@@ -10,11 +10,11 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "causality/codec.h"
-#include "storage/entry.h"
-#include "storage/knowledge.h"
-#include "storage/manifest.h"
-#include "storage/mutation_file.h"
-#include "storage/mutation_record.h"
+#include "storage/entry/entry.h"
+#include "storage/manifest/knowledge.h"
+#include "storage/manifest/manifest.h"
+#include "storage/mutations/mutation_file.h"
+#include "storage/mutations/mutation_record.h"
 
 namespace helenus::storage {
 namespace {
@@ -29,12 +29,12 @@ void check_mutation(ByteView input) {
   const auto delta = causality::decode_delta(record->delta);
   if (!delta) return;
   base::Buffer again;
-  encode_mutation(record->tablet, record->birth, record->partition, *delta, again);
+  encode_mutation(record->tablet, record->replication, record->partition, *delta, again);
   if (input[0] == again.view()[0]) {
     ASSERT(base::equal(again.view(), input));
   } else {
     const auto newer = decode_mutation(std::move(again).freeze());
-    ASSERT(newer && newer->birth == record->birth && newer->delta == record->delta);
+    ASSERT(newer && newer->replication == record->replication && newer->delta == record->delta);
   }
 }
 

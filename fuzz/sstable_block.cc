@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/block.h"
+#include "storage/sstable/block.h"
 
 namespace helenus::storage {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "base/codec.h"
-#include "storage/block_codec.h"
+#include "storage/sstable/block_codec.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace helenus;

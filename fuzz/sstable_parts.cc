@@ -6,8 +6,8 @@
 
 #include "base/codec.h"
 #include "base/crc32c.h"
-#include "storage/sstable_filter.h"
-#include "storage/sstable_format.h"
+#include "storage/sstable/sstable_filter.h"
+#include "storage/sstable/sstable_format.h"
 
 namespace helenus::storage {
 namespace {

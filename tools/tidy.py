@@ -119,7 +119,8 @@ class IncludeTable:
     """The table of src/README.md: folder, one line about it, the folders it may include.
 
     `every library` stands for all rows but the mains, whose line begins with "main". Tests may also
-    include TEST_WORLD.
+    include TEST_WORLD, the rooms of their own module, and whatever their folder reaches through
+    others.
     """
 
     ROW = re.compile(r"^\|\s*`([\w/]+)`\s*\|([^|]*)\|([^|]*)\|\s*$")
@@ -137,8 +138,10 @@ class IncludeTable:
                     wildcards.add(folder)
                 if not about.strip().startswith("main"):
                     libraries.add(folder)
+        self.wildcards = wildcards
         for folder in wildcards:
-            self.allowed[folder] |= libraries
+            self.allowed[folder] |= libraries - {folder}
+        self.reach = self._reach()
 
     def folder_of(self, path):
         """The innermost folder of the table that holds `path` (as written in an include)."""
@@ -149,14 +152,25 @@ class IncludeTable:
             parts.pop()
         return None
 
-    def cycle(self):
-        """A folder that may include itself by some way, or None."""
+    def _reach(self):
+        """Folder to all folders that it may see, through others too."""
         reach = {folder: set(allowed) for folder, allowed in self.allowed.items()}
         for middle in reach:
             for folder in reach:
                 if middle in reach[folder]:
                     reach[folder] |= reach[middle]
-        return next((folder for folder in reach if folder in reach[folder]), None)
+        return reach
+
+    def cycle(self):
+        """A folder that may include itself by some way, or None."""
+        return next((folder for folder in self.reach if folder in self.reach[folder]), None)
+
+    def test_may_include(self, folder, target):
+        return (
+            target == TEST_WORLD
+            or target.split("/")[0] == folder.split("/")[0]
+            or target in self.reach[folder]
+        )
 
 
 def table_problems(table):
@@ -176,7 +190,7 @@ def include_problem(tree, table, file, folder, include):
         return f'"{include.path}" does not exist'
     if target is None:
         return f'"{include.path}" is in no folder of {INCLUDE_TABLE}'
-    if file.is_test and target == TEST_WORLD:
+    if file.is_test and table.test_may_include(folder, target):
         return None
     if target != folder and target not in table.allowed[folder]:
         return f"{folder} may not include {target} ({INCLUDE_TABLE})"
@@ -190,6 +204,7 @@ def check_includes(tree):
         return
     table = IncludeTable(readme.text)
     yield from table_problems(table)
+    used = {folder: set() for folder in table.allowed}
     for file in tree.cpp():
         inside = file.path.removeprefix("src/")
         if inside == file.path and file.path.split("/")[0] not in FOLDERS_BESIDE_SRC:
@@ -202,9 +217,20 @@ def check_includes(tree):
         for include in file.source.includes:
             if not include.quoted:
                 continue
+            used[folder].add(table.folder_of(include.path))
             if problem := include_problem(tree, table, file, folder, include):
                 yield Finding("include", file.path, include.line, problem, include.path)
         yield from check_own_header(tree, file, inside)
+    yield from unused_grants(table, used)
+
+
+def unused_grants(table, used):
+    for folder, allowed in table.allowed.items():
+        if folder in table.wildcards or not used[folder]:
+            continue
+        for target in sorted(allowed - used[folder]):
+            message = f"{folder} may include {target} and does not: take the grant away"
+            yield Finding("include-table", INCLUDE_TABLE, table.lines[folder], message)
 
 
 def check_own_header(tree, file, inside):

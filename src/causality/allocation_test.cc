@@ -61,7 +61,7 @@ TEST(HostileCounts, TakeNoMemoryAheadOfTheBytes) {
   expect_cheaply_refused(hostile(kVersion, 4), decode_row);
 }
 
-TEST(HostileCounts, OfRangesMarksChangesAndScopesTakeNoneEither) {
+TEST(HostileCounts, OfRangesMarksChangesAndRangesTakeNoneEither) {
   base::Buffer no_actors;
   base::Encoder clock(no_actors);
   clock.u8(kFormatVersion);
@@ -79,7 +79,7 @@ TEST(HostileCounts, OfRangesMarksChangesAndScopesTakeNoneEither) {
   Delta delta;
   delta.dot = {actor_of(1, 1), 1};
   const base::Bytes empty = encoded(delta);
-  // Without its two last counts, those of changes and scopes.
+  // Without its two last counts, those of changes and ranges.
   const base::ByteView head = empty.view().first(empty.size() - 2);
   expect_cheaply_refused(hostile(head, 2), decode_delta);
   base::Buffer without_changes;

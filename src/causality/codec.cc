@@ -16,7 +16,7 @@ using base::Encoder;
 enum ContextFlags : std::uint8_t { kHasFloor = 1 };
 enum DeltaFlags : std::uint8_t { kHasOperation = 1, kIsRemembered = 2 };
 enum VersionFlags : std::uint8_t { kKindMask = 3, kExpires = 4, kSameRow = 8 };
-enum ScopeFlags : std::uint8_t { kHasFrom = 1, kHasTo = 2 };
+enum RangeFlags : std::uint8_t { kHasFrom = 1, kHasTo = 2 };
 
 // Reads fields out of a block and cuts byte strings from it without copying.
 class Reader : public Decoder {
@@ -241,18 +241,20 @@ CellStore get_cell(Reader& in) {
   return CellStore(std::move(versions), std::move(context));
 }
 
-void put_scope(Encoder& out, const Scope& scope) {
-  out.u8(static_cast<std::uint8_t>((scope.from ? kHasFrom : 0U) | (scope.to ? kHasTo : 0U)));
-  if (scope.from) out.prefixed(scope.from->view());
-  if (scope.to) out.prefixed(scope.to->view());
+void put_range(Encoder& out, const RowRange& row_range) {
+  out.u8(
+      static_cast<std::uint8_t>((row_range.from ? kHasFrom : 0U) | (row_range.to ? kHasTo : 0U)));
+  if (row_range.from) out.prefixed(row_range.from->view());
+  if (row_range.to) out.prefixed(row_range.to->view());
 }
-Scope get_scope(Reader& in) {
+RowRange get_range(Reader& in) {
   const std::uint8_t flags = in.flags(kHasFrom | kHasTo);
-  Scope scope;
-  if ((flags & kHasFrom) != 0) scope.from = in.slice();
-  if ((flags & kHasTo) != 0) scope.to = in.slice();
-  if (scope.from && scope.to && !(*scope.from < *scope.to)) in.fail("a scope has no rows");
-  return scope;
+  RowRange row_range;
+  if ((flags & kHasFrom) != 0) row_range.from = in.slice();
+  if ((flags & kHasTo) != 0) row_range.to = in.slice();
+  if (row_range.from && row_range.to && !(*row_range.from < *row_range.to))
+    in.fail("a range has no rows");
+  return row_range;
 }
 
 void get_row(Reader& in, RowStore& row) {
@@ -311,7 +313,7 @@ bool mixes_increments(const Delta& delta) {
   const auto increments =
       std::ranges::count(delta.cells, VersionKind::increment, &CellChange::kind);
   if (increments == 0) return false;
-  return std::cmp_not_equal(increments, delta.cells.size()) || !delta.scopes.empty() ||
+  return std::cmp_not_equal(increments, delta.cells.size()) || !delta.deleted_ranges.empty() ||
          !delta.context.dots.empty();
 }
 
@@ -327,13 +329,15 @@ Delta get_delta(Reader& in) {
   if ((flags & kIsRemembered) != 0) delta.remembered_until = WallTime{in.signed_varint()};
   delta.context = get_context(in);
   delta.cells = get_changes(in);
-  const std::size_t scopes = in.count(1);
-  for (std::size_t i = 0; i < scopes && in.ok(); ++i) {
-    delta.scopes.push_back(get_scope(in));
-    if (i > 0 && !(delta.scopes[i - 1] < delta.scopes[i])) in.fail("scopes are out of order");
+  const std::size_t deleted_ranges = in.count(1);
+  for (std::size_t i = 0; i < deleted_ranges && in.ok(); ++i) {
+    delta.deleted_ranges.push_back(get_range(in));
+    if (i > 0 && !(delta.deleted_ranges[i - 1] < delta.deleted_ranges[i]))
+      in.fail("ranges are out of order");
   }
-  if (in.ok() && delta.cells.empty() && delta.scopes.empty()) in.fail("a delta changes nothing");
-  if (delta.remembered_until && delta.scopes.empty()) in.fail("no delete is remembered");
+  if (in.ok() && delta.cells.empty() && delta.deleted_ranges.empty())
+    in.fail("a delta changes nothing");
+  if (delta.remembered_until && delta.deleted_ranges.empty()) in.fail("no delete is remembered");
   if (delta.context.dots.contains(delta.dot)) in.fail("a dot is in its own context");
   if (mixes_increments(delta)) in.fail("increments beside something else");
   return delta;
@@ -378,10 +382,10 @@ void encode(Encoder& out, const RowStore& row) {
     put_cell(out, cell);
   }
 }
-void encode(Encoder& out, const ScopedStore& scoped) {
+void encode(Encoder& out, const RangeDelete& range_delete) {
   out.u8(kFormatVersion);
-  put_scope(out, scoped.scope);
-  put_cell(out, scoped.store);
+  put_range(out, range_delete.range);
+  put_cell(out, range_delete.store);
 }
 void encode(Encoder& out, const Delta& delta) {
   out.u8(kFormatVersion);
@@ -393,8 +397,8 @@ void encode(Encoder& out, const Delta& delta) {
   if (delta.remembered_until) out.signed_varint(delta.remembered_until->value());
   put_context(out, delta.context);
   put_changes(out, delta.cells);
-  out.varint(delta.scopes.size());
-  for (const Scope& scope : delta.scopes) put_scope(out, scope);
+  out.varint(delta.deleted_ranges.size());
+  for (const RowRange& row_range : delta.deleted_ranges) put_range(out, row_range);
 }
 
 base::Result<Clock> decode_clock(const Bytes& bytes) {
@@ -417,10 +421,10 @@ base::Result<void> decode_row_into(RowStore& row, const Bytes& bytes) {
   get_row(in, row);
   return in.finish();
 }
-base::Result<ScopedStore> decode_scoped(const Bytes& bytes) {
-  return decode<ScopedStore>(bytes, [](Reader& in) {
-    Scope scope = get_scope(in);
-    return ScopedStore{std::move(scope), get_cell(in)};
+base::Result<RangeDelete> decode_range_delete(const Bytes& bytes) {
+  return decode<RangeDelete>(bytes, [](Reader& in) {
+    RowRange row_range = get_range(in);
+    return RangeDelete{std::move(row_range), get_cell(in)};
   });
 }
 base::Result<Delta> decode_delta(const Bytes& bytes) {

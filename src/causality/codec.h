@@ -27,7 +27,7 @@ void encode(base::Encoder& out, const Clock& clock);
 void encode(base::Encoder& out, const Context& context);
 void encode(base::Encoder& out, const CellStore& cell);
 void encode(base::Encoder& out, const RowStore& row);
-void encode(base::Encoder& out, const ScopedStore& scoped);
+void encode(base::Encoder& out, const RangeDelete& range_delete);
 void encode(base::Encoder& out, const Delta& delta);
 
 base::Result<Clock> decode_clock(const base::Bytes& bytes);
@@ -36,7 +36,7 @@ base::Result<CellStore> decode_cell(const base::Bytes& bytes);
 base::Result<RowStore> decode_row(const base::Bytes& bytes);
 // The same into memory that is there. After an error what is in `row` means nothing.
 base::Result<void> decode_row_into(RowStore& row, const base::Bytes& bytes);
-base::Result<ScopedStore> decode_scoped(const base::Bytes& bytes);
+base::Result<RangeDelete> decode_range_delete(const base::Bytes& bytes);
 base::Result<Delta> decode_delta(const base::Bytes& bytes);
 
 template <class T>

@@ -89,7 +89,7 @@ TEST(CausalityFormat, DeletesOfManyCellsOfARowComeBack) {
   for (std::uint32_t column = 0; column < 100; ++column) {
     CellChange& change = delta.cells.emplace_back();
     change.column = ColumnId{column};
-    change.kind = VersionKind::empty;
+    change.kind = VersionKind::deletion;
   }
   EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
 }
@@ -203,9 +203,9 @@ TEST(CausalityFormat, RefusesIncrementsBesideSomethingElse) {
   Delta with_context = delta;
   with_context.context.dots.add(Dot{actor_of(2, 1), 1});
   EXPECT_TRUE(refused(with_context)) << "it would supersede other increments";
-  Delta with_scope = delta;
-  with_scope.scopes.emplace_back();
-  EXPECT_TRUE(refused(with_scope));
+  Delta with_range = delta;
+  with_range.deleted_ranges.emplace_back();
+  EXPECT_TRUE(refused(with_range));
   Delta with_value = delta;
   with_value.cells.emplace_back().column = ColumnId{1};
   EXPECT_TRUE(refused(with_value));
@@ -214,12 +214,12 @@ TEST(CausalityFormat, RefusesIncrementsBesideSomethingElse) {
 TEST(CausalityFormat, OnlyDeletesAreRemembered) {
   Delta delta;
   delta.dot = {actor_of(1, 1), 8};
-  delta.scopes.emplace_back();
+  delta.deleted_ranges.emplace_back();
   delta.remembered_until = WallTime{1'800'000'000};
-  delta.cells.emplace_back().kind = VersionKind::empty;
+  delta.cells.emplace_back().kind = VersionKind::deletion;
   delta.cells.back().expires = WallTime{-1};
   EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
-  delta.scopes.clear();
+  delta.deleted_ranges.clear();
   EXPECT_TRUE(decode_delta(encoded(delta)).failed_with(base::Errc::corrupt));
   delta.remembered_until.reset();
   delta.cells.back().kind = VersionKind::increment;
@@ -229,7 +229,7 @@ TEST(CausalityFormat, OnlyDeletesAreRemembered) {
 TEST(CausalityFormat, EveryTruncationAndEveryFlippedBitIsAnErrorOrAnotherValue) {
   Delta delta = delta_of({actor_of(2, 3), 5});
   delta.operation.emplace().fill(std::byte{7});
-  delta.scopes = {Scope{}};
+  delta.deleted_ranges = {RowRange{}};
   delta.remembered_until = WallTime{300};
   const base::Bytes whole = encoded(delta);
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -290,12 +290,13 @@ TEST(CausalityFormat, AClockOfVeryManyActorsMarksAndRangesComesBack) {
   EXPECT_EQ(decode_clock(encoded(clock)).value(), clock);
 }
 
-TEST(CausalityFormat, ADeltaOfVeryManyCellsAndScopesComesBack) {
+TEST(CausalityFormat, ADeltaOfVeryManyCellsAndRangesComesBack) {
   Delta delta;
   delta.dot = {actor_of(1, 1), 1};
   for (std::uint32_t column = 0; column < kVeryMany; ++column) {
     delta.cells.emplace_back().column = ColumnId{column};
-    delta.scopes.push_back(row_scope(base::Bytes::copy_of(fmt::format("{:06}", column))));
+    delta.deleted_ranges.push_back(
+        range_of_row(base::Bytes::copy_of(fmt::format("{:06}", column))));
   }
   EXPECT_EQ(decode_delta(encoded(delta)).value(), delta);
 }
@@ -313,8 +314,8 @@ RC_GTEST_PROP(CausalityFormatLaws, EveryValueComesBackAsItWas, ()) {
   RC_ASSERT(decode_clock(encoded(clock)).value() == clock);
   const CellStore cell = *any_cell();
   RC_ASSERT(decode_cell(encoded(cell)).value() == cell);
-  const ScopedStore scoped{*testing::any_scope(), cell};
-  RC_ASSERT(decode_scoped(encoded(scoped)).value() == scoped);
+  const RangeDelete range_delete{*testing::any_range(), cell};
+  RC_ASSERT(decode_range_delete(encoded(range_delete)).value() == range_delete);
   RowStore row;
   row.absorb(ColumnId{1}, cell);
   row.absorb(ColumnId{300}, *any_cell());
@@ -335,7 +336,8 @@ RC_GTEST_PROP(CausalityFormatLaws, ArbitraryBytesNeverAssertAndNeverRoundTripDif
   if (const auto clock = decode_clock(bytes)) RC_ASSERT(encoded(*clock) == bytes);
   if (const auto cell = decode_cell(bytes)) RC_ASSERT(encoded(*cell) == bytes);
   if (const auto row = decode_row(bytes)) RC_ASSERT(encoded(*row) == bytes);
-  if (const auto scoped = decode_scoped(bytes)) RC_ASSERT(encoded(*scoped) == bytes);
+  if (const auto range_delete = decode_range_delete(bytes))
+    RC_ASSERT(encoded(*range_delete) == bytes);
   if (const auto context = decode_context(bytes)) RC_ASSERT(encoded(*context) == bytes);
   if (const auto delta = decode_delta(bytes)) RC_ASSERT(encoded(*delta) == bytes);
 }

@@ -10,7 +10,8 @@
 namespace helenus::causality {
 
 // Bytes of keys and values: each row's key once for the cells of it that are together.
-inline std::size_t content_size(std::span<const CellChange> cells, std::span<const Scope> scopes) {
+inline std::size_t content_size(std::span<const CellChange> cells,
+                                std::span<const RowRange> deleted_ranges) {
   std::size_t bytes = 0;
   const CellChange* before = nullptr;
   for (const CellChange& cell : cells) {
@@ -18,8 +19,9 @@ inline std::size_t content_size(std::span<const CellChange> cells, std::span<con
     bytes += cell.value.size();
     before = &cell;
   }
-  for (const Scope& scope : scopes) {
-    bytes += (scope.from ? scope.from->size() : 0) + (scope.to ? scope.to->size() : 0);
+  for (const RowRange& row_range : deleted_ranges) {
+    bytes +=
+        (row_range.from ? row_range.from->size() : 0) + (row_range.to ? row_range.to->size() : 0);
   }
   return bytes;
 }

@@ -23,37 +23,38 @@ std::size_t rows_of(const std::vector<CellChange>& cells) {
   return rows;
 }
 
-// What two scopes of one delete have in common is deleted once: all of a mutation's scopes are one
+// What two ranges of one delete have in common is deleted once: all of a mutation's ranges are one
 // version with one context. Apart from each other few of them lie in one place when they are
-// stored, however many there are. Those that only touch stay two, for the scope of a row is a
+// stored, however many there are. Those that only touch stay two, for the range of a row is a
 // row's. Requires: ascending.
-void join_overlapping(std::vector<Scope>& scopes) {
-  if (scopes.empty()) return;
+void join_overlapping(std::vector<RowRange>& deleted_ranges) {
+  if (deleted_ranges.empty()) return;
   std::size_t last = 0;
-  for (std::size_t i = 1; i < scopes.size(); ++i) {
-    Scope& before = scopes[last];
-    Scope& scope = scopes[i];
-    if (!before.overlaps(scope)) {
-      if (++last != i) scopes[last] = std::move(scope);
-    } else if (before.to && (!scope.to || *before.to < *scope.to)) {
-      before.to = std::move(scope.to);
+  for (std::size_t i = 1; i < deleted_ranges.size(); ++i) {
+    RowRange& before = deleted_ranges[last];
+    RowRange& row_range = deleted_ranges[i];
+    if (!before.overlaps(row_range)) {
+      if (++last != i) deleted_ranges[last] = std::move(row_range);
+    } else if (before.to && (!row_range.to || *before.to < *row_range.to)) {
+      before.to = std::move(row_range.to);
     }
   }
-  scopes.resize(last + 1);
+  deleted_ranges.resize(last + 1);
 }
 
 // Sorts what a mutation changes and refuses what no delta may hold.
 base::Result<void> tidy(Mutation& mutation, Policy policy) {
   using base::Errc;
   using base::Error;
-  if (mutation.cells.empty() && mutation.scopes.empty()) {
+  if (mutation.cells.empty() && mutation.deleted_ranges.empty()) {
     return Error(Errc::invalid_argument, "the mutation changes nothing");
   }
   if (mutation.cells.size() > kCellsPerMutationMax ||
-      mutation.scopes.size() > kScopesPerMutationMax) {
-    return Error(
-        Errc::invalid_argument, "the mutation has {} cells and {} scopes, of at most {}, {}",
-        mutation.cells.size(), mutation.scopes.size(), kCellsPerMutationMax, kScopesPerMutationMax);
+      mutation.deleted_ranges.size() > kRangesPerMutationMax) {
+    return Error(Errc::invalid_argument,
+                 "the mutation has {} cells and {} ranges, of at most {}, {}",
+                 mutation.cells.size(), mutation.deleted_ranges.size(), kCellsPerMutationMax,
+                 kRangesPerMutationMax);
   }
   for (CellChange& change : mutation.cells) {
     if (change.expires && change.kind == VersionKind::increment) {
@@ -63,14 +64,14 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
     if (change.kind != VersionKind::value) change.value = {};
     if (change.kind != VersionKind::increment) change.amount = 0;
   }
-  if (mutation.scopes.empty()) mutation.remembered_until.reset();
-  for (const Scope& scope : mutation.scopes) {
-    if (scope.from && scope.to && !(*scope.from < *scope.to)) {
+  if (mutation.deleted_ranges.empty()) mutation.remembered_until.reset();
+  for (const RowRange& row_range : mutation.deleted_ranges) {
+    if (row_range.from && row_range.to && !(*row_range.from < *row_range.to)) {
       return Error(Errc::invalid_argument, "a deleted range has no rows");
     }
   }
   std::ranges::sort(mutation.cells, {}, place_of);
-  std::ranges::sort(mutation.scopes);
+  std::ranges::sort(mutation.deleted_ranges);
   const auto twice = std::ranges::adjacent_find(mutation.cells, {}, place_of);
   if (twice != mutation.cells.end()) {
     return Error(Errc::invalid_argument, "column {} of a row is changed twice", twice->column);
@@ -79,11 +80,11 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
     return Error(Errc::invalid_argument, "the mutation has cells of {} rows, of at most {}", rows,
                  kRowsPerMutationMax);
   }
-  join_overlapping(mutation.scopes);
+  join_overlapping(mutation.deleted_ranges);
   const auto increments =
       std::ranges::count(mutation.cells, VersionKind::increment, &CellChange::kind);
   const bool only_increments =
-      std::cmp_equal(increments, mutation.cells.size()) && mutation.scopes.empty();
+      std::cmp_equal(increments, mutation.cells.size()) && mutation.deleted_ranges.empty();
   if (increments > 0 && (policy != Policy::counter || !only_increments)) {
     return Error(Errc::invalid_argument, "increments are mixed with other changes");
   }
@@ -92,7 +93,7 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
 
 CellStore cell_of(const Delta& delta, CellChange change, Policy policy) {
   Versions versions;
-  if (change.kind != VersionKind::empty || policy == Policy::lww) {
+  if (change.kind != VersionKind::deletion || policy == Policy::lww) {
     versions.push_back({.dot = delta.dot,
                         .timestamp = delta.timestamp,
                         .kind = change.kind,
@@ -105,27 +106,29 @@ CellStore cell_of(const Delta& delta, CellChange change, Policy policy) {
 
 Version empty_version_of(const Delta& delta) {
   return {.dot = delta.dot,
-          .timestamp = timestamp_of_scopes(delta),
-          .kind = VersionKind::empty,
+          .timestamp = timestamp_of_range_deletes(delta),
+          .kind = VersionKind::deletion,
           .expires = delta.remembered_until,
           .amount = 0,
           .value = {}};
 }
 
-// Whether a cell lies where a scope deletes. Requires: ascending cells.
-bool cells_override(const std::vector<CellChange>& cells, const std::vector<Scope>& scopes) {
-  return std::ranges::any_of(scopes, [&](const Scope& scope) {
-    const auto first = scope.from
-                           ? std::ranges::lower_bound(cells, *scope.from, {}, &CellChange::row)
+// Whether a cell lies where a range deletes. Requires: ascending cells.
+bool cells_override(const std::vector<CellChange>& cells,
+                    const std::vector<RowRange>& deleted_ranges) {
+  return std::ranges::any_of(deleted_ranges, [&](const RowRange& row_range) {
+    const auto first = row_range.from
+                           ? std::ranges::lower_bound(cells, *row_range.from, {}, &CellChange::row)
                            : cells.begin();
-    return first != cells.end() && scope.contains(first->row);
+    return first != cells.end() && row_range.contains(first->row);
   });
 }
 
 // The oldest timestamp that something in the mutation has.
 Timestamp oldest_of(const Mutation& mutation) {
-  return cells_override(mutation.cells, mutation.scopes) ? Timestamp{mutation.timestamp.value() - 1}
-                                                         : mutation.timestamp;
+  return cells_override(mutation.cells, mutation.deleted_ranges)
+             ? Timestamp{mutation.timestamp.value() - 1}
+             : mutation.timestamp;
 }
 
 // Rule (d). `from_elsewhere` is the floor of a context that covers what is not here.
@@ -148,9 +151,9 @@ base::Result<Timestamp> explicit_timestamp(const Mutation& mutation, Timestamp f
   return mutation.timestamp;
 }
 
-// Rule (b). Scopes that cells override are older by one, and must be above the floor.
+// Rule (b). Ranges that cells override are older by one, and must be above the floor.
 base::Result<Timestamp> raised_timestamp(const Mutation& mutation, Timestamp floor) {
-  const std::int64_t above = cells_override(mutation.cells, mutation.scopes) ? 2 : 1;
+  const std::int64_t above = cells_override(mutation.cells, mutation.deleted_ranges) ? 2 : 1;
   if (floor.value() > kTimestampMax.value() - above) {
     return base::Error(base::Errc::invalid_argument, "no timestamp is left above {}", floor);
   }
@@ -189,12 +192,12 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
                .timestamp = mutation.timestamp,
                .operation = mutation.operation,
                .cells = std::move(mutation.cells),
-               .scopes = std::move(mutation.scopes),
+               .deleted_ranges = std::move(mutation.deleted_ranges),
                .remembered_until = mutation.remembered_until};
 }
 
-Timestamp timestamp_of_scopes(const Delta& delta) {
-  if (delta.timestamp == kTimestampMin || !cells_override(delta.cells, delta.scopes)) {
+Timestamp timestamp_of_range_deletes(const Delta& delta) {
+  if (delta.timestamp == kTimestampMin || !cells_override(delta.cells, delta.deleted_ranges)) {
     return delta.timestamp;
   }
   return Timestamp{delta.timestamp.value() - 1};
@@ -205,16 +208,16 @@ PartitionStore fragment_of(const Delta& delta, Policy policy) {
   for (const CellChange& change : delta.cells) {
     fragment.absorb(change.row, change.column, cell_of(delta, change, policy));
   }
-  for (const Scope& scope : delta.scopes) {
+  for (const RowRange& row_range : delta.deleted_ranges) {
     Versions versions;
     if (policy == Policy::lww) versions.push_back(empty_version_of(delta));
-    fragment.absorb(ScopedStore{scope, CellStore(std::move(versions), delta.context.dots)});
+    fragment.absorb(RangeDelete{row_range, CellStore(std::move(versions), delta.context.dots)});
   }
   return fragment;
 }
 
 RowStore row_fragment_of(Delta delta, Policy policy) {
-  ASSERT(delta.scopes.empty());
+  ASSERT(delta.deleted_ranges.empty());
   ASSERT_SLOW(delta.cells.empty() || delta.cells.front().row == delta.cells.back().row);
   RowStore row;
   row.reserve(delta.cells.size());
@@ -249,6 +252,7 @@ MergeInstant merge_instant(std::span<const FragmentSpan> inputs,
 
 fmt::format_context::iterator fmt::formatter<helenus::causality::Delta>::format(
     const helenus::causality::Delta& delta, fmt::format_context& ctx) const {
-  return fmt::format_to(ctx.out(), "{} at {} after {}: {} cells, {} scopes", delta.dot,
-                        delta.timestamp, delta.context, delta.cells.size(), delta.scopes.size());
+  return fmt::format_to(ctx.out(), "{} at {} after {}: {} cells, {} ranges", delta.dot,
+                        delta.timestamp, delta.context, delta.cells.size(),
+                        delta.deleted_ranges.size());
 }

@@ -2,7 +2,7 @@
 //
 // One dot and one context for the whole mutation, encoded once, however many cells it touches. A
 // write or a delete of a cell names the cell; a delete of a row, a range or the partition names a
-// scope; an increment names a cell and an amount, and has an empty context because it supersedes
+// range; an increment names a cell and an amount, and has an empty context because it supersedes
 // nothing. Applying a delta reads nothing: it becomes a fragment that is merged with what is there.
 //
 //   delta                 version it adds            what its context does
@@ -12,10 +12,10 @@
 //   delete, otherwise     none                       the same
 //   increment             increment                  (empty)
 //
-// A mutation may delete a scope and write cells inside it (CQL replaces a collection so, or a row):
-// its cells override its scopes. In an 'lww' table the empty version of its scopes then is one tick
+// A mutation may delete a range and write cells inside it (CQL replaces a collection so, or a row):
+// its cells override its ranges. In an 'lww' table the empty version of its ranges then is one tick
 // older than the cells', so that whatever defeats or outlives such a cell does the same to the
-// scope beneath. Where no cell lies in a scope all of it has one timestamp: a delete beats a write
+// range beneath. Where no cell lies in a range all of it has one timestamp: a delete beats a write
 // of the same one elsewhere, as in Cassandra.
 #pragma once
 
@@ -62,8 +62,8 @@ struct Delta {
   // Strictly ascending by (row, column).
   std::vector<CellChange> cells;
   // Row, range and partition deletes; strictly ascending.
-  std::vector<Scope> scopes;
-  // Until when these are remembered (Version::expires); absent without scopes.
+  std::vector<RowRange> deleted_ranges;
+  // Until when these are remembered (Version::expires); absent without ranges.
   std::optional<WallTime> remembered_until = std::nullopt;
   friend bool operator==(const Delta&, const Delta&) = default;
 };
@@ -79,8 +79,8 @@ struct Mutation {
   bool timestamp_is_explicit = false;
   std::optional<OperationId> operation;
   std::vector<CellChange> cells;
-  std::vector<Scope> scopes;
-  std::optional<WallTime> remembered_until = std::nullopt;  // of the scopes
+  std::vector<RowRange> deleted_ranges;
+  std::optional<WallTime> remembered_until = std::nullopt;  // of the ranges
 };
 
 // Mints the next dot of `actor` in `clock` and fixes the context at birth (S2):
@@ -88,15 +88,15 @@ struct Mutation {
 //              all there is); without one everything the clock has seen
 //   lww        the client's united with everything the clock has seen, always (rule (a)); the
 //              timestamp is raised above `floor` and the context's own floor (rule (b)), by two
-//              when the mutation has cells in its scopes
+//              when the mutation has cells in its ranges
 //   counter    a delete takes the clock; an increment takes nothing
-// `floor` is the largest timestamp of the unstable mutations of these cells and scopes that the
+// `floor` is the largest timestamp of the unstable mutations of these cells and ranges that the
 // clock covers; they are in the mutation log (kTimestampMin when there are none).
 // Law: the context does not contain the dot; in an 'lww' table the mutation defeats (resolve.h)
 // every unstable mutation of its cells that the context covers; what is minted encodes and decodes.
 //
 // An explicit timestamp keeps Cassandra's meaning (rule (d)): it is never raised. The caller has
-// left out what it does not win (cells by explicit_write_applies in resolve.h; a scope is cut
+// left out what it does not win (cells by explicit_write_applies in resolve.h; a range is cut
 // around the rows in which something is newer), and mint refuses it
 //   - below `floor`: something was not left out;
 //   - not above the floor of a client's context that the clock does not cover.
@@ -116,17 +116,17 @@ struct Mutation {
 base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy, Mutation mutation,
                          Timestamp floor);
 
-// The timestamp of what the delta's scopes delete: the delta's, or one tick older if any of its
-// cells lies in any of its scopes, as in CQL, where replacing a collection deletes it and writes
-// its elements at once. Whoever keeps the scopes of a delta apart from its cells gives them this
+// The timestamp of what the delta's ranges delete: the delta's, or one tick older if any of its
+// cells lies in any of its ranges, as in CQL, where replacing a collection deletes it and writes
+// its elements at once. Whoever keeps the ranges of a delta apart from its cells gives them this
 // one.
-Timestamp timestamp_of_scopes(const Delta& delta);
+Timestamp timestamp_of_range_deletes(const Delta& delta);
 
 // The delta as a fragment: what a memtable merges. Law: merging the fragments of a set of deltas in
 // any order, in any grouping, any number of times gives one result.
 PartitionStore fragment_of(const Delta& delta, Policy policy);
 // The same of a delta that changes cells of one row alone: that row's part of the fragment.
-// Requires: no scopes, one row.
+// Requires: no ranges, one row.
 RowStore row_fragment_of(Delta delta, Policy policy);
 
 enum class Applied : std::uint8_t { now, before };
@@ -143,7 +143,7 @@ struct FragmentSpan {
   // an sstable that was left out.
   std::uint64_t first_freeze = 0;
   std::uint64_t last_freeze = 0;
-  // False when the fragment surely has nothing of the key, nor a scope that the key lies in.
+  // False when the fragment surely has nothing of the key, nor a range that the key lies in.
   bool may_hold_key = true;
 };
 inline constexpr std::uint64_t kNotFrozen = std::numeric_limits<std::uint64_t>::max();
@@ -157,7 +157,7 @@ enum class MergeInstant : std::uint8_t {
 // By whose knowledge a merge of `inputs` (of one key, none empty) may be stripped and stable
 // versions dropped, with `others` left out (S3, docs/adr/0013). The rule: the merge must hold every
 // fragment of the key that existed at an instant T; then strip goes by the durable base of the
-// clock at T and drop_stable by the stability at T, never by later ones. A key and the scopes it
+// clock at T and drop_stable by the stability at T, never by later ones. A key and the ranges it
 // lies in are judged by the same knowledge. The flush of a memtable is the merge of that fragment.
 MergeInstant merge_instant(std::span<const FragmentSpan> inputs,
                            std::span<const FragmentSpan> others);

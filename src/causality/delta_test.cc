@@ -92,29 +92,29 @@ TEST(Mint, RaisesTheTimestampAboveEveryFloor) {
   EXPECT_EQ(minted(clock, Policy::lww, mutation)->timestamp, Timestamp{100});
 }
 
-TEST(Mint, RaisesWhatTheScopesOfAWriteDeleteAboveTheFloorToo) {
+TEST(Mint, RaisesWhatTheRangesOfAWriteDeleteAboveTheFloorToo) {
   Clock clock;
   Mutation replaces = write({put("k", "v")}, 10);
-  replaces.scopes = {row_scope(text("k"))};
+  replaces.deleted_ranges = {range_of_row(text("k"))};
   const Delta delta = minted(clock, Policy::lww, replaces, Timestamp{10}).value();
   EXPECT_EQ(delta.timestamp, Timestamp{12});
-  EXPECT_EQ(timestamp_of_scopes(delta), Timestamp{11});
+  EXPECT_EQ(timestamp_of_range_deletes(delta), Timestamp{11});
   EXPECT_TRUE(minted(clock, Policy::lww, replaces, Timestamp{kTimestampMax.value() - 1})
                   .failed_with(base::Errc::invalid_argument));
 }
 
-TEST(Mint, ScopesInWhichNothingIsWrittenHaveTheTimestampOfTheCells) {
+TEST(Mint, RangesInWhichNothingIsWrittenHaveTheTimestampOfTheCells) {
   Clock clock;
   Mutation beside = write({put("a", "v"), put("k", "v")}, 10);
-  beside.scopes = {Scope{text("b"), text("c")}, Scope{text("l"), {}}};
+  beside.deleted_ranges = {RowRange{text("b"), text("c")}, RowRange{text("l"), {}}};
   const Delta delta = minted(clock, Policy::lww, beside, Timestamp{10}).value();
   EXPECT_EQ(delta.timestamp, Timestamp{11});
-  EXPECT_EQ(timestamp_of_scopes(delta), Timestamp{11});
-  for (const Scope& over : {Scope{}, Scope{text("b"), {}}, Scope{{}, text("b")},
-                            Scope{text("k"), text("l")}, row_scope(text("a"))}) {
-    beside.scopes = {over, Scope{text("l"), {}}};
+  EXPECT_EQ(timestamp_of_range_deletes(delta), Timestamp{11});
+  for (const RowRange& over : {RowRange{}, RowRange{text("b"), {}}, RowRange{{}, text("b")},
+                               RowRange{text("k"), text("l")}, range_of_row(text("a"))}) {
+    beside.deleted_ranges = {over, RowRange{text("l"), {}}};
     const Delta overriding = minted(clock, Policy::lww, beside).value();
-    EXPECT_EQ(timestamp_of_scopes(overriding), Timestamp{9});
+    EXPECT_EQ(timestamp_of_range_deletes(overriding), Timestamp{9});
   }
 }
 
@@ -165,11 +165,11 @@ TEST(ExplicitTimestamp, IsJudgedByWhatIsKnownHereOnceAllThatTheContextCoversIsHe
   EXPECT_EQ(delta.context.dots, seen) << "it is the blind write of this replica";
 }
 
-TEST(ExplicitTimestamp, HoldsForTheScopesBeneathTheCellsToo) {
+TEST(ExplicitTimestamp, HoldsForTheRangesBeneathTheCellsToo) {
   Clock clock;
   Mutation replaces = at_explicit_time(10);
-  replaces.scopes = {row_scope(text("k"))};
-  EXPECT_EQ(timestamp_of_scopes(minted(clock, Policy::lww, replaces, Timestamp{9}).value()),
+  replaces.deleted_ranges = {range_of_row(text("k"))};
+  EXPECT_EQ(timestamp_of_range_deletes(minted(clock, Policy::lww, replaces, Timestamp{9}).value()),
             Timestamp{9});
   EXPECT_TRUE(minted(clock, Policy::lww, replaces, Timestamp{10})
                   .failed_with(base::Errc::invalid_argument));
@@ -190,9 +190,9 @@ TEST(Mint, RefusesWhatNoDecoderTakes) {
   EXPECT_TRUE(
       minted(clock, Policy::counter, write({brief})).failed_with(base::Errc::invalid_argument));
   Mutation backwards = write({});
-  backwards.scopes = {Scope{text("b"), text("a")}};
+  backwards.deleted_ranges = {RowRange{text("b"), text("a")}};
   EXPECT_TRUE(refused(backwards));
-  backwards.scopes = {Scope{text("a"), text("a")}};
+  backwards.deleted_ranges = {RowRange{text("a"), text("a")}};
   EXPECT_TRUE(refused(backwards));
 }
 
@@ -202,9 +202,9 @@ TEST(Mint, ADeleteMaySayUntilWhenItIsRemembered) {
   mutation.remembered_until = WallTime{7};
   EXPECT_EQ(minted(clock, Policy::lww, mutation).value().remembered_until, std::nullopt)
       << "it deletes nothing";
-  mutation.cells.front().kind = VersionKind::empty;
+  mutation.cells.front().kind = VersionKind::deletion;
   mutation.cells.front().expires = WallTime{9};
-  mutation.scopes = {Scope{text("l"), {}}};
+  mutation.deleted_ranges = {RowRange{text("l"), {}}};
   const Delta delta = minted(clock, Policy::lww, mutation).value();
   const PartitionStore fragment = fragment_of(delta, Policy::lww);
   EXPECT_EQ(fragment.cell(text("k"), ColumnId{0}).versions().front().expires, WallTime{9});
@@ -214,7 +214,7 @@ TEST(Mint, ADeleteMaySayUntilWhenItIsRemembered) {
 TEST(Mint, KeepsOfAChangeOnlyWhatItsKindHas) {
   Clock clock;
   CellChange removal = put("k", "left over");
-  removal.kind = VersionKind::empty;
+  removal.kind = VersionKind::deletion;
   removal.amount = 7;
   const Delta delta = minted(clock, Policy::lww, write({removal})).value();
   EXPECT_TRUE(delta.cells.front().value.empty());
@@ -254,30 +254,31 @@ TEST(Mint, RefusesWhatNoDeltaMayHold) {
   EXPECT_TRUE(refused(Policy::lww, write(many_rows)));
   many_rows.pop_back();
   EXPECT_TRUE(minted(clock, Policy::lww, write(many_rows)).has_value());
-  Mutation many_scopes;
-  for (std::size_t i = 0; i <= kScopesPerMutationMax; ++i) {
-    many_scopes.scopes.push_back(row_scope(text(std::to_string(i))));
+  Mutation many_ranges;
+  for (std::size_t i = 0; i <= kRangesPerMutationMax; ++i) {
+    many_ranges.deleted_ranges.push_back(range_of_row(text(std::to_string(i))));
   }
-  EXPECT_TRUE(refused(Policy::lww, many_scopes));
+  EXPECT_TRUE(refused(Policy::lww, many_ranges));
 }
 
-TEST(Mint, ScopesThatOverlapAreDeletedAsOne) {
+TEST(Mint, RangesThatOverlapAreDeletedAsOne) {
   const auto range = [](const char* from, const char* to) {
-    return Scope{.from = text(from), .to = text(to)};
+    return RowRange{.from = text(from), .to = text(to)};
   };
   Clock clock;
   Mutation mutation;
-  mutation.scopes = {row_scope(text("c")), range("b", "d"),      range("k", "p"),
-                     range("m", "n"),      range("d", "e"),      range("o", "q"),
-                     row_scope(text("x")), row_scope(text("x")), row_scope(text("y"))};
+  mutation.deleted_ranges = {
+      range_of_row(text("c")), range("b", "d"),         range("k", "p"),
+      range("m", "n"),         range("d", "e"),         range("o", "q"),
+      range_of_row(text("x")), range_of_row(text("x")), range_of_row(text("y"))};
   const Delta delta = minted(clock, Policy::lww, mutation).value();
-  EXPECT_EQ(delta.scopes, (std::vector{range("b", "d"), range("d", "e"), range("k", "q"),
-                                       row_scope(text("x")), row_scope(text("y"))}));
-  mutation.scopes.push_back({.from = text("n"), .to = {}});
-  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().scopes.back(),
-            (Scope{.from = text("k"), .to = {}}));
-  mutation.scopes.push_back({});
-  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().scopes, std::vector{Scope{}});
+  EXPECT_EQ(delta.deleted_ranges, (std::vector{range("b", "d"), range("d", "e"), range("k", "q"),
+                                               range_of_row(text("x")), range_of_row(text("y"))}));
+  mutation.deleted_ranges.push_back({.from = text("n"), .to = {}});
+  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().deleted_ranges.back(),
+            (RowRange{.from = text("k"), .to = {}}));
+  mutation.deleted_ranges.push_back({});
+  EXPECT_EQ(minted(clock, Policy::lww, mutation).value().deleted_ranges, std::vector{RowRange{}});
 }
 
 TEST(Mint, AnIncrementSupersedesNothing) {
@@ -295,7 +296,7 @@ TEST(Mint, AnIncrementSupersedesNothing) {
   }
   EXPECT_EQ(counter_value(store.cell(text("k"), ColumnId{0})), 10);
   CellChange reset = put("k", "");
-  reset.kind = VersionKind::empty;
+  reset.kind = VersionKind::deletion;
   apply(applied, store, minted(clock, Policy::counter, write({reset})).value(), Policy::counter);
   EXPECT_EQ(counter_value(store.cell(text("k"), ColumnId{0})), 0);
 }
@@ -304,21 +305,21 @@ TEST(Apply, ADeleteLeavesAnEmptyVersionOnlyInAnLwwTable) {
   for (const Policy policy : {Policy::lww, Policy::siblings}) {
     Clock clock;
     Mutation mutation = write({});
-    mutation.scopes = {row_scope(text("k"))};
+    mutation.deleted_ranges = {range_of_row(text("k"))};
     const Delta delta = minted(clock, policy, mutation).value();
     const CellStore cell = fragment_of(delta, policy).cell(text("k"), ColumnId{3});
     EXPECT_EQ(cell.versions().size(), policy == Policy::lww ? 1U : 0U);
   }
 }
 
-TEST(Apply, TheCellsOfAMutationOverrideItsScopes) {
+TEST(Apply, TheCellsOfAMutationOverrideItsRanges) {
   for (const Policy policy : {Policy::lww, Policy::siblings}) {
     Clock clock;
     PartitionStore store;
     store.absorb(fragment_of(
         minted(clock, policy, write({put("k", "old"), put("k", "old", 1)})).value(), policy));
     Mutation replaces = write({put("k", "new")});
-    replaces.scopes = {row_scope(text("k"))};
+    replaces.deleted_ranges = {range_of_row(text("k"))};
     const Delta delta = minted(clock, policy, replaces).value();
     store.absorb(fragment_of(delta, policy));
     const CellStore written = store.cell(text("k"), ColumnId{0});
@@ -329,17 +330,17 @@ TEST(Apply, TheCellsOfAMutationOverrideItsScopes) {
   }
 }
 
-TEST(Apply, WhatDefeatsACellOfAMutationDefeatsItsScopeToo) {
+TEST(Apply, WhatDefeatsACellOfAMutationDefeatsItsRangeToo) {
   Clock here;
   Mutation replaces = write({put("k", "m")}, 10);
-  replaces.scopes = {row_scope(text("k"))};
+  replaces.deleted_ranges = {range_of_row(text("k"))};
   const Delta replaced = minted(here, Policy::lww, replaces).value();
   Clock there;
   const Delta concurrent =
       mint(there, kThere, Epoch{1}, Policy::lww, write({put("k", "z")}, 10), kTimestampMin).value();
   PartitionStore store = fragment_of(replaced, Policy::lww);
   store.absorb(fragment_of(concurrent, Policy::lww));
-  // A merge that holds the cell but not all of the scope drops the loser and keeps the scope.
+  // A merge that holds the cell but not all of the range drops the loser and keeps the range.
   store.forget(text("k"), ColumnId{0}, std::vector{replaced.dot});
   const CellStore cell = store.cell(text("k"), ColumnId{0});
   ASSERT_EQ(cell.versions().size(), 2U);
@@ -387,7 +388,7 @@ TEST(MergeInstant, RemembersTheOldestThingInACompactedSstable) {
 TEST(Delta, PrintsForPeople) {
   Clock clock;
   const Delta delta = minted(clock, Policy::lww, write({put("k", "v")})).value();
-  EXPECT_EQ(fmt::format("{}", delta), "1.1:1 at 10 after {} in epoch 1: 1 cells, 0 scopes");
+  EXPECT_EQ(fmt::format("{}", delta), "1.1:1 at 10 after {} in epoch 1: 1 cells, 0 ranges");
 }
 
 RC_GTEST_PROP(DeltaLaws, FragmentsMergeInAnyOrderAndGroupingToOneResult, ()) {
@@ -433,15 +434,15 @@ RC_GTEST_PROP(DeltaLaws, ACellReadsAsTheSyncOfItsFragmentsInAnyOrder, ()) {
   }
 }
 
-RC_GTEST_PROP(DeltaLaws, ScopesKeptApartFromTheirCellsAreTheSameFragment, ()) {
+RC_GTEST_PROP(DeltaLaws, RangesKeptApartFromTheirCellsAreTheSameFragment, ()) {
   const Delta delta = delta_of(*any_dot());
   for (const Policy policy : {Policy::lww, Policy::siblings}) {
     Delta cells = delta;
-    cells.scopes.clear();
-    Delta scopes = delta;
-    scopes.cells.clear();
-    scopes.timestamp = timestamp_of_scopes(delta);
-    PartitionStore both = fragment_of(scopes, policy);
+    cells.deleted_ranges.clear();
+    Delta deleted_ranges = delta;
+    deleted_ranges.cells.clear();
+    deleted_ranges.timestamp = timestamp_of_range_deletes(delta);
+    PartitionStore both = fragment_of(deleted_ranges, policy);
     both.absorb(fragment_of(cells, policy));
     RC_ASSERT(both == fragment_of(delta, policy));
   }
@@ -468,7 +469,7 @@ RC_GTEST_PROP(DeltaLaws, SettlingAndStrippingAWholeMergeKeepWhatEveryCellShows, 
     PartitionStore whole;
     for (const Dot& dot : dots) apply(clock, whole, delta_of(dot), policy);
     PartitionStore settled = whole;
-    settled.settle();
+    settled.apply_range_deletes_to_rows();
     PartitionStore stripped = whole;
     stripped.strip(base(clock));
     for (const char* row : {"a", "b", "c"}) {

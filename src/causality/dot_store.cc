@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "causality/scope_sweep.h"
+#include "causality/range_sweep.h"
 
 namespace helenus::causality {
 
@@ -46,10 +46,10 @@ void CellStore::discard(const Clock& seen) {
 
 namespace {
 
-// Which of two versions of one dot is that of the cell, and which that of a scope around it.
+// Which of two versions of one dot is that of the cell, and which that of a range around it.
 bool overrides(const Version& a, const Version& b) {
   if (a.timestamp != b.timestamp) return a.timestamp > b.timestamp;
-  return a.kind != VersionKind::empty;
+  return a.kind != VersionKind::deletion;
 }
 
 }  // namespace
@@ -71,8 +71,8 @@ void CellStore::absorb_from(Iterator first, Iterator last, const Clock& context)
     if (at == here.end() || at->dot != version.dot) {
       versions_.push_back(*first);
     } else if (*at != version) {
-      // One mutation deleted the scope and wrote the cell: what it wrote stands.
-      ASSERT_SLOW(at->kind == VersionKind::empty || version.kind == VersionKind::empty,
+      // One mutation deleted the range and wrote the cell: what it wrote stands.
+      ASSERT_SLOW(at->kind == VersionKind::deletion || version.kind == VersionKind::deletion,
                   "the dot {} has two versions", version.dot);
       if (overrides(version, *at)) *at = *first;
     }
@@ -154,17 +154,17 @@ CellStore unseen(CellStore object, const Clock& clock) {
   return object;
 }
 
-bool Scope::contains(const Scope& other) const {
+bool RowRange::contains(const RowRange& other) const {
   const bool begins = !from || (other.from && *from <= *other.from);
   const bool ends = !to || (other.to && *other.to <= *to);
   return begins && ends;
 }
 
-bool Scope::overlaps(const Scope& other) const {
+bool RowRange::overlaps(const RowRange& other) const {
   return (!to || !other.from || *other.from < *to) && (!other.to || !from || *from < *other.to);
 }
 
-Scope row_scope(const RowKey& row) {
+RowRange range_of_row(const RowKey& row) {
   base::Buffer after(row.size() + 1);
   after.append(row.view());
   after.push_back(std::byte{0});
@@ -224,8 +224,8 @@ Clock context_of_read(std::span<const CellStore* const> cells, const Clock& cloc
 CellStore PartitionStore::cell(const RowKey& row, ColumnId column) const {
   CellStore found;
   if (const auto at = rows_.find(row); at != rows_.end()) found = at->second.cell(column);
-  for (const ScopedStore& scoped : scoped_) {
-    if (scoped.scope.contains(row)) found.absorb(scoped.store);
+  for (const RangeDelete& range_delete : range_deletes_) {
+    if (range_delete.range.contains(row)) found.absorb(range_delete.store);
   }
   return found;
 }
@@ -238,13 +238,14 @@ void PartitionStore::absorb(const RowKey& row, RowStore store) {
   if (!store.empty()) rows_[row].absorb(std::move(store));
 }
 
-void PartitionStore::absorb(const ScopedStore& scoped) {
-  if (scoped.store.empty()) return;
-  const auto at = std::ranges::lower_bound(scoped_, scoped.scope, {}, &ScopedStore::scope);
-  if (at != scoped_.end() && at->scope == scoped.scope) {
-    at->store.absorb(scoped.store);
+void PartitionStore::absorb(const RangeDelete& range_delete) {
+  if (range_delete.store.empty()) return;
+  const auto at =
+      std::ranges::lower_bound(range_deletes_, range_delete.range, {}, &RangeDelete::range);
+  if (at != range_deletes_.end() && at->range == range_delete.range) {
+    at->store.absorb(range_delete.store);
   } else {
-    scoped_.insert(at, scoped);
+    range_deletes_.insert(at, range_delete);
   }
 }
 
@@ -254,60 +255,63 @@ void PartitionStore::absorb(const PartitionStore& other) {
               [](RowStore& mine, RowStore&& theirs) { mine.absorb(std::move(theirs)); });
   // One by one each would move those behind it.
   constexpr std::size_t kOneByOneMax = 8;
-  if (other.scoped_.size() <= kOneByOneMax) {
-    for (const ScopedStore& scoped : other.scoped_) absorb(scoped);
+  if (other.range_deletes_.size() <= kOneByOneMax) {
+    for (const RangeDelete& range_delete : other.range_deletes_) absorb(range_delete);
     return;
   }
-  std::vector<ScopedStore> both;
-  both.reserve(scoped_.size() + other.scoped_.size());
-  auto mine = scoped_.begin();
-  for (const ScopedStore& theirs : other.scoped_) {
-    while (mine != scoped_.end() && mine->scope < theirs.scope) both.push_back(std::move(*mine++));
-    if (mine != scoped_.end() && mine->scope == theirs.scope) {
+  std::vector<RangeDelete> both;
+  both.reserve(range_deletes_.size() + other.range_deletes_.size());
+  auto mine = range_deletes_.begin();
+  for (const RangeDelete& theirs : other.range_deletes_) {
+    while (mine != range_deletes_.end() && mine->range < theirs.range)
+      both.push_back(std::move(*mine++));
+    if (mine != range_deletes_.end() && mine->range == theirs.range) {
       mine->store.absorb(theirs.store);
     } else {
       both.push_back(theirs);
     }
   }
-  std::move(mine, scoped_.end(), std::back_inserter(both));
-  scoped_ = std::move(both);
+  std::move(mine, range_deletes_.end(), std::back_inserter(both));
+  range_deletes_ = std::move(both);
 }
 
-void PartitionStore::settle() {
-  for (const ScopedStore& scoped : scoped_) {
+void PartitionStore::apply_range_deletes_to_rows() {
+  for (const RangeDelete& range_delete : range_deletes_) {
     for (auto& [row, store] : rows_) {
-      if (scoped.scope.contains(row)) store.drop_superseded(scoped.store.context());
+      if (range_delete.range.contains(row)) store.drop_superseded(range_delete.store.context());
     }
   }
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 
-void PartitionStore::settle_scopes() {
-  if (scoped_.size() < 2) return;
-  ScopesInside(scoped_).advance(scoped_.size());
-  std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
+void PartitionStore::apply_range_deletes() {
+  if (range_deletes_.size() < 2) return;
+  RangesInside(range_deletes_).advance(range_deletes_.size());
+  std::erase_if(range_deletes_,
+                [](const RangeDelete& range_delete) { return range_delete.store.empty(); });
 }
 
 void PartitionStore::strip(const Clock& known) {
-  settle();
+  apply_range_deletes_to_rows();
   for (auto& [row, store] : rows_) {
     Clock spared = known;
-    for (const ScopedStore& scoped : scoped_) {
-      if (!scoped.scope.contains(row)) continue;
-      for (const Version& version : scoped.store.versions()) spared.remove(version.dot);
+    for (const RangeDelete& range_delete : range_deletes_) {
+      if (!range_delete.range.contains(row)) continue;
+      for (const Version& version : range_delete.store.versions()) spared.remove(version.dot);
     }
     store.strip(spared);
   }
-  for (ScopedStore& scoped : scoped_) {
+  for (RangeDelete& range_delete : range_deletes_) {
     Clock spared = known;
-    for (const ScopedStore& other : scoped_) {
-      if (!scoped.scope.overlaps(other.scope)) continue;
+    for (const RangeDelete& other : range_deletes_) {
+      if (!range_delete.range.overlaps(other.range)) continue;
       for (const Version& version : other.store.versions()) spared.remove(version.dot);
     }
-    scoped.store.strip(spared);
+    range_delete.store.strip(spared);
   }
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
-  std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
+  std::erase_if(range_deletes_,
+                [](const RangeDelete& range_delete) { return range_delete.store.empty(); });
 }
 
 void PartitionStore::forget(const RowKey& row, ColumnId column, std::span<const Dot> dots) {
@@ -317,19 +321,20 @@ void PartitionStore::forget(const RowKey& row, ColumnId column, std::span<const 
   if (at->second.empty()) rows_.erase(at);
 }
 
-void PartitionStore::forget_scoped(std::span<const Dot> dots) {
-  // A partition may have as many scopes as dots to forget.
+void PartitionStore::forget_range_deletes(std::span<const Dot> dots) {
+  // A partition may have as many ranges as dots to forget.
   std::vector<Dot> sorted(dots.begin(), dots.end());
   std::ranges::sort(sorted);
   std::vector<Dot> own;
-  for (ScopedStore& scoped : scoped_) {
+  for (RangeDelete& range_delete : range_deletes_) {
     own.clear();
-    for (const Version& version : scoped.store.versions()) {
+    for (const Version& version : range_delete.store.versions()) {
       if (std::ranges::binary_search(sorted, version.dot)) own.push_back(version.dot);
     }
-    scoped.store.forget(own);
+    range_delete.store.forget(own);
   }
-  std::erase_if(scoped_, [](const ScopedStore& scoped) { return scoped.store.empty(); });
+  std::erase_if(range_deletes_,
+                [](const RangeDelete& range_delete) { return range_delete.store.empty(); });
   rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
 }
 

@@ -9,7 +9,7 @@
 // context). A version then survives a sync exactly when no context on either side names it, and
 // sync is commutative, associative and idempotent: fragments merge in any order.
 //
-// A range-scoped delete is a cell store that holds for every cell in its scope.
+// A range delete is a cell store that holds for every cell in its range.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace helenus::causality {
 
 enum class VersionKind : std::uint8_t {
   value,
-  empty,      // a delete in an 'lww' table: hides concurrent older versions until it is stable, and
+  deletion,   // a delete in an 'lww' table: hides concurrent older versions until it is stable, and
               // for longer if it is to be remembered
   increment,  // adds `amount`; supersedes nothing
 };
@@ -101,7 +101,7 @@ class CellStore {
 
 // Both stores together: the union of the versions that neither context names, the union of the
 // contexts. Law: commutative, associative, idempotent; the empty store is neutral. Requires: I0,
-// one dot is one version in both; save that a mutation that deleted a scope and wrote a cell in it
+// one dot is one version in both; save that a mutation that deleted a range and wrote a cell in it
 // has two in that cell, of which the written one stands (delta.h).
 CellStore sync(const CellStore& a, const CellStore& b);
 
@@ -127,24 +127,24 @@ using ColumnId = base::Strong<struct ColumnIdTag, std::uint32_t>;
 using RowKey = base::Bytes;
 
 // The rows from `from` up to but not including `to`; an absent bound is none. A row delete is the
-// scope from its key to its key followed by a zero byte; a partition delete has no bounds.
-struct Scope {
+// range from its key to its key followed by a zero byte; a partition delete has no bounds.
+struct RowRange {
   std::optional<RowKey> from;
   std::optional<RowKey> to;
   bool contains(const RowKey& row) const { return (!from || *from <= row) && (!to || row < *to); }
   // Whether every row of `other` is here too.
-  bool contains(const Scope& other) const;
+  bool contains(const RowRange& other) const;
   // Whether a row may lie in both.
-  bool overlaps(const Scope& other) const;
-  friend auto operator<=>(const Scope&, const Scope&) = default;
+  bool overlaps(const RowRange& other) const;
+  friend auto operator<=>(const RowRange&, const RowRange&) = default;
 };
-Scope row_scope(const RowKey& row);
+RowRange range_of_row(const RowKey& row);
 
-// One cell store for every cell of the rows in its scope: a row, range or partition delete.
-struct ScopedStore {
-  Scope scope;
+// One cell store for every cell of the rows in its range: a row, range or partition delete.
+struct RangeDelete {
+  RowRange range;
   CellStore store;
-  friend bool operator==(const ScopedStore&, const ScopedStore&) = default;
+  friend bool operator==(const RangeDelete&, const RangeDelete&) = default;
 };
 
 // The cells of one row.
@@ -162,7 +162,7 @@ class RowStore {
   void absorb(RowStore other);
   void strip(const Clock& known);
   void strip(const Clock& known, std::span<const Dot> spared);
-  // Takes out the versions that `seen` names without remembering it: a scope remembers it.
+  // Takes out the versions that `seen` names without remembering it: a range remembers it.
   void drop_superseded(const Clock& seen);
   void forget(ColumnId column, std::span<const Dot> dots);
 
@@ -178,51 +178,51 @@ class RowStore {
 // cells would overwrite a version its writer never saw (docs/adr/0011).
 Clock context_of_read(std::span<const CellStore* const> cells, const Clock& clock);
 
-// A partition, or a fragment of one: rows and range-scoped deletes.
+// A partition, or a fragment of one: rows and range deletes.
 class PartitionStore {
  public:
-  bool empty() const { return rows_.empty() && scoped_.empty(); }
+  bool empty() const { return rows_.empty() && range_deletes_.empty(); }
   const FlatMap<RowKey, RowStore>& rows() const { return rows_; }
-  std::span<const ScopedStore> scoped() const { return scoped_; }
+  std::span<const RangeDelete> range_deletes() const { return range_deletes_; }
 
-  // What this fragment knows of one cell: its own store and those of all scopes it lies in.
+  // What this fragment knows of one cell: its own store and those of all ranges it lies in.
   CellStore cell(const RowKey& row, ColumnId column) const;
 
   void absorb(const RowKey& row, ColumnId column, CellStore cell);
   void absorb(const RowKey& row, RowStore store);
-  void absorb(const ScopedStore& scoped);
+  void absorb(const RangeDelete& range_delete);
   // Law: commutative, associative, idempotent, as sync is for every cell.
   void absorb(const PartitionStore& other);
-  // Lets every scope act on the rows stored beside it. Law: no cell() changes.
-  void settle();
-  // Lets every scope act on the scopes inside it. A version of the inner one goes if the context of
+  // Lets every range act on the rows stored beside it. Law: no cell() changes.
+  void apply_range_deletes_to_rows();
+  // Lets every range act on the ranges inside it. A version of the inner one goes if the context of
   // the outer one names it, or if the outer one has it too; when none is left, the inner context
   // goes if the outer one covers it, and stays otherwise. Law: no cell() changes, neither its
   // versions nor its context, nor that of any merge with other fragments. So it is allowed at any
   // time, and nothing is forgotten that anybody must learn: the version that goes is shown by no
-  // cell, since in each cell that the inner scope holds the outer context names it; and whoever
+  // cell, since in each cell that the inner range holds the outer context names it; and whoever
   // brings it again meets that context, or, once that has been stripped, a clock that has seen its
   // dot. What it hid by its timestamp is for the outer one to hide: that is what superseding it
   // means. (A delete of all rows before a mark that moves on: one is left, and not all of them.)
-  // Not every such version is found: the effort for a scope is bounded.
-  void settle_scopes();
-  // Strips every cell and every scope. The caller vouches that this store is the merge of every
+  // Not every such version is found: the effort for a range is bounded.
+  void apply_range_deletes();
+  // Strips every cell and every range. The caller vouches that this store is the merge of every
   // fragment of the *partition* that existed at T (merge_instant in delta.h). Law: no
-  // version of any cell() changes; fill after strip loses nothing. A scope's versions cannot be
+  // version of any cell() changes; fill after strip loses nothing. A range's versions cannot be
   // taken out for a part of it, so a cell's context goes on naming those that it supersedes, and so
-  // does the context of another scope that overlaps. The plain form: it compares each row and each
-  // scope with all scopes. For very many: scope_sweep.h, scopes_around.h.
+  // does the context of another range that overlaps. The plain form: it compares each row and each
+  // range with all ranges. For very many: range_sweep.h, ranges_around.h.
   void strip(const Clock& known);
-  // Takes versions of one cell, or of all scopes, out without a trace; see CellStore::forget.
+  // Takes versions of one cell, or of all ranges, out without a trace; see CellStore::forget.
   void forget(const RowKey& row, ColumnId column, std::span<const Dot> dots);
-  void forget_scoped(std::span<const Dot> dots);
+  void forget_range_deletes(std::span<const Dot> dots);
 
   friend bool operator==(const PartitionStore&, const PartitionStore&) = default;
 
  private:
   FlatMap<RowKey, RowStore> rows_;
-  // Ascending by scope, one entry a scope.
-  std::vector<ScopedStore> scoped_;
+  // Ascending by range, one entry a range.
+  std::vector<RangeDelete> range_deletes_;
 };
 
 }  // namespace helenus::causality
@@ -238,7 +238,7 @@ struct fmt::formatter<helenus::causality::CellStore> : fmt::formatter<std::strin
                                        fmt::format_context& ctx) const;
 };
 template <>
-struct fmt::formatter<helenus::causality::Scope> : fmt::formatter<std::string> {
-  fmt::format_context::iterator format(const helenus::causality::Scope& scope,
+struct fmt::formatter<helenus::causality::RowRange> : fmt::formatter<std::string> {
+  fmt::format_context::iterator format(const helenus::causality::RowRange& row_range,
                                        fmt::format_context& ctx) const;
 };

@@ -107,26 +107,27 @@ TEST(PartitionStore, IsEmptyOnceItsLastVersionIsForgotten) {
   EXPECT_TRUE(partition.empty());
 }
 
-TEST(Scope, OfARowIsThatRowAlone) {
-  const Scope scope = row_scope(base::Bytes::copy_of("b"));
-  EXPECT_TRUE(scope.contains(base::Bytes::copy_of("b")));
-  EXPECT_FALSE(scope.contains(base::Bytes::copy_of("a")));
-  EXPECT_FALSE(scope.contains(base::Bytes::copy_of("ba")));
-  EXPECT_TRUE(Scope{}.contains(scope));
-  EXPECT_FALSE(scope.contains(Scope{}));
-  const Scope up_to_b{std::nullopt, base::Bytes::copy_of("b")};
-  EXPECT_TRUE(scope.overlaps(Scope{}) && Scope{}.overlaps(scope) && scope.overlaps(scope));
-  EXPECT_FALSE(scope.overlaps(up_to_b) || up_to_b.overlaps(scope)) << "they only touch";
+TEST(RowRange, OfARowIsThatRowAlone) {
+  const RowRange row_range = range_of_row(base::Bytes::copy_of("b"));
+  EXPECT_TRUE(row_range.contains(base::Bytes::copy_of("b")));
+  EXPECT_FALSE(row_range.contains(base::Bytes::copy_of("a")));
+  EXPECT_FALSE(row_range.contains(base::Bytes::copy_of("ba")));
+  EXPECT_TRUE(RowRange{}.contains(row_range));
+  EXPECT_FALSE(row_range.contains(RowRange{}));
+  const RowRange up_to_b{std::nullopt, base::Bytes::copy_of("b")};
+  EXPECT_TRUE(row_range.overlaps(RowRange{}) && RowRange{}.overlaps(row_range) &&
+              row_range.overlaps(row_range));
+  EXPECT_FALSE(row_range.overlaps(up_to_b) || up_to_b.overlaps(row_range)) << "they only touch";
 }
 
-TEST(PartitionStore, ARangeDeleteHoldsForEveryCellInItsScope) {
+TEST(PartitionStore, ARangeDeleteHoldsForEveryCellInItsRange) {
   PartitionStore partition;
   const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
   partition.absorb(row("a"), ColumnId{0}, cell_with(kFirst));
   partition.absorb(row("c"), ColumnId{0}, cell_with(kFirst));
   Clock seen;
   seen.add(kFirst);
-  partition.absorb(ScopedStore{{row("b"), row("d")}, CellStore({}, seen)});
+  partition.absorb(RangeDelete{{row("b"), row("d")}, CellStore({}, seen)});
   EXPECT_EQ(partition.cell(row("a"), ColumnId{0}).versions().size(), 1U);
   EXPECT_TRUE(partition.cell(row("c"), ColumnId{0}).versions().empty());
   EXPECT_EQ(partition.cell(row("c"), ColumnId{7}).context(), seen);
@@ -138,7 +139,7 @@ TEST(CellStore, PrintsForPeople) {
   version.timestamp = Timestamp{5};
   version.expires.reset();
   EXPECT_EQ(fmt::format("{}", CellStore({version}, {})), "[1.1:1@5='hello'] after {}");
-  EXPECT_EQ(fmt::format("{}", Scope{}), "rows all up to the end");
+  EXPECT_EQ(fmt::format("{}", RowRange{}), "rows all up to the end");
 }
 
 // One delete after another of the rows before a mark that moves on, each of which has seen all
@@ -148,23 +149,23 @@ PartitionStore nested_deletes(int count) {
   Clock seen;
   for (int mark = 1; mark <= count; ++mark) {
     Version version;
-    version.kind = VersionKind::empty;
+    version.kind = VersionKind::deletion;
     version.timestamp = Timestamp{mark};
     const Clock context = seen;
     version.dot = event(seen, actor_of(1, 1));
     const auto to = base::Bytes::copy_of(fmt::format("{:06}", mark));
-    partition.absorb(ScopedStore{{std::nullopt, to}, CellStore({version}, context)});
+    partition.absorb(RangeDelete{{std::nullopt, to}, CellStore({version}, context)});
   }
   return partition;
 }
 
 TEST(PartitionStore, OfDeletesInsideOneThatHasSeenThemOneIsLeft) {
   PartitionStore partition = nested_deletes(20'000);
-  ASSERT_EQ(partition.scoped().size(), 20'000U);
-  partition.settle_scopes();
-  ASSERT_EQ(partition.scoped().size(), 1U);
-  EXPECT_EQ(partition.scoped()[0].scope.to, base::Bytes::copy_of("020000"));
-  EXPECT_EQ(partition.scoped()[0].store.versions()[0].dot.counter, 20'000U);
+  ASSERT_EQ(partition.range_deletes().size(), 20'000U);
+  partition.apply_range_deletes();
+  ASSERT_EQ(partition.range_deletes().size(), 1U);
+  EXPECT_EQ(partition.range_deletes()[0].range.to, base::Bytes::copy_of("020000"));
+  EXPECT_EQ(partition.range_deletes()[0].store.versions()[0].dot.counter, 20'000U);
 }
 
 TEST(PartitionStore, ADeleteInsideOneThatHasNotSeenItStays) {
@@ -172,10 +173,10 @@ TEST(PartitionStore, ADeleteInsideOneThatHasNotSeenItStays) {
   const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
   Clock other;
   other.add(Dot{actor_of(3, 1), 1});
-  partition.absorb(ScopedStore{{row("a"), row("z")}, CellStore({version_of(kFirst, true)}, other)});
-  partition.absorb(ScopedStore{{row("b"), row("c")}, cell_with(kSecond)});
+  partition.absorb(RangeDelete{{row("a"), row("z")}, CellStore({version_of(kFirst, true)}, other)});
+  partition.absorb(RangeDelete{{row("b"), row("c")}, cell_with(kSecond)});
   const PartitionStore before = partition;
-  partition.settle_scopes();
+  partition.apply_range_deletes();
   EXPECT_EQ(partition, before);
 }
 
@@ -189,23 +190,23 @@ TEST(PartitionStore, ADeleteInsideAnotherLeavesWhatTheOtherHasNotSeen) {
   outer_context.add(kFirst);
   PartitionStore partition;
   partition.absorb(
-      ScopedStore{{row("b"), row("c")}, CellStore({version_of(kFirst, true)}, inner_context)});
+      RangeDelete{{row("b"), row("c")}, CellStore({version_of(kFirst, true)}, inner_context)});
   partition.absorb(
-      ScopedStore{{row("a"), row("d")}, CellStore({version_of(kSecond, true)}, outer_context)});
-  partition.settle_scopes();
-  ASSERT_EQ(partition.scoped().size(), 2U);
-  EXPECT_TRUE(partition.scoped()[1].store.versions().empty());
+      RangeDelete{{row("a"), row("d")}, CellStore({version_of(kSecond, true)}, outer_context)});
+  partition.apply_range_deletes();
+  ASSERT_EQ(partition.range_deletes().size(), 2U);
+  EXPECT_TRUE(partition.range_deletes()[1].store.versions().empty());
   partition.absorb(row("b"), ColumnId{0}, cell_with(unseen_by_outer));
   EXPECT_EQ(partition.cell(row("b"), ColumnId{0}).find(unseen_by_outer), nullptr)
       << "what the inner delete took away came back";
 }
 
-RC_GTEST_PROP(PartitionStoreLaws, SettlingScopesChangesNoCellOfItNorOfAnyMerge, ()) {
+RC_GTEST_PROP(PartitionStoreLaws, SettlingRangesChangesNoCellOfItNorOfAnyMerge, ()) {
   const auto any_partition = [] {
     PartitionStore partition;
-    const int scopes = *rc::gen::inRange(0, 6);
-    for (int i = 0; i < scopes; ++i) {
-      partition.absorb(ScopedStore{*testing::any_scope(), *any_cell()});
+    const int deleted_ranges = *rc::gen::inRange(0, 6);
+    for (int i = 0; i < deleted_ranges; ++i) {
+      partition.absorb(RangeDelete{*testing::any_range(), *any_cell()});
     }
     const int cells = *rc::gen::inRange(0, 3);
     for (int i = 0; i < cells; ++i) partition.absorb(testing::any_row(), ColumnId{0}, *any_cell());
@@ -214,8 +215,8 @@ RC_GTEST_PROP(PartitionStoreLaws, SettlingScopesChangesNoCellOfItNorOfAnyMerge, 
   const PartitionStore whole = any_partition();
   const PartitionStore other = any_partition();
   PartitionStore settled = whole;
-  settled.settle_scopes();
-  RC_CLASSIFY(settled.scoped().size() < whole.scoped().size(), "a scope is gone");
+  settled.apply_range_deletes();
+  RC_CLASSIFY(settled.range_deletes().size() < whole.range_deletes().size(), "a range is gone");
   PartitionStore merged = whole;
   merged.absorb(other);
   PartitionStore merged_after = settled;

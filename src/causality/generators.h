@@ -63,7 +63,7 @@ inline Version version_of(const Dot& dot, bool lww) {
   Version version;
   version.dot = dot;
   version.timestamp = Timestamp{static_cast<std::int64_t>(seed % 5)};
-  if (lww && seed % 3 == 0) version.kind = VersionKind::empty;
+  if (lww && seed % 3 == 0) version.kind = VersionKind::deletion;
   if (version.kind == VersionKind::value) {
     version.value = base::Bytes::copy_of(std::string(1, static_cast<char>('a' + seed % 4)));
   }
@@ -87,16 +87,16 @@ inline base::Bytes any_row() {
   return base::Bytes::copy_of(*rc::gen::element<std::string>("a", "b", "c", "cc"));
 }
 
-inline rc::Gen<Scope> any_scope() {
+inline rc::Gen<RowRange> any_range() {
   return rc::gen::exec([] {
     base::Bytes from = any_row();
     base::Bytes to = any_row();
     if (to < from) std::swap(from, to);
-    if (from == to) return row_scope(from);
-    Scope scope{from, to};
-    if (*rc::gen::inRange(0, 4) == 0) scope.from.reset();
-    if (*rc::gen::inRange(0, 4) == 0) scope.to.reset();
-    return scope;
+    if (from == to) return range_of_row(from);
+    RowRange row_range{from, to};
+    if (*rc::gen::inRange(0, 4) == 0) row_range.from.reset();
+    if (*rc::gen::inRange(0, 4) == 0) row_range.to.reset();
+    return row_range;
   });
 }
 
@@ -119,16 +119,17 @@ inline Delta delta_of(const Dot& dot) {
     change.row = base::Bytes::copy_of(rows[row]);
     change.column = ColumnId{static_cast<std::uint32_t>(seed % 2)};
     if (seed % 4 == 1) {
-      change.kind = VersionKind::empty;
+      change.kind = VersionKind::deletion;
       if (seed % 3 == 0) change.expires = WallTime{static_cast<std::int64_t>(seed % 10)};
     } else {
       change.value = base::Bytes::copy_of(std::to_string(seed));
     }
     delta.cells.push_back(std::move(change));
   }
-  if (delta.cells.empty()) delta.scopes.push_back(row_scope(base::Bytes::copy_of(rows[seed % 3])));
-  if (seed % 5 == 0) delta.scopes.insert(delta.scopes.begin(), Scope{});
-  if (seed % 3 == 0 && !delta.scopes.empty()) {
+  if (delta.cells.empty())
+    delta.deleted_ranges.push_back(range_of_row(base::Bytes::copy_of(rows[seed % 3])));
+  if (seed % 5 == 0) delta.deleted_ranges.insert(delta.deleted_ranges.begin(), RowRange{});
+  if (seed % 3 == 0 && !delta.deleted_ranges.empty()) {
     delta.remembered_until = WallTime{static_cast<std::int64_t>(seed % 10)};
   }
   return delta;

@@ -1,7 +1,7 @@
 // The limits of one mutation. Growth is refused where it enters, by mint, with an error that says
 // so. They bound for how long a mutation has its core to itself, and leave room for what one
-// statement may name; what its record takes in the log (storage/log_options.h) ends most mutations
-// before them.
+// statement may name; what its record takes in the log (storage/log/log_options.h) ends most
+// mutations before them.
 //
 // What is stored or sent grows by merging, and a merge cannot refuse: a cell may come to hold any
 // number of versions, a row of columns, a clock of actors and ranges. So decoders have no limits of
@@ -14,7 +14,7 @@
 namespace helenus::causality {
 
 inline constexpr std::size_t kCellsPerMutationMax = 1 << 18;
-inline constexpr std::size_t kScopesPerMutationMax = 1 << 16;
+inline constexpr std::size_t kRangesPerMutationMax = 1 << 16;
 // In which its cells lie: each is a key of its own where it is stored.
 inline constexpr std::size_t kRowsPerMutationMax = 1 << 16;
 

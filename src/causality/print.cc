@@ -16,7 +16,7 @@ fmt::format_context::iterator fmt::formatter<helenus::causality::Version>::forma
     const helenus::causality::Version& version, fmt::format_context& ctx) const {
   using helenus::causality::VersionKind;
   auto out = fmt::format_to(ctx.out(), "{}@{}=", version.dot, version.timestamp);
-  if (version.kind == VersionKind::empty) {
+  if (version.kind == VersionKind::deletion) {
     out = fmt::format_to(out, "deleted");
   } else if (version.kind == VersionKind::increment) {
     out = fmt::format_to(out, "{:+}", version.amount);
@@ -37,8 +37,9 @@ fmt::format_context::iterator fmt::formatter<helenus::causality::CellStore>::for
   return fmt::format_to(out, "] after {}", cell.context());
 }
 
-fmt::format_context::iterator fmt::formatter<helenus::causality::Scope>::format(
-    const helenus::causality::Scope& scope, fmt::format_context& ctx) const {
-  return fmt::format_to(ctx.out(), "rows {} up to {}", scope.from ? shown(*scope.from) : "all",
-                        scope.to ? shown(*scope.to) : "the end");
+fmt::format_context::iterator fmt::formatter<helenus::causality::RowRange>::format(
+    const helenus::causality::RowRange& row_range, fmt::format_context& ctx) const {
+  return fmt::format_to(ctx.out(), "rows {} up to {}",
+                        row_range.from ? shown(*row_range.from) : "all",
+                        row_range.to ? shown(*row_range.to) : "the end");
 }

@@ -10,8 +10,8 @@ namespace {
 
 std::strong_ordering defeats_by_content(const Version& a, const Version& b) {
   if (const auto order = a.timestamp <=> b.timestamp; order != 0) return order;
-  const bool a_empty = a.kind == VersionKind::empty;
-  const bool b_empty = b.kind == VersionKind::empty;
+  const bool a_empty = a.kind == VersionKind::deletion;
+  const bool b_empty = b.kind == VersionKind::deletion;
   if (const auto order = a_empty <=> b_empty; order != 0) return order;
   if (const auto order = a.expires <=> b.expires; order != 0) return order;  // none is the least
   return a.value <=> b.value;
@@ -25,7 +25,7 @@ std::strong_ordering defeats(const Version& a, const Version& b) {
 }
 
 bool shows_nothing(const Version& version, WallTime now) {
-  return version.kind == VersionKind::empty || (version.expires && *version.expires <= now);
+  return version.kind == VersionKind::deletion || (version.expires && *version.expires <= now);
 }
 
 namespace {
@@ -43,7 +43,7 @@ bool expired_everywhere(const Version& version, const Stability& stable) {
 }  // namespace
 
 bool is_over(const Version& version, const Stability& stable) {
-  const bool is_forgettable = version.kind == VersionKind::empty && !version.expires;
+  const bool is_forgettable = version.kind == VersionKind::deletion && !version.expires;
   return is_forgettable || expired_everywhere(version, stable);
 }
 
@@ -106,16 +106,16 @@ void drop_stable(CellStore& cell, Policy policy, const Stability& stable) {
   cell.forget(droppable(cell, policy, stable));
 }
 
-void drop_over(CellStore& scoped, const Stability& stable) {
+void drop_over(CellStore& range_delete, const Stability& stable) {
   std::vector<Dot> over;
-  for (const Version& version : scoped.versions()) {
+  for (const Version& version : range_delete.versions()) {
     if (stable.dots.contains(version.dot) && is_over(version, stable)) over.push_back(version.dot);
   }
-  scoped.forget(over);
+  range_delete.forget(over);
 }
 
 void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable) {
-  partition.settle();
+  partition.apply_range_deletes_to_rows();
   struct Drop {
     RowKey row;
     ColumnId column;
@@ -127,16 +127,16 @@ void drop_stable(PartitionStore& partition, Policy policy, const Stability& stab
       drops.push_back({row, column, droppable(partition.cell(row, column), policy, stable)});
     }
   }
-  std::vector<Dot> scoped_dots;
-  for (const ScopedStore& scoped : partition.scoped()) {
-    for (const Version& version : scoped.store.versions()) {
+  std::vector<Dot> range_delete_dots;
+  for (const RangeDelete& range_delete : partition.range_deletes()) {
+    for (const Version& version : range_delete.store.versions()) {
       if (stable.dots.contains(version.dot) && is_over(version, stable)) {
-        scoped_dots.push_back(version.dot);
+        range_delete_dots.push_back(version.dot);
       }
     }
   }
   for (const Drop& drop : drops) partition.forget(drop.row, drop.column, drop.dots);
-  partition.forget_scoped(scoped_dots);
+  partition.forget_range_deletes(range_delete_dots);
 }
 
 bool explicit_write_applies(const CellStore& cell, Timestamp covered_floor, const Version& write) {

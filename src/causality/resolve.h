@@ -70,12 +70,12 @@ bool is_over(const Version& version, const Stability& stable);
 // store of any member.
 std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability& stable);
 
-// Removes what is droppable, from one cell or from a partition with its scopes: a stable empty
-// version of a scope, unless it is to be remembered, goes together with all it defeats in every
-// cell of the scope.
+// Removes what is droppable, from one cell or from a partition with its ranges: a stable empty
+// version of a range, unless it is to be remembered, goes together with all it defeats in every
+// cell of the range.
 void drop_stable(CellStore& cell, Policy policy, const Stability& stable);
-// Of a scope's store alone: what is stable and over.
-void drop_over(CellStore& scoped, const Stability& stable);
+// Of a range's store alone: what is stable and over.
+void drop_over(CellStore& range_delete, const Stability& stable);
 void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable);
 
 // Rule (d), explicit USING TIMESTAMP: whether a mutation at `timestamp` may write the cell, or must

@@ -24,7 +24,7 @@ Version value_at(Counter counter, std::int64_t timestamp, std::string_view value
 }
 Version empty_at(Counter counter, std::int64_t timestamp) {
   Version version = value_at(counter, timestamp, "");
-  version.kind = VersionKind::empty;
+  version.kind = VersionKind::deletion;
   return version;
 }
 Stability stable_up_to(Counter counter, std::int64_t wall = 0) {
@@ -134,21 +134,21 @@ TEST(Drop, ADeleteThatIsRememberedWaitsForTheSmallestWallClockOfAll) {
   EXPECT_TRUE(visible(cell, Policy::lww, WallTime{1000}).empty());
 }
 
-TEST(Drop, AScopeThatIsRememberedStaysAndTakesWhatItHidesAlong) {
+TEST(Drop, ARangeThatIsRememberedStaysAndTakesWhatItHidesAlong) {
   Version remembered = empty_at(3, 6);
   remembered.expires = WallTime{100};
   const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
   PartitionStore partition;
   partition.absorb(row("a"), ColumnId{0}, CellStore({value_at(1, 5, "old")}, {}));
   partition.absorb(row("b"), ColumnId{0}, CellStore({value_at(2, 7, "new")}, {}));
-  partition.absorb(ScopedStore{{}, CellStore({remembered}, {})});
+  partition.absorb(RangeDelete{{}, CellStore({remembered}, {})});
   drop_stable(partition, Policy::lww, stable_up_to(3, 99));
   EXPECT_EQ(partition.rows().find(row("a")), partition.rows().end());
-  EXPECT_EQ(partition.scoped().size(), 1U);
+  EXPECT_EQ(partition.range_deletes().size(), 1U);
   EXPECT_FALSE(explicit_write_applies(partition.cell(row("c"), ColumnId{0}), kTimestampMin,
                                       value_at(4, 5, "late")));
   drop_stable(partition, Policy::lww, stable_up_to(3, 100));
-  EXPECT_TRUE(partition.scoped().empty());
+  EXPECT_TRUE(partition.range_deletes().empty());
   EXPECT_NE(partition.rows().find(row("b")), partition.rows().end());
 }
 
@@ -157,23 +157,23 @@ TEST(Drop, CounterVersionsStay) {
   EXPECT_TRUE(droppable(cell, Policy::counter, stable_up_to(2)).empty());
 }
 
-TEST(Drop, AScopesEmptyVersionTakesWhatItDefeatsInEveryCellAlong) {
+TEST(Drop, ARangesEmptyVersionTakesWhatItDefeatsInEveryCellAlong) {
   const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
   PartitionStore partition;
   partition.absorb(row("a"), ColumnId{0}, CellStore({value_at(1, 5, "old")}, {}));
   partition.absorb(row("b"), ColumnId{0}, CellStore({value_at(2, 7, "new")}, {}));
-  partition.absorb(ScopedStore{{}, CellStore({empty_at(3, 6)}, {})});
+  partition.absorb(RangeDelete{{}, CellStore({empty_at(3, 6)}, {})});
   drop_stable(partition, Policy::lww, stable_up_to(3));
   EXPECT_TRUE(partition.cell(row("a"), ColumnId{0}).empty());
   EXPECT_EQ(partition.cell(row("b"), ColumnId{0}).versions().size(), 1U);
-  EXPECT_TRUE(partition.scoped().empty());
+  EXPECT_TRUE(partition.range_deletes().empty());
 }
 
 TEST(Strip, ACellGoesOnNamingTheRangeDeleteItSupersedes) {
   // The range delete is stable and still here; a later write that saw it has a smaller timestamp.
   const auto row = base::Bytes::copy_of("a");
   PartitionStore partition;
-  partition.absorb(ScopedStore{{}, CellStore({empty_at(1, 9)}, {})});
+  partition.absorb(RangeDelete{{}, CellStore({empty_at(1, 9)}, {})});
   Clock seen;
   seen.add(Dot{kActor, 1});
   partition.absorb(row, ColumnId{0}, CellStore({value_at(2, 3, "back")}, seen));
@@ -186,10 +186,10 @@ TEST(Strip, ACellGoesOnNamingTheRangeDeleteItSupersedes) {
 TEST(Strip, ARangeDeleteGoesOnNamingTheOneItSupersedesInAPartOfItsRows) {
   const auto row = [](const char* key) { return base::Bytes::copy_of(key); };
   PartitionStore partition;
-  partition.absorb(ScopedStore{{row("a"), row("c")}, CellStore({empty_at(1, 5)}, {})});
+  partition.absorb(RangeDelete{{row("a"), row("c")}, CellStore({empty_at(1, 5)}, {})});
   Clock seen;
   seen.add(Dot{kActor, 1});
-  partition.absorb(ScopedStore{{row("b"), row("d")}, CellStore({empty_at(2, 6)}, seen)});
+  partition.absorb(RangeDelete{{row("b"), row("d")}, CellStore({empty_at(2, 6)}, seen)});
   partition.strip(stable_up_to(2).dots);
   EXPECT_EQ(partition.cell(row("a"), ColumnId{0}).versions().size(), 1U);
   EXPECT_EQ(partition.cell(row("b"), ColumnId{0}).versions().size(), 1U)
@@ -261,15 +261,15 @@ std::vector<Version> seen_in(const PartitionStore& partition) {
   return seen;
 }
 
-// Many of the deltas write cells inside the scopes that they delete.
-RC_GTEST_PROP(ResolveLaws, DroppingCellsThenScopesChangesNothingAReaderSees, ()) {
+// Many of the deltas write cells inside the ranges that they delete.
+RC_GTEST_PROP(ResolveLaws, DroppingCellsThenRangesChangesNothingAReaderSees, ()) {
   PartitionStore partition;
   for (const Dot& dot : *rc::gen::container<std::set<Dot>>(testing::any_dot())) {
     partition.absorb(fragment_of(testing::delta_of(dot), Policy::lww));
   }
   const Stability stable{base(*any_clock()), WallTime{0}};
   const std::vector<Version> before = seen_in(partition);
-  // First in one cell alone, as by a merge that holds all of the cell but not of the scope.
+  // First in one cell alone, as by a merge that holds all of the cell but not of the range.
   const base::Bytes row = testing::any_row();
   for (const std::uint32_t column : {0U, 1U}) {
     const CellStore cell = partition.cell(row, ColumnId{column});

@@ -11,9 +11,9 @@
 #include "base/bytes.h"
 #include "base/histogram.h"
 #include "cli/sstable_words.h"
-#include "storage/sstable_cursor.h"
-#include "storage/sstable_reader.h"
-#include "storage/sstable_verify.h"
+#include "storage/sstable/sstable_cursor.h"
+#include "storage/sstable/sstable_reader.h"
+#include "storage/verify/sstable_verify.h"
 
 namespace helenus::cli {
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "causality/codec.h"
-#include "storage/merge_writer.h"
-#include "storage/sstable_test_support.h"
+#include "storage/compaction/merge_writer.h"
+#include "storage/sstable/sstable_test_support.h"
 
 namespace helenus::cli {
 namespace {
@@ -172,12 +172,12 @@ Task<void> write_table(Runtime& runtime, int ranges) {
   put.cells[1].expires = causality::WallTime{77};
   apply(put);
   causality::Delta row = delta_of(2, 20);
-  row.scopes = {causality::row_scope(base::Bytes::copy_of("r"))};
+  row.deleted_ranges = {causality::range_of_row(base::Bytes::copy_of("r"))};
   apply(row);
   for (int i = 0; i < ranges; ++i) {
     causality::Delta range = delta_of(3 + static_cast<causality::Counter>(i), 30 + i);
-    range.scopes = {{base::Bytes::copy_of(fmt::format("x{:02}", 2 * i)),
-                     base::Bytes::copy_of(fmt::format("x{:02}", 2 * i + 1))}};
+    range.deleted_ranges = {{base::Bytes::copy_of(fmt::format("x{:02}", 2 * i)),
+                             base::Bytes::copy_of(fmt::format("x{:02}", 2 * i + 1))}};
     apply(range);
   }
   memtable.freeze();

@@ -7,10 +7,10 @@
 
 #include "causality/codec.h"
 #include "causality/delta.h"
-#include "storage/entry.h"
-#include "storage/knowledge.h"
-#include "storage/mutation_file.h"
-#include "storage/mutation_record.h"
+#include "storage/entry/entry.h"
+#include "storage/manifest/knowledge.h"
+#include "storage/mutations/mutation_file.h"
+#include "storage/mutations/mutation_record.h"
 
 namespace helenus::cli {
 
@@ -34,7 +34,7 @@ void add_garbage(storage::TabletId id, const storage::Garbage& garbage, Lines& l
 
 Lines words_of(const storage::SstableMetadata& metadata) {
   Lines lines = {fmt::format("table {}, freezes {} to {}, {} entries of ranges, {}", metadata.table,
-                             metadata.freeze_first, metadata.freeze_last, metadata.scopes,
+                             metadata.freeze_first, metadata.freeze_last, metadata.deleted_ranges,
                              metadata.cells == 0
                                  ? "cells not counted"
                                  : fmt::format("{} cells and ranges", metadata.cells))};
@@ -66,8 +66,8 @@ Lines words_of(const storage::Entry& entry) {
   if (!entry.depths().empty()) {
     lines.push_back(fmt::format("more ranges at depths {}", fmt::join(entry.depths(), ", ")));
   }
-  for (const causality::ScopedStore& scoped : entry.scopes()) {
-    lines.push_back(fmt::format("{}: {}", scoped.scope, scoped.store));
+  for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
+    lines.push_back(fmt::format("{}: {}", range_delete.range, range_delete.store));
   }
   if (lines.empty()) lines.emplace_back("nothing");
   return lines;

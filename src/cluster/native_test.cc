@@ -60,12 +60,12 @@ Task<Result<void>> prepare(Runtime& rt, const ClusterService::Options& options) 
 
 using Services = std::vector<std::unique_ptr<ClusterService>>;
 
-// All of them hold the newest metadata that any of them knows.
+// All of them have applied the newest metadata that any of them knows.
 Task<void> expect_agreement(Runtime& rt, Services& services) {
   consensus::Version newest;
   for (const auto& service : services) newest = std::max(newest, service->version());
   for (const auto& service : services) {
-    CO_ASSERT_OK(co_await service->wait_everywhere(newest, Until::after(rt, 30s)));
+    CO_ASSERT_OK(co_await service->wait_applied_everywhere(newest, Until::after(rt, 30s)));
     EXPECT_EQ(service->metadata()->nodes.size(), 3U);
     EXPECT_EQ(*service->metadata(), *services.front()->metadata());
   }

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/uuid.h"
 #include "rpc/verb.h"
 #include "runtime/random.h"
+#include "runtime/random_uuid.h"
 
 namespace helenus {
 
@@ -68,11 +68,9 @@ PaxosStore::PaxosStore(Private, runtime::Runtime& runtime, rpc::Rpc& rpc, Option
       users_(runtime) {}
 
 void PaxosStore::begin_life(Document known) {
-  base::Uuid::Octets random;
-  runtime_.random.fill_secret(random);
-  proposer_ =
-      std::make_unique<Proposer>(ProposerId(base::Uuid::from_random(random)), std::move(known),
-                                 options_.contacts, runtime_.random.next(), options_.proposer);
+  const ProposerId id(runtime::draw_uuid(runtime_.random));
+  proposer_ = std::make_unique<Proposer>(id, std::move(known), options_.contacts,
+                                         runtime_.random.next(), options_.proposer);
 }
 
 Task<Result<Document>> PaxosStore::read(Until until) {

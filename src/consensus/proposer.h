@@ -16,7 +16,8 @@
 // Who loses the answer may ask for the same change again, with the same id, here or elsewhere: the
 // trail of the document tells whether it happened, and it happens at most once (document.h).
 //
-// Invariants, kept by construction and asserted here in production:
+// Invariants, kept by construction and asserted here in production. The numbers are this header's,
+// not those of docs/theory.md:
 //   P1  ballots of one life only go up, and under each one document at most is proposed
 //   P2  a proposal is made only after a majority promised, and is the one of the highest ballot
 //       among theirs if there is one

@@ -1,6 +1,6 @@
 // Mutants: single rules broken on purpose, to prove that the explorer can fail.
 //
-// Each is either a rule as the DottedDB paper prints it (P1..P12 of the theory) or a plausible
+// Each is either a rule as the DottedDB paper prints it (P1 to P12, docs/theory.md) or a plausible
 // shortcut in an implementation of ours. A search of a mutant must end with a violation, of the
 // promise that its rule keeps; and its schedule, under the rules as they are, must break nothing.
 #pragma once

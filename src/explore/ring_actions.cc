@@ -182,8 +182,8 @@ bool may_scan(State& state, const Scope& scope, const Action& action) {
          has(config_of(state, replica_of(state, action.peer)).pending, action.replica);
 }
 
-// The theory's S8 claims the clock at the *start* of the scan while objects are read later and may
-// be newer: effects without their dots. Ours ends the scan with the mutations that arrived
+// S8, as first written, claimed the clock at the *start* of the scan while objects are read later
+// and may be newer: effects without their dots. Now the scan ends with the mutations that arrived
 // meanwhile and claims the clock at its end, which makes it one step: `install`.
 bool start_scan(State& state, const Scope& scope, const Action& action) {
   if (scope.mutant != Mutant::scan_claims_its_start || state.delays_left == 0) return false;

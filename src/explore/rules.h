@@ -1,6 +1,6 @@
 // The rules of a replica (S1-S15), as pure functions on the state.
 //
-// This is the executable form of the theory's section 2. Each function names the rule it states,
+// This is the executable form of docs/theory.md, section 2. Each function names the rule it states,
 // and the places where a mutant departs from it are visible as such.
 #pragma once
 

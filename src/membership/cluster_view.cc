@@ -57,13 +57,13 @@ LifeCycle ClusterView::Node::life_cycle() const {
 void ClusterView::set_status(NodeId node, Status status) {
   Node& entry = nodes_[node];
   entry.status = status;
-  settle(node, entry);
+  update_liveness(node, entry);
 }
 
 void ClusterView::set_alive(NodeId node, bool alive) {
   Node& entry = nodes_[node];
   entry.alive = alive;
-  settle(node, entry);
+  update_liveness(node, entry);
 }
 
 void ClusterView::restarted(NodeId node) {
@@ -87,7 +87,7 @@ std::vector<Event> ClusterView::take_events() {
 }
 
 // Brings what was told in line with what is so.
-void ClusterView::settle(NodeId id, Node& node) {
+void ClusterView::update_liveness(NodeId id, Node& node) {
   const bool member = node.status == Status::normal || node.status == Status::leaving;
   const bool up = member && node.alive;
   if (member && !node.member) events_.push_back({Event::Kind::new_node, id});

@@ -72,7 +72,7 @@ class ClusterView {
   std::vector<Event> take_events();
 
  private:
-  void settle(model::NodeId id, Node& node);
+  void update_liveness(model::NodeId id, Node& node);
 
   std::map<model::NodeId, Node> nodes_;
   std::vector<Event> events_;

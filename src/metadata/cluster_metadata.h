@@ -7,7 +7,7 @@
 // and tablet,
 //   members   the replicas on the present ring, but for nodes that are being removed
 //   pending   those on the next ring that are no members: they receive every write and copy what
-//             came before, and count from the end of the change on (theory: S8)
+//             came before, and count from the end of the change on (theory S8)
 // All copies in a keyspace follow from this one value by functions without choice, so whoever holds
 // the same document means the same replicas.
 //

@@ -61,7 +61,7 @@ std::vector<std::pair<Replication, Replication>> replications(const ClusterMetad
 }
 
 // The result of a change that leaves the replicas as they are.
-Result<ClusterMetadata> settled(const ClusterMetadata& before, ClusterMetadata after) {
+Result<ClusterMetadata> checked(const ClusterMetadata& before, ClusterMetadata after) {
   TRY_VOID(validate(after));
   ASSERT(may_follow(after, before), "M8: after epoch {}", before.epoch);
   return after;
@@ -83,7 +83,7 @@ Result<ClusterMetadata> in_new_epoch(const ClusterMetadata& before, ClusterMetad
       }
     }
   }
-  return settled(before, std::move(after));
+  return checked(before, std::move(after));
 }
 
 // Why a node cannot join or leave now, if so.
@@ -258,7 +258,7 @@ Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Sc
   }
   after.schema = std::move(schema);
   return replicas_may_change ? in_new_epoch(metadata, std::move(after))
-                             : settled(metadata, std::move(after));
+                             : checked(metadata, std::move(after));
 }
 
 Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, NodeId node,
@@ -269,7 +269,7 @@ Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, NodeId
   if (moved == nullptr) return unknown_node(metadata, node);
   moved->description.node_address = node_address;
   moved->description.client_address = client_address;
-  return settled(metadata, std::move(after));
+  return checked(metadata, std::move(after));
 }
 
 }  // namespace helenus::metadata

@@ -50,9 +50,9 @@ enum class DataLoss : std::uint8_t { refused, accepted };
 base::Result<ClusterMetadata> begin_removal(const ClusterMetadata& metadata, model::NodeId node,
                                             DataLoss data_loss);
 
-// What was pending is, and what was to go is gone. `as_of` is the epoch whose pending replicas were
-// seen to hold everything. Errors: not_found if nothing is under way; refused if the replicas have
-// changed since.
+// Pending replicas become members; leaving ones are removed. `as_of` is the epoch whose pending
+// replicas were seen to hold everything. Errors: not_found if nothing is under way; refused if the
+// replicas have changed since.
 base::Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_of);
 
 // The node that joins is removed, the node that leaves is normal again. Changes of replication go

@@ -1,6 +1,6 @@
 // Nodes on simulated machines, the first one of two cores, and drivers that listen to it: what they
 // hear when others stop, crash, return and join, and what the tables say when they hear it.
-#include "node/cluster_reporter.h"
+#include "admin/cluster_reporter.h"
 
 #include <algorithm>
 #include <deque>
@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "cql/server_test_support.h"
+#include "cql/server/server_test_support.h"
 #include "node/nodes_test_support.h"
 #include "runtime/when_all.h"
 #include "sim/function_process.h"

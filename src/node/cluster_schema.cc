@@ -90,17 +90,17 @@ Task<QueryResult<std::optional<SchemaChange>>> ClusterSchema::change(cql::Schema
   const auto decided = co_await cluster_.change(transition, until);
   if (!decided && refusal) co_return *std::move(refusal);
   if (!decided) co_return error_of(decided.error());
-  const auto held = co_await cluster_.wait_everywhere(cluster_.version(), until);
-  if (!held) {
+  const auto applied = co_await cluster_.wait_applied_everywhere(cluster_.version(), until);
+  if (!applied) {
     co_return QueryError(
         ErrorCode::server_error,
-        fmt::format("The schema is as wanted, and not yet on every node: {}", held.error()));
+        fmt::format("The schema is as wanted, and not yet on every node: {}", applied.error()));
   }
   co_return change;
 }
 
-Task<Result<void>> ClusterSchema::take_up(cluster::MetadataPtr metadata, consensus::Version version,
-                                          Until until) {
+Task<Result<void>> ClusterSchema::apply(cluster::MetadataPtr metadata, consensus::Version version,
+                                        Until until) {
   const bool is_alone = metadata->nodes.size() == 1 && metadata->find(self_) != nullptr;
   co_return co_await catalog_.adopt(
       {.users = metadata->schema, .version = version.value(), .has_all_rows = is_alone},

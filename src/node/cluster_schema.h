@@ -3,15 +3,15 @@
 //
 //   statement ──▶ Catalog::change ──▶ change() ──▶ ClusterService::change     decided, once
 //                                                      │ every node that is up
-//                 Catalog::adopt  ◀── take_up() ◀──────┘ hears of it, and takes it up
-//   answer    ◀──────────────────── wait_everywhere                          held everywhere
+//                 Catalog::adopt  ◀── apply() ◀────────┘ hears of it, and applies it
+//   answer    ◀──────────────────── wait_applied_everywhere                  applied everywhere
 //
 // Why this is safe.
 //   One order. A statement is a function of the schema, computed inside the compare-and-swap from
 //   the document that the swap expects, and anew when somebody else was first. So of two nodes that
 //   change the schema at once the second one's statement has met the first one's result: CREATE
 //   fails there or, with IF NOT EXISTS, finds nothing to do, and no change is lost.
-//   No node goes back. Metadata are taken up in the order of their versions, each as a whole: what
+//   No node goes back. Metadata are applied in the order of their versions, each as a whole: what
 //   a node missed in between is in the next one. The catalog keeps the version it was made from.
 //   Acknowledged is everywhere. A node tells a version by gossip when its catalog has it, on disk
 //   and on all its cores; change() returns when all nodes that are up have told theirs, also where
@@ -20,9 +20,9 @@
 //   in time, is an error that says so. It may be in force then, as after any timeout.
 //
 // Rows. They are not replicated yet, so a node answers for rows only while it is the only one there
-// is. Who begins to join does so in a document without keyspaces (cluster_service.h); as a catalog
-// takes keyspaces and the number of nodes from one document, no node of several has ever taken a
-// row.
+// is. Who begins to join does so in a document without keyspaces (cluster/join_rules.h); as a
+// catalog takes keyspaces and the number of nodes from one document, no node of several has ever
+// taken a row.
 //
 // Core affinity: the core of the catalog, which is the ClusterService's.
 #pragma once
@@ -33,9 +33,9 @@
 #include "base/result.h"
 #include "cluster/cluster_service.h"
 #include "consensus/document.h"
-#include "cql/catalog.h"
+#include "cql/catalog/catalog.h"
+#include "cql/errors/query_error.h"
 #include "cql/protocol/response.h"
-#include "cql/query_error.h"
 #include "metadata/cluster_metadata.h"
 #include "model/node_id.h"
 #include "runtime/operation.h"
@@ -60,9 +60,9 @@ class ClusterSchema {
   runtime::Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> change(
       cql::SchemaFunction function, runtime::Until until);
 
-  // A ClusterService::TakeUp.
-  runtime::Task<base::Result<void>> take_up(cluster::MetadataPtr metadata,
-                                            consensus::Version version, runtime::Until until);
+  // A ClusterService::Apply.
+  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
+                                          runtime::Until until);
 
  private:
   const model::NodeId self_;

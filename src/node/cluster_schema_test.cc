@@ -14,8 +14,8 @@
 #include "base/prng.h"
 #include "base/test_scale.h"
 #include "cql/parser/parser.h"
-#include "cql/server_test_support.h"
-#include "cql/system_schema.h"
+#include "cql/schema/system_schema.h"
+#include "cql/server/server_test_support.h"
 #include "node/core_limits.h"
 #include "node/node.h"
 #include "node/nodes_test_support.h"
@@ -210,7 +210,7 @@ TEST_F(NodesTest, WhoIsDownDuringAChangeLearnsOfItWhenItIsBack) {
   machine(2).start();
   expect_up({2});
   // Before its first client is there.
-  EXPECT_EQ(node(2).cluster().held(), node(0).cluster().version());
+  EXPECT_EQ(node(2).cluster().applied_version(), node(0).cluster().version());
   expect_one_schema({0, 1, 2});
   EXPECT_THAT(ask(2, kCreateTable), StartsWith("2400: "));
 }
@@ -371,7 +371,7 @@ void FaultsTest::go() {
   const auto is_level = [&] {
     const auto newest = node(0).cluster().version();
     return std::ranges::all_of(std::vector{0U, 1U, 2U}, [&](std::size_t i) {
-      return node(i).cluster().held() == newest && node(i).cluster().version() == newest;
+      return node(i).cluster().applied_version() == newest && node(i).cluster().version() == newest;
     });
   };
   EXPECT_TRUE(world_.run_until(is_level, 1min));

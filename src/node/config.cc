@@ -12,7 +12,7 @@
 #include "membership/gossip_service.h"
 #include "metadata/cluster_metadata.h"
 #include "ring/topology.h"
-#include "storage/engine_options.h"
+#include "storage/engine/engine_options.h"
 
 namespace helenus::node {
 

@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "ring/partitioner.h"
 #include "runtime/address.h"
-#include "storage/log_options.h"
+#include "storage/log/log_options.h"
 
 namespace helenus::node {
 

@@ -8,8 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cql/connection.h"
-#include "cql/server.h"
+#include "cql/server/connection.h"
+#include "cql/server/server.h"
 #include "node/config_file.h"
 
 namespace helenus::node {

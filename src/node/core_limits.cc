@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "base/assert.h"
-#include "cql/system_tables.h"
+#include "cql/system/system_tables.h"
 
 namespace helenus::node {
 

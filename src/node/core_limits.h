@@ -7,10 +7,10 @@
 
 #include <cstdint>
 
-#include "cql/query_processor.h"
-#include "cql/server.h"
+#include "cql/execute/query_processor.h"
+#include "cql/server/server.h"
 #include "node/config.h"
-#include "replication/coordinator.h"
+#include "replication/coordinator/coordinator.h"
 
 namespace helenus::node {
 

@@ -3,8 +3,8 @@
 #include <functional>
 #include <utility>
 
+#include "admin/cluster_report.h"
 #include "base/assert.h"
-#include "node/cluster_report.h"
 
 namespace helenus::node {
 
@@ -28,7 +28,7 @@ cql::NodeCounts count(const cql::ClusterPeers& peers, const cql::PeerFacts& self
 CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator& first,
                          cql::Catalog& catalog, cql::CatalogPtr snapshot, Options options)
     : here_(here),
-      coordinator_(first.beside(here)),
+      coordinator_(first.for_core(here)),
       view_(here, catalog, std::move(snapshot)),
       processor_(here, *coordinator_, view_, tables_, with_nodes(std::move(options.cluster)),
                  traced(options.processor, traces_)),
@@ -38,7 +38,7 @@ CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator&
 
 cql::ClusterFacts CoreService::with_nodes(cql::ClusterFacts cluster) {
   cluster.ranges = [this](const model::Keyspace& keyspace) {
-    return ranges_of(*peers_, self_, keyspace);
+    return admin::ranges_of(*peers_, self_, keyspace);
   };
   cluster.nodes = [this] { return count(*peers_, self_); };
   return cluster;

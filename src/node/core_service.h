@@ -1,7 +1,7 @@
 // CoreService: what one core of a node serves clients with: its coordinator, its view of the
 // catalog, the tables of the system, its query processor and its CQL server. Clients of one core
 // are served on that core; what they ask about tablets of others goes there
-// (replication/coordinator.h).
+// (replication/coordinator/coordinator.h).
 //
 // Core affinity: the core of its Runtime, on which it is made and destroyed.
 #pragma once
@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cql/catalog.h"
-#include "cql/catalog_view.h"
-#include "cql/peers.h"
+#include "cql/catalog/catalog.h"
+#include "cql/catalog/catalog_view.h"
+#include "cql/execute/query_processor.h"
 #include "cql/protocol/response.h"
-#include "cql/query_processor.h"
-#include "cql/server.h"
-#include "cql/system_tables.h"
-#include "cql/traces.h"
-#include "cql/virtual_table.h"
-#include "replication/coordinator.h"
+#include "cql/server/server.h"
+#include "cql/system/peers.h"
+#include "cql/system/system_tables.h"
+#include "cql/system/traces.h"
+#include "cql/system/virtual_table.h"
+#include "replication/coordinator/coordinator.h"
 #include "runtime/address.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"

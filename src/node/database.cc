@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "cql/system_schema.h"
-#include "cql/system_tables.h"
+#include "cql/schema/system_schema.h"
+#include "cql/system/system_tables.h"
 #include "model/token.h"
 #include "node/core_limits.h"
 #include "runtime/clock.h"
@@ -44,9 +44,9 @@ Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid h
           cql::ConnectionLimit::PerAddress{.connections_max = config.cql_connections_per_address(),
                                            .hash_key = runtime.random.next()})),
       request_bytes_(std::make_shared<cql::ByteLimit>(cql::ServerOptions().request_bytes_max)),
-      partial_bodies_(std::make_shared<cql::PartialBodies>(
-          cql::PartialBodies::limits_within(cql::ServerOptions().request_bytes_max,
-                                            config.cql_request_bytes_max),
+      incomplete_requests_(std::make_shared<cql::IncompleteRequests>(
+          cql::IncompleteRequests::limits_within(cql::ServerOptions().request_bytes_max,
+                                                 config.cql_request_bytes_max),
           runtime.random.next())),
       result_bytes_(std::make_shared<cql::ByteLimit>(cql::ExecutionLimits().result_bytes_all_max)),
       askers_(runtime),
@@ -84,7 +84,7 @@ CoreService::Options Database::service_options() const {
   cql::ServerOptions server = server_options(config_, cores_);
   server.connections = connections_;
   server.request_bytes = request_bytes_;
-  server.partial_bodies = partial_bodies_;
+  server.incomplete_requests = incomplete_requests_;
   cql::QueryProcessorOptions processor = processor_options(config_, cores_);
   processor.result_bytes = result_bytes_;
   return {.cluster = {.cluster_name = config_.cluster_name,
@@ -142,7 +142,7 @@ Task<Result<void>> done(Result<void> outcome) {
   co_return outcome;
 }
 
-Task<Result<void>> stop_there(CoreService& service) {
+Task<Result<void>> stop_on_core(CoreService& service) {
   co_await service.stop();
   co_return {};
 }
@@ -199,7 +199,7 @@ Task<Result<void>> Database::start_services() {
   co_return {};
 }
 
-Task<void> Database::publish(const PeerNews::News& news) {
+Task<void> Database::publish(const admin::PeerNews::News& news) {
   for (std::uint32_t core = 0; core < services_.size(); ++core) {
     const auto show = [&news, service = services_[core].get()](Runtime&, const Until&) {
       service->show(news.peers, news.events);
@@ -218,7 +218,7 @@ Task<void> Database::stop_serving() {
     CoreService* service = services_[core].get();
     if (service == nullptr) continue;
     stops.push_back(
-        do_on(core, [service](Runtime&, const Until&) { return stop_there(*service); }));
+        do_on(core, [service](Runtime&, const Until&) { return stop_on_core(*service); }));
   }
   std::ignore = co_await runtime::when_all(std::move(stops));
 }
@@ -250,7 +250,7 @@ Task<void> Database::stop() {
 namespace {
 
 template <class T>
-Task<Result<T>> tell_there(T (*tell)(const CoreService&), const CoreService& service) {
+Task<Result<T>> tell_on_core(T (*tell)(const CoreService&), const CoreService& service) {
   co_return tell(service);
 }
 
@@ -266,21 +266,21 @@ CorePart part_of(const CoreService& service) {
           .engine = service.coordinator().statistics_here()};
 }
 
-std::vector<Metric> metrics_of(std::vector<CorePart> parts) {
+std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
   CorePart& sum = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) {
     sum.server.add(parts[i].server);
     sum.request_bytes += parts[i].request_bytes;
     sum.engine.add(parts[i].engine);
   }
-  std::vector<Metric> metrics;
-  add_engine_metrics(sum.engine, metrics);
-  add_server_metrics(sum.server, sum.request_bytes, metrics);
+  std::vector<admin::Metric> metrics;
+  admin::add_engine_metrics(sum.engine, metrics);
+  admin::add_server_metrics(sum.server, sum.request_bytes, metrics);
   return metrics;
 }
 
 std::optional<base::Error> failure_of(const CoreService& service) {
-  return service.coordinator().failure_here();
+  return service.coordinator().fatal_error_here();
 }
 
 std::vector<cql::ClientInfo> clients_of(const CoreService& service) {
@@ -304,7 +304,7 @@ Task<Result<std::vector<T>>> Database::gather(Runtime& here, T (*tell)(const Cor
       told.push_back(tell(*service));
       continue;
     }
-    const auto ask = [&](Runtime&, const Until&) { return tell_there(tell, *service); };
+    const auto ask = [&](Runtime&, const Until&) { return tell_on_core(tell, *service); };
     CO_TRY(auto one, co_await runtime::run_on<T>(here, core, ask, until));
     told.push_back(std::move(one));
   }
@@ -331,7 +331,9 @@ template <class T>
 Task<void> Database::ask(std::uint32_t core, T (*tell)(const CoreService&),
                          std::shared_ptr<Answers<T>> answers) {
   const CoreService& service = *services_[core];
-  const auto there = [tell, &service](Runtime&, const Until&) { return tell_there(tell, service); };
+  const auto there = [tell, &service](Runtime&, const Until&) {
+    return tell_on_core(tell, service);
+  };
   answers->put(
       core, co_await runtime::run_on<T>(runtime_, runtime::CoreId{core}, there, Until::forever()));
 }
@@ -358,7 +360,7 @@ Task<std::vector<Result<T>>> Database::ask_all(T (*tell)(const CoreService&)) {
   co_return told;
 }
 
-Task<Result<std::vector<Metric>>> Database::metrics() {
+Task<Result<std::vector<admin::Metric>>> Database::metrics() {
   CO_TRY(const auto pass, askers_.enter());
   std::vector<CorePart> parts;
   for (Result<CorePart>& part : co_await ask_all(part_of)) {
@@ -392,7 +394,7 @@ Task<std::optional<Database::CoreFailure>> Database::failure() {
 Task<Result<std::vector<cql::MetricRow>>> Database::metric_rows(Runtime& here, Until until) {
   CO_TRY(auto parts, co_await gather(here, part_of, std::move(until)));
   std::vector<cql::MetricRow> rows;
-  for (Metric& metric : metrics_of(std::move(parts))) {
+  for (admin::Metric& metric : metrics_of(std::move(parts))) {
     rows.push_back({.name = fmt::format("{}{}", metric.name, metric.suffix),
                     .labels = std::move(metric.labels),
                     .value = metric.value});

@@ -20,22 +20,22 @@
 #include <string>
 #include <vector>
 
+#include "admin/cluster_report.h"
+#include "admin/metrics.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "base/uuid.h"
-#include "cql/byte_budget.h"
-#include "cql/catalog.h"
-#include "cql/connection_limit.h"
-#include "cql/peers.h"
-#include "cql/query_processor.h"
-#include "cql/server.h"
-#include "cql/system_tables.h"
-#include "cql/traces.h"
-#include "node/cluster_report.h"
+#include "cql/catalog/catalog.h"
+#include "cql/execute/query_processor.h"
+#include "cql/server/byte_budget.h"
+#include "cql/server/connection_limit.h"
+#include "cql/server/server.h"
+#include "cql/system/peers.h"
+#include "cql/system/system_tables.h"
+#include "cql/system/traces.h"
 #include "node/config.h"
 #include "node/core_service.h"
-#include "node/metrics.h"
-#include "replication/coordinator.h"
+#include "replication/coordinator/coordinator.h"
 #include "runtime/gate.h"
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
@@ -63,7 +63,7 @@ class Database {
   runtime::Task<base::Result<void>> serve(runtime::Address node_address, cql::PeersPtr peers);
   // Tells the clients of all cores of other nodes; returns when it is done. One at a time.
   // Requires: serving.
-  runtime::Task<void> publish(const PeerNews::News& news);
+  runtime::Task<void> publish(const admin::PeerNews::News& news);
   // Answers what is under way and refuses the rest. The catalog may still change.
   runtime::Task<void> stop_serving();
   // The same, and seals the commit log. Also right after a start that failed, and a second time.
@@ -92,7 +92,7 @@ class Database {
   // How many serve clients and keep data.
   std::uint32_t cores() const { return cores_; }
   // Of all cores together. Errors: closed when it stops; timeout, overloaded, naming the core.
-  runtime::Task<base::Result<std::vector<Metric>>> metrics();
+  runtime::Task<base::Result<std::vector<admin::Metric>>> metrics();
   // What the data of all cores takes on disk. Errors: the same.
   runtime::Task<base::Result<std::uint64_t>> load_bytes();
 
@@ -139,7 +139,7 @@ class Database {
   // What all cores share.
   const std::shared_ptr<cql::ConnectionLimit> connections_;
   const std::shared_ptr<cql::ByteLimit> request_bytes_;
-  const std::shared_ptr<cql::PartialBodies> partial_bodies_;
+  const std::shared_ptr<cql::IncompleteRequests> incomplete_requests_;
   const std::shared_ptr<cql::ByteLimit> result_bytes_;
 
   std::unique_ptr<replication::Coordinator> coordinator_;

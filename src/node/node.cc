@@ -24,7 +24,7 @@ Node::Node(runtime::Runtime& runtime, Config config)
     : runtime_(runtime),
       config_(std::move(config)),
       log_(runtime.logger("node")),
-      admin_(runtime, [this](const HttpRequest& request) { return answer(request); }) {}
+      admin_(runtime, [this](const admin::HttpRequest& request) { return answer(request); }) {}
 
 // Only a simulated crash destroys what is under way, where it waits. Requests of clients lean on
 // the cluster, and what the cluster does leans on the catalog: so clients go first, the database
@@ -81,7 +81,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   in_cluster_ = true;
   reporter_.emplace(
       runtime_, *cluster_, identity_->node,
-      [this](const PeerNews::News& news) { return database_->publish(news); },
+      [this](const admin::PeerNews::News& news) { return database_->publish(news); },
       [this] { return database_->load_bytes(); });
   CO_TRY_VOID(co_await database_->serve(cluster_->node_address(), reporter_->peers()));
   // The port in force may have been chosen only now.
@@ -101,9 +101,9 @@ Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> Node::change_
 
 void Node::make_cluster() {
   ClusterService::Hooks hooks;
-  hooks.take_up = [this](cluster::MetadataPtr metadata, consensus::Version version,
-                         runtime::Until until) {
-    return schema_->take_up(std::move(metadata), version, std::move(until));
+  hooks.apply = [this](cluster::MetadataPtr metadata, consensus::Version version,
+                       runtime::Until until) {
+    return schema_->apply(std::move(metadata), version, std::move(until));
   };
   cluster_.emplace(runtime_, cluster_options(), std::move(hooks));
   schema_.emplace(identity_->node, *cluster_, database_->catalog());
@@ -164,39 +164,40 @@ Task<void> Node::stop() {
   if (std::exchange(started_, false)) log_.info("stopped");
 }
 
-Task<HttpResponse> Node::answer(const HttpRequest& request) {
+Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   if (request.path == "/healthz") co_return co_await answer_health();
   if ((request.path == "/cluster" || request.path == "/cluster/ring") && database_) {
     co_return answer_cluster(request);
   }
   if (request.path == "/metrics" && database_) {
-    if (!started_) co_return HttpResponse{.status = 503, .body = "the node is starting\n"};
+    if (!started_) co_return admin::HttpResponse{.status = 503, .body = "the node is starting\n"};
     auto metrics = co_await database_->metrics();
-    if (!metrics) co_return HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
+    if (!metrics)
+      co_return admin::HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
     reporter_->add_metrics(*metrics);
-    co_return HttpResponse{.content_type = std::string(kPrometheusContentType),
-                           .body = to_prometheus(*metrics)};
+    co_return admin::HttpResponse{.content_type = std::string(admin::kPrometheusContentType),
+                                  .body = admin::to_prometheus(*metrics)};
   }
-  co_return HttpResponse{
+  co_return admin::HttpResponse{
       .status = 404,
       .body = fmt::format("nothing at {}; try /healthz, /metrics or /cluster\n", request.path)};
 }
 
-HttpResponse Node::answer_cluster(const HttpRequest& request) const {
+admin::HttpResponse Node::answer_cluster(const admin::HttpRequest& request) const {
   const auto answer_with = [](int status, std::string body) {
-    return HttpResponse{
+    return admin::HttpResponse{
         .status = status, .content_type = "application/json", .body = std::move(body)};
   };
-  if (!started_) return answer_with(503, starting_json(phase()));
-  const auto keyspace = keyspace_in(request.query);
-  if (!keyspace) return answer_with(400, error_json(keyspace.error()));
+  if (!started_) return answer_with(503, admin::starting_json(phase()));
+  const auto keyspace = admin::keyspace_in(request.query);
+  if (!keyspace) return answer_with(400, admin::error_json(keyspace.error()));
   auto told =
       request.path == "/cluster" ? reporter_->status(*keyspace) : reporter_->ring(*keyspace);
-  if (!told) return answer_with(404, error_json(told.error()));
+  if (!told) return answer_with(404, admin::error_json(told.error()));
   return answer_with(200, *std::move(told));
 }
 
-Task<HttpResponse> Node::answer_health() {
+Task<admin::HttpResponse> Node::answer_health() {
   nlohmann::ordered_json health = {{"status", "ok"}, {"node", identity_->node.value().to_string()}};
   std::optional<Database::CoreFailure> failure;
   if (database_) failure = co_await database_->failure();
@@ -215,7 +216,7 @@ Task<HttpResponse> Node::answer_health() {
   }
   const bool is_ok = health["status"] == "ok";
   // What others say of themselves may be no UTF-8.
-  co_return HttpResponse{
+  co_return admin::HttpResponse{
       .status = is_ok ? 200 : 503,
       .content_type = "application/json",
       .body = health.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"};

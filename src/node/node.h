@@ -15,11 +15,11 @@
 #include <optional>
 #include <string>
 
+#include "admin/admin_server.h"
+#include "admin/cluster_reporter.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/cluster_service.h"
-#include "node/admin_server.h"
-#include "node/cluster_reporter.h"
 #include "node/cluster_schema.h"
 #include "node/config.h"
 #include "node/database.h"
@@ -78,9 +78,9 @@ class Node {
   base::Result<void> check_port(const runtime::Address& address) const;
   runtime::Task<void> report_progress(runtime::StopToken started, Progress progress);
 
-  runtime::Task<HttpResponse> answer(const HttpRequest& request);
-  runtime::Task<HttpResponse> answer_health();
-  HttpResponse answer_cluster(const HttpRequest& request) const;
+  runtime::Task<admin::HttpResponse> answer(const admin::HttpRequest& request);
+  runtime::Task<admin::HttpResponse> answer_health();
+  admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
 
   runtime::Runtime& runtime_;
   const Config config_;
@@ -92,10 +92,10 @@ class Node {
   bool stopping_ = false;
   bool cluster_stopped_ = false;
   std::optional<Database> database_;
-  std::optional<ClusterReporter> reporter_;
+  std::optional<admin::ClusterReporter> reporter_;
   std::optional<cluster::ClusterService> cluster_;
   std::optional<ClusterSchema> schema_;
-  AdminServer admin_;
+  admin::AdminServer admin_;
 };
 
 }  // namespace helenus::node

@@ -1,7 +1,7 @@
 // call_on: runs a task on another core and brings its result back.
 //
-//   const auto scan_there = [key](Runtime& there) { return scan(there, key); };
-//   auto rows = co_await call_on<Rows>(rt, owner, scan_there, until);
+//   const auto scan_on_core = [key](Runtime& there) { return scan(there, key); };
+//   auto rows = co_await call_on<Rows>(rt, owner, scan_on_core, until);
 //
 // The function makes the task over there and is destroyed there; what it captures travels, so it
 // holds values (or things made for sharing, like Bytes), and no StopToken: that belongs to the core

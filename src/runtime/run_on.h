@@ -1,7 +1,7 @@
 // run_on: runs a part of this task on another core, and waits for it to its end.
 //
-//   const auto read = [key](Runtime& there, Until until) { return read_there(there, key, until); };
-//   auto row = co_await run_on<Row>(rt, owner, read, until);
+//   const auto read = [key](Runtime& there, Until until) { return read_on_core(there, key, until);
+//   }; auto row = co_await run_on<Row>(rt, owner, read, until);
 //
 // It differs from call_on in what happens when the wait is cut: the stop travels to the other core,
 // the task ends there in its own time, and only then does the wait end. So nothing is left behind,

@@ -15,8 +15,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "admin/cluster_report.h"
 #include "metadata/metadata_test_support.h"
-#include "node/cluster_report.h"
 #include "runtime/when_all.h"
 #include "server/cluster_tables.h"
 #include "server/http_get.h"
@@ -99,19 +99,19 @@ struct Cluster {
                            .load_bytes = 1536};
     }
   }
-  node::ClusterMoment moment() const {
+  admin::ClusterMoment moment() const {
     return {
         .metadata = metadata, .version = consensus::Version(5), .heard = heard, .self = node_id(1)};
   }
 
   metadata::ClusterMetadata metadata =
       metadata::testing::with_keyspace(a_cluster(3, 4), "music", 2);
-  node::HeardByNode heard;
+  admin::HeardByNode heard;
 };
 
 TEST(ClusterTables, StatusIsATableADatacentre) {
   const Cluster cluster;
-  const auto parsed = parse_cluster(*node::cluster_json(cluster.moment(), ""));
+  const auto parsed = parse_cluster(*admin::cluster_json(cluster.moment(), ""));
   ASSERT_TRUE(parsed) << parsed.error().to_string();
   EXPECT_EQ(
       format_status(*parsed),
@@ -135,7 +135,7 @@ TEST(ClusterTables, WhoIsNotUpIsTalkedAbout) {
   Cluster cluster;
   cluster.heard[node_id(2)].serves_clients = false;
   cluster.heard[node_id(3)].silent_for = 3min + 7s;
-  const auto parsed = parse_cluster(*node::cluster_json(cluster.moment(), ""));
+  const auto parsed = parse_cluster(*admin::cluster_json(cluster.moment(), ""));
   ASSERT_TRUE(parsed);
   EXPECT_THAT(format_status(*parsed),
               AllOf(HasSubstr("\n10.0.0.2:7000 is alive and does not serve clients.\n"),
@@ -152,7 +152,7 @@ TEST(ClusterTables, WhatIsUnknownOrUnwellIsShown) {
   Cluster cluster;
   cluster.heard.erase(node_id(3));
   cluster.heard[node_id(1)].schema_version = node_id(9).value();
-  auto parsed = parse_cluster(*node::cluster_json(cluster.moment(), "music"));
+  auto parsed = parse_cluster(*admin::cluster_json(cluster.moment(), "music"));
   ASSERT_TRUE(parsed);
   EXPECT_THAT(format_status(*parsed),
               AllOf(HasSubstr("DN  10.0.0.3:7000  ? "), HasSubstr("Owns of music"),
@@ -166,10 +166,10 @@ TEST(ClusterTables, WhatIsUnknownOrUnwellIsShown) {
 
 TEST(ClusterTables, TheRingShowsOwnersAndReplicas) {
   const Cluster cluster;
-  const auto without = parse_ring(*node::ring_json(cluster.moment(), ""));
+  const auto without = parse_ring(*admin::ring_json(cluster.moment(), ""));
   ASSERT_TRUE(without);
   EXPECT_THAT(format_ring(*without), Not(HasSubstr("Replicas")));
-  const auto ring = parse_ring(*node::ring_json(cluster.moment(), "music"));
+  const auto ring = parse_ring(*admin::ring_json(cluster.moment(), "music"));
   ASSERT_TRUE(ring) << ring.error().to_string();
   ASSERT_EQ(ring->tablets.size(), 4U);
   EXPECT_EQ(format_ring(*ring),
@@ -198,7 +198,7 @@ TEST(ClusterTables, SizesAreShownInTheUnitThatFits) {
 
 TEST(ClusterTables, WhatIsNotANodesAnswerIsAnError) {
   const Cluster cluster;
-  const std::string good = *node::ring_json(cluster.moment(), "music");
+  const std::string good = *admin::ring_json(cluster.moment(), "music");
   const std::vector<std::string> bad = {"",
                                         "{",
                                         "null",
@@ -241,7 +241,7 @@ TEST(ClusterTables, WhatIsNotANodesAnswerIsAnError) {
 TEST(ClusterTables, TheTerminalIsGivenNoOrders) {
   Cluster cluster;
   cluster.metadata.nodes[0].description.rack = "\x1b[2Jr\n1";
-  const std::string text = *node::cluster_json(cluster.moment(), "");
+  const std::string text = *admin::cluster_json(cluster.moment(), "");
   EXPECT_THAT(format_status(*parse_cluster(text)),
               AllOf(HasSubstr("?[2Jr?1"), Not(HasSubstr("\x1b"))));
   EXPECT_THAT(*tidy_json(text), Not(HasSubstr("\x1b")));
@@ -322,8 +322,8 @@ class ClusterProgram : public ::testing::Test {
   }
   static std::string good(ClusterCommand::Kind kind = ClusterCommand::Kind::status) {
     const Cluster cluster;
-    return http(kind == ClusterCommand::Kind::status ? *node::cluster_json(cluster.moment(), "")
-                                                     : *node::ring_json(cluster.moment(), ""));
+    return http(kind == ClusterCommand::Kind::status ? *admin::cluster_json(cluster.moment(), "")
+                                                     : *admin::ring_json(cluster.moment(), ""));
   }
   // One line that says why, and nothing else.
   static void expect_failure(const Outcome& outcome, std::string_view why) {
@@ -373,7 +373,7 @@ TEST_F(ClusterProgram, ShowsJsonToPrograms) {
 TEST_F(ClusterProgram, ABodyMayEndWithTheConnection) {
   const Cluster cluster;
   const Outcome outcome =
-      ask("HTTP/1.0 200 OK\r\n\r\n" + *node::cluster_json(cluster.moment(), ""));
+      ask("HTTP/1.0 200 OK\r\n\r\n" + *admin::cluster_json(cluster.moment(), ""));
   EXPECT_EQ(outcome.exit_code, kExitWell) << outcome.error;
 }
 
@@ -386,13 +386,13 @@ TEST_F(ClusterProgram, SaysThatNobodyListens) {
 }
 
 TEST_F(ClusterProgram, SaysWhatANodeThatStartsWaitsFor) {
-  expect_failure(ask(http(node::starting_json("waits for 10.0.0.2:7000"), 503)),
+  expect_failure(ask(http(admin::starting_json("waits for 10.0.0.2:7000"), 503)),
                  "the node at 127.0.0.1:7070 is starting: waits for 10.0.0.2:7000");
 }
 
 TEST_F(ClusterProgram, SaysWhatTheNodeRefuses) {
   const auto error = base::Error(Errc::not_found, "there is no keyspace x");
-  expect_failure(ask(http(node::error_json(error), 404)), "there is no keyspace x");
+  expect_failure(ask(http(admin::error_json(error), 404)), "there is no keyspace x");
   expect_failure(ask(http("nothing here", 404)), "HTTP status 404");
 }
 

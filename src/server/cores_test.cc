@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cql/server_test_support.h"
+#include "cql/server/server_test_support.h"
 #include "model/value.h"
 #include "node/node.h"
 #include "runtime/native/native_host.h"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "admin/http_text.h"
 #include "base/bytes.h"
-#include "node/http_text.h"
 #include "runtime/transport.h"
 
 namespace helenus::server {
@@ -50,10 +50,10 @@ Result<void> parse_header(std::string_view line, HttpHead& head) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return Error(Errc::corrupt, "this is no header of HTTP");
   const std::string_view name = line.substr(0, colon);
-  const std::string_view value = node::trim(line.substr(colon + 1));
-  if (node::equal_ignoring_case(name, "transfer-encoding"))
+  const std::string_view value = admin::trim(line.substr(colon + 1));
+  if (admin::equal_ignoring_case(name, "transfer-encoding"))
     return Error(Errc::unsupported, "a body in chunks");
-  if (!node::equal_ignoring_case(name, "content-length")) return {};
+  if (!admin::equal_ignoring_case(name, "content-length")) return {};
   const auto size = parse_number<std::size_t>(value);
   if (!size || (head.body_size && head.body_size != size)) {
     return Error(Errc::corrupt, "this is no size of a body");

@@ -135,11 +135,11 @@ RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options) {
   world.run_for(scenario->safety_phase());
   nemesis.stop();
   scenario->on_healed();
-  const bool settled =
-      world.run_until([&] { return scenario->settled(); }, scenario->liveness_limit());
-  if (!settled) {
+  const bool is_quiet =
+      world.run_until([&] { return scenario->quiet(); }, scenario->liveness_limit());
+  if (!is_quiet) {
     outcome.violations.add(
-        fmt::format("not settled {} s after the last fault", scenario->liveness_limit() / 1s));
+        fmt::format("not quiet {} s after the last fault", scenario->liveness_limit() / 1s));
   }
   scenario->check(outcome.violations);
   stop_all(world, outcome.violations);

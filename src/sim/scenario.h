@@ -58,7 +58,7 @@ class Scenario {
   // The faults are over.
   virtual void on_healed() {}
   // Whether all is done that must come to an end once there are no more faults.
-  virtual bool settled() const = 0;
+  virtual bool quiet() const = 0;
   virtual void check(Violations& violations) = 0;
   // Adds what the workload saw.
   virtual void add_to(base::Digest& digest) const = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Clients that mean no good, over real sockets: what they can make a node hold, and that others
 are served meanwhile. Their slower half (who is cut after a minute) is told in virtual time:
-src/cql/connection_test.cc."""
+src/cql/server/connection_test.cc."""
 
 import contextlib
 import os

@@ -106,7 +106,7 @@ class AppendLogScenario final : public Scenario {
 
   std::vector<MachineId> targets() const override { return {node_}; }
   void on_healed() override { board_.healed = true; }
-  bool settled() const override { return board_.clients_done == client_count_; }
+  bool quiet() const override { return board_.clients_done == client_count_; }
   void check(Violations& violations) override {
     for (std::string& problem : check_log(board_.history)) violations.add(std::move(problem));
   }

@@ -119,7 +119,7 @@ class EchoScenario final : public Scenario {
 
   std::vector<MachineId> targets() const override { return {server_}; }
   void on_healed() override { board_.healed = true; }
-  bool settled() const override { return board_.clients_done == client_count_; }
+  bool quiet() const override { return board_.clients_done == client_count_; }
   void check(Violations& violations) override {
     for (const std::string& wrong : board_.wrong) violations.add(wrong);
   }

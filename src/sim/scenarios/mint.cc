@@ -150,7 +150,7 @@ class MintScenario final : public Scenario {
   }
   std::vector<MachineId> targets() const override { return {machine_}; }
   void on_healed() override { board_.healed = true; }
-  bool settled() const override { return board_.given_since_healed >= kFinalNumbers; }
+  bool quiet() const override { return board_.given_since_healed >= kFinalNumbers; }
   void check(Violations& violations) override {
     for (const Number& number : board_.given_again) {
       violations.add(fmt::format("number {} of actor {:016x} was given out again", number.counter,

@@ -138,7 +138,7 @@ class NodeIdentityScenario final : public Scenario {
 
   std::vector<MachineId> targets() const override { return {node_}; }
   void on_healed() override { board_.healed = true; }
-  bool settled() const override { return board_.final_answers >= kFinalAnswers; }
+  bool quiet() const override { return board_.final_answers >= kFinalAnswers; }
   void check(Violations& violations) override {
     if (board_.bodies.size() > 1) {
       violations.add(fmt::format("the node told {} identities", board_.bodies.size()));

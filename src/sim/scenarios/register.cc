@@ -159,7 +159,7 @@ class RegisterScenario final : public Scenario {
 
   std::vector<MachineId> targets() const override { return replicas_; }
   void on_healed() override { board_.healed = true; }
-  bool settled() const override { return board_.clients_done == client_count_; }
+  bool quiet() const override { return board_.clients_done == client_count_; }
 
   void check(Violations& violations) override {
     for (std::string& problem : check_register(board_.history.operations())) {

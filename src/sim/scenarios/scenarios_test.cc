@@ -85,7 +85,7 @@ class LonelyScenario : public Scenario {
   std::vector<MachineId> targets() const override { return {0}; }
   Duration safety_phase() const override { return 1s; }
   Duration liveness_limit() const override { return 1s; }
-  bool settled() const override { return true; }
+  bool quiet() const override { return true; }
   void check(Violations&) override {}
   void add_to(base::Digest&) const override {}
 
@@ -109,7 +109,7 @@ Task<void> fail_an_assertion(Runtime& rt, StopToken stop) {
 class NeverSettles final : public LonelyScenario {
  public:
   NeverSettles() : LonelyScenario(sleep_on) {}
-  bool settled() const override { return false; }
+  bool quiet() const override { return false; }
 };
 
 class Complains final : public LonelyScenario {
@@ -144,7 +144,7 @@ TEST(RunScenario, AnOrderlyScenarioHasNoViolations) {
 TEST(RunScenario, OneThatNeverSettlesIsNotLive) {
   const RunOutcome outcome = run_of<NeverSettles>();
   ASSERT_EQ(outcome.violations.count(), 1);
-  EXPECT_EQ(outcome.violations.kept()[0], "not settled 1 s after the last fault");
+  EXPECT_EQ(outcome.violations.kept()[0], "not quiet 1 s after the last fault");
 }
 
 TEST(RunScenario, AProcessThatDoesNotStopIsAViolation) {

@@ -1,0 +1,123 @@
+// Nodes that found one cluster and no second, on simulated machines: whatever the order they start
+// in and the faults.
+#include "cluster/cluster_discovery.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "base/test_scale.h"
+#include "cluster/cluster_test_support.h"
+#include "metadata/transitions.h"
+#include "runtime/contract/world.h"
+#include "sim/faults.h"
+#include "sim/nemesis.h"
+
+namespace helenus::cluster {
+namespace {
+
+using base::Errc;
+using metadata::ClusterMetadata;
+using model::NodeId;
+using ::testing::HasSubstr;
+using namespace cluster::testing;
+using namespace std::chrono_literals;
+
+TEST(ClusterDiscovery, ANodeThatIsItsOnlySeedFoundsACluster) {
+  Cluster cluster(1, 1);
+  cluster.start_all();
+  cluster.expect_whole(1, 5s);
+  EXPECT_EQ(cluster.service(0).metadata()->tablets.size(), 32U);
+  EXPECT_EQ(cluster.service(0).phase(), "is of the cluster");
+}
+
+TEST(ClusterDiscovery, NodesBecomeOneClusterWhateverTheOrderTheyStartIn) {
+  const std::vector<std::vector<std::size_t>> orders = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+  for (const auto& order : orders) {
+    Cluster cluster(1, 3);
+    for (const std::size_t i : order) {
+      cluster.machine(i).start();
+      cluster.world().run_for(3s);
+    }
+    cluster.expect_whole(3);
+    // Each owns its share, and all decide.
+    const ClusterMetadata& metadata = *cluster.service(0).metadata();
+    std::map<NodeId, std::size_t> tokens;
+    for (const auto& tablet : metadata.tablets) ++tokens[tablet.owner];
+    for (const auto& [node, count] : tokens) EXPECT_TRUE(count == 10 || count == 11) << count;
+    EXPECT_EQ(tokens.size(), 3U);
+  }
+}
+
+TEST(ClusterDiscovery, ANodeSaysWhatItWaitsFor) {
+  Cluster cluster(2, 3);
+  cluster.machine(0).start();
+  cluster.machine(1).start();
+  cluster.world().run_for(10s);
+  const std::string third = cluster.plan(2).options.self.node_address.to_string();
+  EXPECT_THAT(cluster.service(0).phase(), HasSubstr("waits for " + third));
+  EXPECT_THAT(cluster.service(0).phase(), HasSubstr("whether there is a cluster"));
+  EXPECT_THAT(cluster.service(1).phase(), HasSubstr("waits for " + third));
+  cluster.machine(2).start();
+  cluster.expect_whole(3);
+}
+
+TEST(ClusterDiscovery, AFounderThatCannotWriteSaysSoAtOnce) {
+  Cluster cluster(11, 2);
+  cluster.machine(0).start();
+  cluster.world().run_for(2s);
+  cluster.machine(0).disk().set_capacity(cluster.machine(0).disk().used_bytes());
+  cluster.machine(1).start();
+  EXPECT_TRUE(
+      cluster.world().run_until([&] { return cluster.plan(0).start_error.has_value(); }, 10s));
+  EXPECT_EQ(cluster.plan(0).start_error->code(), Errc::no_space);
+  EXPECT_TRUE(cluster.service(0).failure().has_value());
+}
+
+TEST(ClusterDiscovery, ANodeWithAPastFoundsAndDoesNotJoin) {
+  Cluster cluster(12, 2, 1);
+  const auto past = [](NodePlan& plan) {
+    const auto founded = metadata::found({.cluster_name = "before",
+                                          .tokens = ring::evenly_spread_tokens(1),
+                                          .nodes = {plan.options.self}});
+    plan.options.schema = add_keyspace("shop")(*founded)->schema;
+  };
+  past(cluster.plan(0));
+  cluster.machine(0).start();
+  cluster.expect_whole(1, 5s);
+  EXPECT_TRUE(cluster.service(0).metadata()->keyspaces.contains("shop"));
+  past(cluster.plan(1));
+  cluster.machine(1).start();
+  EXPECT_TRUE(
+      cluster.world().run_until([&] { return cluster.plan(1).start_error.has_value(); }, 10s));
+  EXPECT_EQ(cluster.plan(1).start_error->code(), Errc::refused);
+  EXPECT_THAT(cluster.plan(1).start_error->to_string(), HasSubstr("keyspaces of its own"));
+}
+
+TEST(ClusterDiscovery, OneClusterIsFoundedThroughFaults) {
+  constexpr sim::FaultBudget kBudget{
+      .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
+  const std::uint64_t seeds = base::count_from_environment("HELENUS_CLUSTER_SEEDS", 4);
+  for (std::uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    Cluster cluster(seed, 5, 2);
+    cluster.start_all();
+    base::Prng swarm = base::Prng::for_purpose(seed, "swarm");
+    sim::Nemesis nemesis(cluster.world(), sim::FaultPlan::draw(kBudget, cluster.targets(), swarm),
+                         cluster.targets());
+    nemesis.start();
+    cluster.world().run_for(10s);
+    nemesis.stop();
+    cluster.expect_whole(5, 5min);
+  }
+}
+
+}  // namespace
+}  // namespace helenus::cluster

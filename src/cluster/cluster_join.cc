@@ -1,0 +1,50 @@
+#include "cluster/cluster_join.h"
+
+#include "cluster/join_rules.h"
+
+namespace helenus::cluster {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using metadata::ClusterMetadata;
+using runtime::Task;
+using runtime::Until;
+
+Task<Result<void>> ClusterJoin::join(Until until) {
+  context_.phase.set("joins the cluster");
+  for (;;) {
+    const auto joined = co_await try_to_join(until);
+    if (joined || !may_retry_join(joined.error().code())) co_return joined;
+    CO_TRY_VOID(co_await context_.phase.pause(joined.error().to_string(), until));
+  }
+}
+
+Task<Result<void>> ClusterJoin::try_to_join(Until until) {
+  const model::NodeId self = context_.self.id;
+  const auto timeout = context_.options.attempt_timeout;
+  const auto begin = [this](const ClusterMetadata& now) {
+    return begin_join(now, context_.self, static_cast<bool>(transfer_));
+  };
+  if (known_.metadata()->find(self) == nullptr) {
+    CO_TRY_VOID(co_await changer_.change(begin, context_.attempt(timeout, until)));
+  }
+  const MetadataPtr pending = known_.metadata();
+  const metadata::Node* node = pending->find(self);
+  if (node == nullptr) {
+    co_return Error(Errc::refused, "the join of node {} was given up by somebody", self);
+  }
+  if (node->state != metadata::NodeState::joining) co_return {};
+  if (!pending->keyspaces.empty() && transfer_) {
+    context_.phase.set("copies its data from other nodes");
+    CO_TRY_VOID(co_await transfer_(pending, until));
+  }
+  const auto finish = [self, epoch = pending->epoch](const ClusterMetadata& now) {
+    return finish_join(now, self, epoch);
+  };
+  CO_TRY_VOID(
+      co_await changer_.change(finish, Until::after(context_.runtime, timeout, until.stop)));
+  co_return {};
+}
+
+}  // namespace helenus::cluster

@@ -1,0 +1,76 @@
+#include "cluster/join_rules.h"
+
+#include "metadata/transitions.h"
+
+namespace helenus::cluster {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using metadata::ClusterMetadata;
+
+Result<void> check_place(const ClusterMetadata& metadata, const std::string& cluster_name,
+                         const metadata::NodeDescription& self, bool has_keyspaces) {
+  if (metadata.cluster_name != cluster_name) {
+    return Error(Errc::refused, "this node is of the cluster \"{}\", and not of \"{}\"",
+                 metadata.cluster_name, cluster_name);
+  }
+  const metadata::Node* node = metadata.find(self.id);
+  if (node == nullptr) {
+    // The removed node hears of its removal when it asks to join.
+    if (metadata.was_removed(self.id) || !has_keyspaces) return {};
+    return has_own_keyspaces();
+  }
+  const metadata::NodeDescription& known = node->description;
+  if (known.datacentre != self.datacentre || known.rack != self.rack) {
+    return Error(
+        Errc::refused,
+        "the cluster knows this node in rack \"{}\" of data centre \"{}\", and not in \"{}\" "
+        "of \"{}\": a node's place decides which data it holds",
+        known.rack, known.datacentre, self.rack, self.datacentre);
+  }
+  return {};
+}
+
+Error has_own_keyspaces() {
+  return Error(
+      Errc::refused,
+      "this node's folder has keyspaces of its own, and there is a cluster already: with "
+      "this folder it can only be alone, or found a cluster; to join, it needs an empty one");
+}
+
+Result<ClusterMetadata> begin_join(const ClusterMetadata& now,
+                                   const metadata::NodeDescription& self, bool has_transfer) {
+  if (!has_transfer && !now.keyspaces.empty() && !now.was_removed(self.id)) {
+    return Error(Errc::unsupported,
+                 "the cluster has {} keyspaces, and this release copies no data to a node that "
+                 "joins: nodes join before the first keyspace is made",
+                 now.keyspaces.size());
+  }
+  return metadata::begin_join(now, self);
+}
+
+Result<ClusterMetadata> finish_join(const ClusterMetadata& now, model::NodeId self,
+                                    metadata::Epoch pending) {
+  const metadata::Node* node = now.find(self);
+  if (node != nullptr && node->state != metadata::NodeState::joining) return now;
+  if (node != nullptr && now.epoch != pending) {
+    return Error(Errc::locked, "the ring to hold still: epoch {} is followed by epoch {}", pending,
+                 now.epoch);
+  }
+  return metadata::finish_change(now, pending);
+}
+
+bool may_retry_join(Errc code) {
+  switch (code) {
+    case Errc::locked:
+    case Errc::timeout:
+    case Errc::unavailable:
+    case Errc::already_exists:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace helenus::cluster

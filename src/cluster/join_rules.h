@@ -1,0 +1,43 @@
+// When a node may be in a cluster, and how it comes into it: functions of the metadata.
+//
+// Joining takes two documents (metadata/transitions.h), begin_join and finish_join, with the
+// transfer of data in between.
+//
+// Joining without a Transfer is for clusters without keyspaces. This is checked in the document
+// that begins the join; keyspaces that are made from then on are those of a cluster of more than
+// one node, in which no node takes rows before there is a Transfer, so there is nothing to copy.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "metadata/cluster_metadata.h"
+#include "model/node_id.h"
+
+namespace helenus::cluster {
+
+// Whether this node belongs where these metadata are from. Errors: refused if they are of another
+// cluster, place the node elsewhere, or do not name it though it has keyspaces of its own.
+base::Result<void> check_place(const metadata::ClusterMetadata& metadata,
+                               const std::string& cluster_name,
+                               const metadata::NodeDescription& self, bool has_keyspaces);
+
+// Why a node that has keyspaces does not join: its tables would have to make way for the cluster's.
+base::Error has_own_keyspaces();
+
+// The metadata in which the node joins. Errors: those of metadata::begin_join; unsupported if there
+// are keyspaces and no Transfer.
+base::Result<metadata::ClusterMetadata> begin_join(const metadata::ClusterMetadata& now,
+                                                   const metadata::NodeDescription& self,
+                                                   bool has_transfer);
+
+// The metadata in which the node has joined; the same if it has already. Its data were copied as of
+// epoch `pending`. Errors: locked if the ring has changed since then; those of
+// metadata::finish_change.
+base::Result<metadata::ClusterMetadata> finish_join(const metadata::ClusterMetadata& now,
+                                                    model::NodeId self, metadata::Epoch pending);
+
+// Whether a join that failed so may succeed later.
+bool may_retry_join(base::Errc code);
+
+}  // namespace helenus::cluster

@@ -1,0 +1,124 @@
+#include "cql/catalog/catalog_document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/codec.h"
+#include "base/crc32c.h"
+#include "model/schema_codec.h"
+
+namespace helenus::cql {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using storage::TableId;
+
+namespace {
+
+constexpr std::uint8_t kVersionUndecided = 1;  // without decided_version
+constexpr std::uint8_t kVersion = 2;
+constexpr std::size_t kChecksumSize = 4;
+
+base::Uuid get_uuid(base::Decoder& in) {
+  base::Uuid::Octets octets{};
+  std::ranges::copy(in.raw(base::Uuid::kSize), octets.begin());
+  return base::Uuid(octets);
+}
+
+void get_storage(base::Decoder& in, CatalogDocument& document) {
+  const std::size_t count = in.count(base::Uuid::kSize + 1);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    const base::Uuid table = get_uuid(in);
+    const TableId id{in.varint()};
+    if (!document.storage.empty() && table <= document.storage.rbegin()->first) {
+      in.fail("tables are not in order");
+    }
+    document.storage.emplace_hint(document.storage.end(), table, id);
+  }
+}
+
+void get_doomed(base::Decoder& in, CatalogDocument& document) {
+  const std::size_t count = in.count(1);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    const TableId id{in.varint()};
+    if (!document.doomed.empty() && id <= *document.doomed.rbegin()) {
+      in.fail("doomed tables are not in order");
+    }
+    document.doomed.insert(id);
+  }
+}
+
+// Every id is given once, and all of them before the next one.
+Result<void> check_ids(const CatalogDocument& document) {
+  std::set<TableId> given = document.doomed;
+  std::size_t tables = 0;
+  for (const auto& [table, id] : document.storage) {
+    if (!given.insert(id).second) return Error(Errc::corrupt, "storage id {} is given twice", id);
+  }
+  if (!given.empty() && given.rbegin()->value() >= document.next_storage_id) {
+    return Error(Errc::corrupt, "storage id {} is not below the next one", *given.rbegin());
+  }
+  for (const auto& [name, keyspace] : document.users.keyspaces()) {
+    for (const auto& [table_name, table] : keyspace->tables) {
+      ++tables;
+      if (!document.storage.contains(table->id)) {
+        return Error(Errc::corrupt, "table {}.{} is nowhere", name, table_name);
+      }
+    }
+  }
+  if (tables != document.storage.size()) {
+    return Error(Errc::corrupt, "{} storage ids for {} tables", document.storage.size(), tables);
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Bytes encode(const CatalogDocument& document) {
+  base::Buffer buffer;
+  base::Encoder out(buffer);
+  out.u8(kVersion);
+  out.varint(document.next_storage_id);
+  out.varint(document.decided_version);
+  out.varint(document.storage.size());
+  for (const auto& [table, id] : document.storage) {
+    out.raw(table.bytes());
+    out.varint(id.value());
+  }
+  out.varint(document.doomed.size());
+  for (const TableId id : document.doomed) out.varint(id.value());
+  out.prefixed(model::encode(document.users).view());
+  out.u32_le(base::crc32c(buffer.view()));
+  return std::move(buffer).freeze();
+}
+
+Result<CatalogDocument> decode_catalog_document(base::ByteView bytes) {
+  if (bytes.empty()) return Error(Errc::corrupt, "the catalog's document is empty");
+  const auto version = std::to_integer<std::uint8_t>(bytes.front());
+  if (version != kVersion && version != kVersionUndecided) {
+    return Error(Errc::unsupported, "catalog version {}, this program reads versions {} and {}",
+                 version, kVersionUndecided, kVersion);
+  }
+  if (bytes.size() < 1 + kChecksumSize) {
+    return Error(Errc::corrupt, "the catalog's document ends early");
+  }
+  const base::ByteView content = bytes.first(bytes.size() - kChecksumSize);
+  const auto checksum = base::load_le<std::uint32_t>(bytes.last(kChecksumSize).data());
+  if (base::crc32c(content) != checksum) {
+    return Error(Errc::corrupt, "the catalog's document fails its checksum");
+  }
+  CatalogDocument document;
+  base::Decoder in(content.subspan(1));
+  document.next_storage_id = in.varint();
+  if (version != kVersionUndecided) document.decided_version = in.varint();
+  get_storage(in, document);
+  get_doomed(in, document);
+  const base::ByteView schema = in.prefixed();
+  TRY_VOID(in.finish());
+  TRY(document.users, model::decode_schema(schema));
+  TRY_VOID(check_ids(document));
+  return document;
+}
+
+}  // namespace helenus::cql

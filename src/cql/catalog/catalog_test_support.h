@@ -1,0 +1,78 @@
+// For tests: a coordinator and a catalog on a simulated machine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "cql/catalog/catalog.h"
+#include "cql/parser/parser.h"
+#include "cql/schema/system_schema.h"
+#include "replication/coordinator/coordinator.h"
+#include "storage/log/commit_log_test_support.h"
+
+namespace helenus::cql::testing {
+
+inline replication::CoordinatorOptions small_coordinator() {
+  replication::CoordinatorOptions options;
+  options.engine.data_directories = {"/data/tables"};
+  options.engine.log_directory = storage::testing::kLogFolder;
+  options.engine.log.segment_size = 256 << 10;
+  options.engine.log.record_size_max = 64 << 10;
+  options.engine.log.staged_bytes_max = 256 << 10;
+  options.engine.log.disk_bytes_max = 64 * options.engine.log.segment_size;
+  options.engine.shards = 2;
+  options.engine.memtable_bytes_max = 4 << 20;
+  options.engine.memtable_bytes_flush = 1 << 20;
+  options.engine.block_cache_bytes = 1 << 20;
+  options.tablets = 4;
+  return options;
+}
+
+inline CatalogOptions catalog_options() {
+  CatalogOptions options;
+  options.system = make_system_schema();
+  options.data_center = "dc1";
+  return options;
+}
+
+// What change() tells: "done", "nothing" or the error.
+inline runtime::Task<std::string> run_change(Catalog& catalog, std::string text) {
+  auto statement = parser::parse(text);
+  if (!statement) co_return "syntax: " + std::string(statement.error().context());
+  const auto changed =
+      co_await catalog.change(*std::move(statement), "ks", runtime::Until::forever());
+  if (!changed) co_return changed.error().to_string();
+  co_return changed->has_value() ? "done" : "nothing";
+}
+
+using CatalogBody =
+    std::function<runtime::Task<void>(runtime::Runtime&, replication::Coordinator&, Catalog&)>;
+
+// Opens both, tells the story, and stops in an orderly way.
+inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, CatalogBody body,
+                                             CatalogOptions options = catalog_options()) {
+  auto coordinator = co_await replication::Coordinator::open(runtime, small_coordinator());
+  EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
+  if (!coordinator) co_return;
+  {
+    auto catalog = co_await Catalog::open(runtime, **coordinator, std::move(options));
+    EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
+    if (catalog) {
+      co_await body(runtime, **coordinator, **catalog);
+      co_await (*catalog)->stop();
+    }
+  }
+  const auto stopped = co_await (*coordinator)->stop();
+  EXPECT_TRUE(stopped.has_value());
+}
+
+inline void tell(storage::testing::LogWorld& world, const CatalogBody& body) {
+  world.run([&](runtime::Runtime& runtime) { return live_with_catalog(runtime, body); });
+}
+
+}  // namespace helenus::cql::testing

@@ -1,0 +1,107 @@
+// Stories about statements that name very many rows: all that IN may name, and no more.
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cql/execute/query_story_test_support.h"
+
+namespace helenus::cql::testing {
+namespace {
+
+using protocol::ErrorCode;
+using runtime::Task;
+using ::testing::HasSubstr;
+
+// As docs/cql.md says.
+constexpr int kKeysOfIn = 10'000;
+
+std::string keys(int from, int to) {
+  std::vector<int> numbers(static_cast<std::size_t>(to - from));
+  std::iota(numbers.begin(), numbers.end(), from);
+  return fmt::format("({})", fmt::join(numbers, ", "));
+}
+
+Task<void> expect_count(QueryStory& story, std::string where, int count) {
+  const Told told = co_await story.run("SELECT count(*) FROM t WHERE k = 1" + where);
+  EXPECT_EQ(told.text(), std::to_string(count)) << where;
+}
+
+Task<void> make_rows(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must(
+      "CREATE TABLE t (k int, c int, s int static, v1 int, v2 int, v3 int, v4 int, v5 int, v6 int, "
+      "v7 int, v8 int, PRIMARY KEY (k, c))");
+  co_await story.must("INSERT INTO t (k, c, v1) VALUES (1, 10000, 1)");
+  co_await story.must(
+      "UPDATE t SET v1 = 1, v2 = 2, v3 = 3, v4 = 4, v5 = 5, v6 = 6, v7 = 7, v8 = 8 WHERE k = 1 AND "
+      "c IN " +
+      keys(0, kKeysOfIn));
+}
+
+Task<void> write_all_that_in_names(QueryStory& story) {
+  co_await make_rows(story);
+  co_await expect_count(story, "", kKeysOfIn + 1);
+  EXPECT_EQ((co_await story.run("SELECT v1, v8 FROM t WHERE k = 1 AND c = 9999")).text(), "1, 8");
+  co_await story.must("DELETE v1 FROM t WHERE k = 1 AND c IN " + keys(0, kKeysOfIn));
+  EXPECT_EQ((co_await story.run("SELECT v1, v8 FROM t WHERE k = 1 AND c = 77")).text(), "null, 8");
+  co_await story.must("DELETE FROM t WHERE k = 1 AND c IN " + keys(0, 5000));
+  co_await expect_count(story, "", kKeysOfIn - 5000 + 1);
+  co_await expect_count(story, " AND c < 5000", 0);
+  co_await story.must("DELETE FROM t WHERE k = 1 AND c IN " + keys(0, kKeysOfIn));
+  co_await expect_count(story, "", 1);
+  co_await story.restart();
+  co_await expect_count(story, "", 1);
+}
+TEST(LargeWrites, OneStatementWritesAndDeletesAllThatInNames) {
+  tell(write_all_that_in_names);
+}
+
+Task<void> write_with_timestamps(QueryStory& story) {
+  co_await make_rows(story);
+  // Older than what is there, but for the rows that are written anew.
+  co_await story.must("DELETE FROM t USING TIMESTAMP 10 WHERE k = 1 AND c IN " +
+                      keys(0, kKeysOfIn));
+  co_await expect_count(story, "", kKeysOfIn + 1);
+  co_await story.must("DELETE FROM t USING TIMESTAMP 9000000000000000 WHERE k = 1 AND c IN " +
+                      keys(0, 5000));
+  co_await expect_count(story, "", kKeysOfIn - 5000 + 1);
+  co_await story.must(
+      "UPDATE t USING TIMESTAMP 8000000000000000 SET v1 = 1, v2 = 2 WHERE k = 1 "
+      "AND c IN " +
+      keys(0, kKeysOfIn));
+  co_await expect_count(story, " AND c < 5000", 0);
+  EXPECT_EQ((co_await story.run("SELECT v1, v2, v3 FROM t WHERE k = 1 AND c = 7000")).text(),
+            "1, 2, 3");
+  co_await story.must("DELETE FROM t USING TIMESTAMP 9000000000000000 WHERE k = 1 AND c >= 5000");
+  co_await expect_count(story, "", 0);
+}
+TEST(LargeWrites, SoDoThoseWithTimestampsOfTheirOwn) {
+  tell(write_with_timestamps);
+}
+
+Task<void> refuse_more(QueryStory& story) {
+  co_await make_rows(story);
+  const Told told =
+      co_await story.run("DELETE FROM t WHERE k = 1 AND c IN " + keys(0, kKeysOfIn + 1));
+  EXPECT_EQ(code_of(told), ErrorCode::invalid);
+  EXPECT_THAT(told.text(), HasSubstr("10000"));
+  // More rows than one mutation deletes, though each statement names no more than it may.
+  std::string batch = "BEGIN UNLOGGED BATCH ";
+  for (int i = 0; i < 7; ++i) {
+    batch +=
+        "DELETE FROM t WHERE k = 1 AND c IN " + keys(i * kKeysOfIn, (i + 1) * kKeysOfIn) + "; ";
+  }
+  const Told too_many = co_await story.run(batch + "APPLY BATCH");
+  EXPECT_EQ(code_of(too_many), ErrorCode::invalid);
+  EXPECT_THAT(too_many.text(), HasSubstr("65536"));
+  co_await expect_count(story, "", kKeysOfIn + 1);
+}
+TEST(LargeWrites, MoreThanThatIsInvalidAndChangesNothing) {
+  tell(refuse_more);
+}
+
+}  // namespace
+}  // namespace helenus::cql::testing

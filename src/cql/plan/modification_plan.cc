@@ -1,0 +1,315 @@
+// Planning of INSERT, UPDATE, DELETE and BATCH.
+#include "cql/plan/modification_plan.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "cql/parser/to_text.h"
+#include "cql/plan/row_reader.h"
+#include "cql/plan/select_plan.h"
+
+namespace helenus::cql {
+
+using model::Column;
+using model::ColumnKind;
+using model::DataType;
+using model::TypeKind;
+using protocol::ColumnSpec;
+using Assignment = ModificationPlan::Assignment;
+using Change = ModificationPlan::Change;
+
+namespace {
+
+QueryError no_conditions() {
+  return invalid("Lightweight transactions (IF conditions) are not supported yet");
+}
+
+bool is_key(const Column& column) {
+  return column.kind == ColumnKind::partition_key || column.kind == ColumnKind::clustering;
+}
+
+class ModificationPlanner {
+ public:
+  ModificationPlanner(const CatalogSnapshot& catalog, const std::string& session_keyspace,
+                      MarkerTypes& markers, StatementKind kind)
+      : catalog_(catalog), session_keyspace_(session_keyspace), markers_(markers) {
+    plan_.kind = kind;
+  }
+
+  QueryResult<void> begin(const parser::QualifiedName& table);
+  QueryResult<void> plan_attributes(const parser::Attributes& attributes);
+  QueryResult<ModificationPlan> insert(const parser::Insert& insert);
+  QueryResult<ModificationPlan> update(const parser::Update& update);
+  QueryResult<ModificationPlan> remove(const parser::Delete& remove);
+
+ private:
+  PlanScope scope() { return {*keyspace_, markers_}; }
+  ColumnSpec receiver(const Column& column) const {
+    return {plan_.table->keyspace, plan_.table->name, column.name, column.type};
+  }
+  ColumnSpec receiver(std::string name, TypeKind kind) const {
+    return {plan_.table->keyspace, plan_.table->name, std::move(name), DataType(kind)};
+  }
+  QueryResult<void> add(Assignment assignment);
+  QueryResult<Assignment> assignment_of(const parser::Assignment& assignment);
+  QueryResult<void> plan_where(const std::vector<parser::Relation>& where);
+  bool assigns_only_static() const;
+
+  const CatalogSnapshot& catalog_;
+  const std::string& session_keyspace_;
+  MarkerTypes& markers_;
+  model::KeyspacePtr keyspace_;
+  ModificationPlan plan_;
+};
+
+QueryResult<void> ModificationPlanner::begin(const parser::QualifiedName& table) {
+  TRY(plan_.table, find_table(table, catalog_.schema(), session_keyspace_));
+  keyspace_ = catalog_.schema().find_keyspace(plan_.table->keyspace);
+  const auto storage = catalog_.storage_of(plan_.table->id);
+  if (!storage) {
+    return invalid("Modification is not supported by table {}.{}", plan_.table->keyspace,
+                   plan_.table->name);
+  }
+  TRY_VOID(check_rows(catalog_));
+  plan_.storage = *storage;
+  plan_.policy = policy_of(*plan_.table);
+  plan_.availability = Availability(*keyspace_, catalog_.data_center());
+  return {};
+}
+
+QueryResult<void> ModificationPlanner::plan_attributes(const parser::Attributes& attributes) {
+  if (attributes.operation) return invalid("USING OPERATION is not supported yet");
+  if (attributes.timestamp) {
+    if (plan_.is_counter()) return invalid("Cannot provide custom timestamp for counter updates");
+    PlanScope here = scope();
+    TRY(plan_.timestamp,
+        compile_term(*attributes.timestamp, receiver("[timestamp]", TypeKind::bigint), here));
+  }
+  if (attributes.time_to_live) {
+    if (plan_.is_counter()) return invalid("Cannot provide custom TTL for counter updates");
+    PlanScope here = scope();
+    TRY(plan_.time_to_live,
+        compile_term(*attributes.time_to_live, receiver("[ttl]", TypeKind::int_), here));
+  }
+  return {};
+}
+
+QueryResult<void> ModificationPlanner::add(Assignment assignment) {
+  const auto same = [&](const Assignment& other) { return other.column == assignment.column; };
+  if (std::ranges::any_of(plan_.assignments, same)) {
+    return invalid("Multiple definitions found for column {}",
+                   plan_.table->columns[assignment.column].name);
+  }
+  plan_.assignments.push_back(std::move(assignment));
+  return {};
+}
+
+bool ModificationPlanner::assigns_only_static() const {
+  return !plan_.assignments.empty() &&
+         std::ranges::all_of(plan_.assignments, [&](const Assignment& assignment) {
+           return plan_.table->columns[assignment.column].kind == ColumnKind::static_column;
+         });
+}
+
+QueryResult<ModificationPlan> ModificationPlanner::insert(const parser::Insert& insert) {
+  if (insert.if_not_exists) return no_conditions();
+  if (plan_.is_counter()) {
+    return invalid("INSERT statements are not allowed on counter tables, use UPDATE instead");
+  }
+  if (insert.columns.empty()) return invalid("Column names for INSERT must be provided");
+  if (insert.columns.size() != insert.values.size()) {
+    return invalid("Unmatched column names/values");
+  }
+  TRY_VOID(plan_attributes(insert.attributes));
+  std::vector<Predicate> keys;
+  bool names_clustering = false;
+  for (std::size_t i = 0; i < insert.columns.size(); ++i) {
+    TRY(const std::size_t index, column_index(*plan_.table, insert.columns[i].text));
+    const Column& column = plan_.table->columns[index];
+    PlanScope here = scope();
+    TRY(Term value, compile_term(insert.values[i], receiver(column), here));
+    if (!is_key(column)) {
+      TRY_VOID(add({index, Change::set, std::move(value)}));
+      continue;
+    }
+    if (std::ranges::any_of(keys, [&](const Predicate& key) { return key.columns[0] == index; })) {
+      return invalid("Multiple definitions found for column {}", column.name);
+    }
+    names_clustering = names_clustering || column.kind == ColumnKind::clustering;
+    Predicate key;
+    key.columns.push_back(index);
+    key.values.push_back(std::move(value));
+    keys.push_back(std::move(key));
+  }
+  plan_.only_static = assigns_only_static() && !names_clustering;
+  Restrictions::Rules rules;
+  rules.kind = StatementKind::insert;
+  rules.only_static = plan_.only_static;
+  TRY(plan_.where, Restrictions::of_keys(std::move(keys), plan_.table, rules));
+  return std::move(plan_);
+}
+
+QueryResult<Assignment> ModificationPlanner::assignment_of(const parser::Assignment& assignment) {
+  TRY(const std::size_t index, column_index(*plan_.table, assignment.target.column.text));
+  const Column& column = plan_.table->columns[index];
+  if (is_key(column)) return invalid("PRIMARY KEY part {} found in SET part", column.name);
+  if (assignment.target.element || assignment.target.field ||
+      (assignment.kind != parser::AssignmentKind::set && !column.type.is_native())) {
+    return invalid("Operations on elements of {} are not supported yet: {} is written as a whole",
+                   column.type.to_cql(), column.name);
+  }
+  Assignment made{index, Change::set, {}};
+  PlanScope here = scope();
+  TRY(made.value, compile_term(assignment.value, receiver(column), here));
+  const auto value = [&] { return parser::to_text(assignment.value, {}); };
+  switch (assignment.kind) {
+    case parser::AssignmentKind::set:
+      if (column.type.is_counter()) {
+        return invalid(
+            "Cannot set the value of counter column {} (counters can only be "
+            "incremented/decremented, not set)",
+            column.name);
+      }
+      break;
+    case parser::AssignmentKind::add:
+      made.change = Change::add;
+      break;
+    case parser::AssignmentKind::subtract:
+      made.change = Change::subtract;
+      break;
+    case parser::AssignmentKind::prepend:
+      // With a minus, as Cassandra shows it.
+      return invalid("Invalid operation ({0} = {1} - {0}) for non list column {0}", column.name,
+                     value());
+  }
+  if (made.change != Change::set && !column.type.is_counter()) {
+    return invalid("Invalid operation ({0} = {0} {1} {2}) for non counter column {0}", column.name,
+                   made.change == Change::add ? '+' : '-', value());
+  }
+  return made;
+}
+
+QueryResult<void> ModificationPlanner::plan_where(const std::vector<parser::Relation>& where) {
+  Restrictions::Rules rules;
+  rules.kind = plan_.kind;
+  rules.only_static = assigns_only_static();
+  rules.whole_rows = plan_.whole_rows;
+  PlanScope here = scope();
+  TRY(plan_.where, Restrictions::plan(where, plan_.table, rules, here));
+  plan_.only_static = rules.only_static;
+  return {};
+}
+
+QueryResult<ModificationPlan> ModificationPlanner::update(const parser::Update& update) {
+  if (update.if_exists || !update.conditions.empty()) return no_conditions();
+  TRY_VOID(plan_attributes(update.attributes));
+  for (const parser::Assignment& assignment : update.assignments) {
+    TRY(Assignment made, assignment_of(assignment));
+    TRY_VOID(add(std::move(made)));
+  }
+  TRY_VOID(plan_where(update.where));
+  return std::move(plan_);
+}
+
+QueryResult<ModificationPlan> ModificationPlanner::remove(const parser::Delete& remove) {
+  if (remove.if_exists || !remove.conditions.empty()) return no_conditions();
+  TRY_VOID(plan_attributes(remove.attributes));
+  plan_.whole_rows = remove.targets.empty();
+  for (const parser::ColumnTarget& target : remove.targets) {
+    TRY(const std::size_t index, column_index(*plan_.table, target.column.text));
+    const Column& column = plan_.table->columns[index];
+    if (is_key(column)) {
+      return invalid("Invalid identifier {} for deletion (should not be a PRIMARY KEY part)",
+                     column.name);
+    }
+    if (target.element || target.field) {
+      return invalid("Operations on elements of {} are not supported yet: {} is written as a whole",
+                     column.type.to_cql(), column.name);
+    }
+    TRY_VOID(add({index, Change::remove, {}}));
+  }
+  TRY_VOID(plan_where(remove.where));
+  return std::move(plan_);
+}
+
+}  // namespace
+
+QueryResult<ModificationPlan> plan_insert(const parser::Insert& insert,
+                                          const CatalogSnapshot& catalog,
+                                          const std::string& session_keyspace,
+                                          MarkerTypes& markers) {
+  ModificationPlanner planner(catalog, session_keyspace, markers, StatementKind::insert);
+  TRY_VOID(planner.begin(insert.table));
+  return planner.insert(insert);
+}
+
+QueryResult<ModificationPlan> plan_update(const parser::Update& update,
+                                          const CatalogSnapshot& catalog,
+                                          const std::string& session_keyspace,
+                                          MarkerTypes& markers) {
+  ModificationPlanner planner(catalog, session_keyspace, markers, StatementKind::update);
+  TRY_VOID(planner.begin(update.table));
+  return planner.update(update);
+}
+
+QueryResult<ModificationPlan> plan_delete(const parser::Delete& remove,
+                                          const CatalogSnapshot& catalog,
+                                          const std::string& session_keyspace,
+                                          MarkerTypes& markers) {
+  ModificationPlanner planner(catalog, session_keyspace, markers, StatementKind::delete_);
+  TRY_VOID(planner.begin(remove.table));
+  return planner.remove(remove);
+}
+
+QueryResult<void> check_batch(parser::BatchKind kind, std::size_t counters, std::size_t others) {
+  if (kind == parser::BatchKind::counter && others > 0) {
+    return invalid("Cannot include non-counter statement in a counter batch");
+  }
+  if (kind == parser::BatchKind::logged && counters > 0) {
+    return invalid("Cannot include a counter statement in a logged batch");
+  }
+  if (counters > 0 && others > 0) {
+    return invalid("Counter and non-counter mutations cannot exist in the same batch");
+  }
+  return {};
+}
+
+QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnapshot& catalog,
+                                  const std::string& session_keyspace, MarkerTypes& markers) {
+  BatchPlan plan;
+  plan.kind = batch.kind;
+  if (batch.attributes.operation) return invalid("USING OPERATION is not supported yet");
+  if (batch.attributes.time_to_live) {
+    return invalid("Global TTL on the BATCH statement is not supported.");
+  }
+  if (batch.attributes.timestamp) {
+    if (batch.kind == parser::BatchKind::counter) {
+      return invalid("Cannot provide custom timestamp for counter BATCH");
+    }
+    const model::Keyspace no_types;
+    PlanScope scope{no_types, markers};
+    TRY(plan.timestamp, compile_term(*batch.attributes.timestamp,
+                                     {"", "", "[timestamp]", DataType(TypeKind::bigint)}, scope));
+  }
+  std::size_t counters = 0;
+  for (const parser::Batch::Modification& statement : batch.statements) {
+    QueryResult<ModificationPlan> planned = invalid("INSERT JSON is not supported");
+    if (const auto* insert = std::get_if<parser::Insert>(&statement)) {
+      planned = plan_insert(*insert, catalog, session_keyspace, markers);
+    } else if (const auto* update = std::get_if<parser::Update>(&statement)) {
+      planned = plan_update(*update, catalog, session_keyspace, markers);
+    } else if (const auto* remove = std::get_if<parser::Delete>(&statement)) {
+      planned = plan_delete(*remove, catalog, session_keyspace, markers);
+    }
+    TRY(ModificationPlan modification, std::move(planned));
+    if (modification.timestamp && plan.timestamp) {
+      return invalid("Timestamp must be set either on BATCH or individual statements");
+    }
+    counters += modification.is_counter() ? 1 : 0;
+    plan.modifications.push_back(std::move(modification));
+  }
+  TRY_VOID(check_batch(plan.kind, counters, plan.modifications.size() - counters));
+  return plan;
+}
+
+}  // namespace helenus::cql

@@ -1,0 +1,150 @@
+// ModificationPlan: an INSERT, UPDATE or DELETE that was understood; BatchPlan: several of them.
+// Immutable; one plan serves any number of executions at once.
+//
+// What a modification does to storage:
+//
+//   INSERT            cells, and the row marker, so that the row is there without any other cell
+//   UPDATE            cells
+//   a null value      deletes the cell; one that is UNSET leaves it alone
+//   DELETE c FROM     deletes cells
+//   DELETE FROM       deletes a range: a row, a range of rows, or the partition
+//   c = c + n         an increment, in a table of counters
+//
+// A collection that is not frozen is one cell that holds all of it, for now: it is replaced as a
+// whole, and operations on its elements are refused. An empty one is null, as in Cassandra.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "causality/delta.h"
+#include "cql/catalog/catalog.h"
+#include "cql/errors/query_error.h"
+#include "cql/parser/ast.h"
+#include "cql/plan/restrictions.h"
+#include "cql/plan/terms.h"
+#include "cql/schema/availability.h"
+#include "model/schema.h"
+#include "replication/coordinator/coordinator.h"
+
+namespace helenus::cql {
+
+struct ModificationPlan {
+  enum class Change : std::uint8_t { set, add, subtract, remove };
+  struct Assignment {
+    std::size_t column = 0;
+    Change change = Change::set;
+    std::optional<Term> value;  // unless it removes
+  };
+
+  StatementKind kind = StatementKind::insert;
+  model::TablePtr table;
+  storage::TableId storage;
+  Availability availability;  // of the table's rows
+  causality::Policy policy = causality::Policy::lww;
+  Restrictions where;
+  std::vector<Assignment> assignments;
+  bool whole_rows = false;   // a DELETE without columns
+  bool only_static = false;  // no row is named, or none is meant
+  std::optional<Term> timestamp;
+  std::optional<Term> time_to_live;
+
+  bool is_counter() const { return policy == causality::Policy::counter; }
+};
+
+struct BatchPlan {
+  parser::BatchKind kind = parser::BatchKind::logged;
+  std::vector<ModificationPlan> modifications;
+  std::optional<Term> timestamp;
+};
+
+// Errors of all: invalid.
+QueryResult<ModificationPlan> plan_insert(const parser::Insert& insert,
+                                          const CatalogSnapshot& catalog,
+                                          const std::string& session_keyspace,
+                                          MarkerTypes& markers);
+QueryResult<ModificationPlan> plan_update(const parser::Update& update,
+                                          const CatalogSnapshot& catalog,
+                                          const std::string& session_keyspace,
+                                          MarkerTypes& markers);
+QueryResult<ModificationPlan> plan_delete(const parser::Delete& remove,
+                                          const CatalogSnapshot& catalog,
+                                          const std::string& session_keyspace,
+                                          MarkerTypes& markers);
+QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnapshot& catalog,
+                                  const std::string& session_keyspace, MarkerTypes& markers);
+// Whether such statements may stand in one batch of that kind.
+QueryResult<void> check_batch(parser::BatchKind kind, std::size_t counters, std::size_t others);
+
+// A delete with a timestamp of its own is remembered so long at the least, whatever the table's
+// `delete_memory`: it is there to be compared with others of its kind, which come when they come.
+inline constexpr std::int32_t kExplicitDeleteMemorySeconds = 3600;
+
+// How many cells and ranges one request may change.
+inline constexpr std::size_t kChangesMax = 200'000;
+
+// The mutations of one request, put together by partition: what statements of one timestamp do to
+// one partition is one mutation, and so atomic. Where two of them meet in a cell the rules of equal
+// timestamps hold: a delete beats a value, and of two values the larger one stays.
+class WriteCollector {
+ public:
+  struct Stamp {
+    std::int64_t timestamp_us = 0;
+    bool is_explicit = false;
+    friend auto operator<=>(const Stamp&, const Stamp&) = default;
+  };
+
+  void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
+           causality::CellChange cell);
+  // A delete of the range's rows, remembered for so long.
+  void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
+           causality::RowRange row_range, std::optional<causality::WallTime> remembered_until);
+  // How many changes were added.
+  std::size_t size() const { return size_; }
+  // In the order of tables and partitions.
+  std::vector<replication::PartitionWrite> take() &&;
+
+ private:
+  // Increments stand apart: a mutation has nothing else beside them.
+  struct Key {
+    storage::TableId table;
+    base::Bytes partition;
+    Stamp stamp;
+    bool increments = false;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Changes {
+    std::map<std::pair<causality::RowKey, causality::ColumnId>, causality::CellChange> cells;
+    std::set<causality::RowRange> deleted_ranges;
+    std::optional<causality::WallTime> remembered_until;  // of the ranges: they are of one table
+    replication::RowColumns columns;                      // if they have a timestamp of their own
+  };
+
+  Changes& changes_of(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
+                      bool increments);
+
+  std::size_t size_ = 0;
+  std::map<Key, Changes> changes_;
+};
+
+// The one mutation of a plan that names one row, made without a collector; none if it changes
+// nothing. Requires: plan.where.is_row_key(). Errors: as collect().
+QueryResult<std::optional<replication::PartitionWrite>> row_write(const ModificationPlan& plan,
+                                                                  const Evaluation& evaluation,
+                                                                  WriteCollector::Stamp stamp);
+// Adds what the plan does with these values. `stamp` holds unless the statement has its own.
+// Errors: invalid.
+QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
+                          WriteCollector::Stamp stamp, WriteCollector& into);
+// The timestamp that USING says, if it says one.
+QueryResult<std::optional<std::int64_t>> timestamp_of(const std::optional<Term>& term,
+                                                      const Evaluation& evaluation);
+
+}  // namespace helenus::cql

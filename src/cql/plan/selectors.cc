@@ -1,0 +1,606 @@
+#include "cql/plan/selectors.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "cql/plan/numbers.h"
+#include "cql/plan/restrictions.h"
+#include "cql/schema/type_names.h"
+#include "model/literal.h"
+#include "model/partition_key.h"
+#include "ring/murmur3.h"
+
+namespace helenus::cql {
+
+using base::Bytes;
+using base::ByteView;
+using model::ColumnKind;
+using model::DataType;
+using model::OptionalBytes;
+using model::Table;
+using model::TypeKind;
+using protocol::ColumnSpec;
+
+bool Selector::has_aggregate() const {
+  return is_aggregate() || std::ranges::any_of(parts_, &Selector::has_aggregate);
+}
+
+void Selector::mark(std::vector<bool>& columns) const {
+  if (kind_ == Kind::column || kind_ == Kind::writetime || kind_ == Kind::ttl) {
+    columns[column_] = true;
+  }
+  for (const Selector& part : parts_) part.mark(columns);
+}
+
+// ---- Planning ----
+
+namespace {
+
+struct Named {
+  Selector selector;
+  std::string name;  // of the result's column
+};
+
+bool is_summable(const DataType& type) {
+  return is_integer(type.kind()) || is_floating(type.kind());
+}
+
+std::optional<Selector::Kind> aggregate_named(std::string_view name) {
+  if (name == "count") return Selector::Kind::count;
+  if (name == "min") return Selector::Kind::minimum;
+  if (name == "max") return Selector::Kind::maximum;
+  if (name == "sum") return Selector::Kind::sum;
+  if (name == "avg") return Selector::Kind::average;
+  return std::nullopt;
+}
+
+// What a literal is of by itself, where nothing tells.
+std::optional<TypeKind> natural_type(const parser::Literal& literal) {
+  switch (literal.kind) {
+    case parser::LiteralKind::string:
+      return TypeKind::varchar;
+    case parser::LiteralKind::integer:
+      return literal.text.size() < 10 ? TypeKind::int_ : TypeKind::bigint;
+    case parser::LiteralKind::floating:
+      return TypeKind::double_;
+    case parser::LiteralKind::boolean:
+      return TypeKind::boolean;
+    case parser::LiteralKind::duration:
+      return TypeKind::duration;
+    case parser::LiteralKind::uuid:
+      return TypeKind::uuid;
+    case parser::LiteralKind::blob:
+      return TypeKind::blob;
+    case parser::LiteralKind::null:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Whether a selector's type is known without that of what it is passed to.
+bool has_own_type(const parser::Expression& expression) {
+  return std::holds_alternative<parser::Column>(expression.node) ||
+         std::holds_alternative<parser::CountRows>(expression.node) ||
+         std::holds_alternative<parser::CellProperty>(expression.node) ||
+         std::holds_alternative<parser::Cast>(expression.node) ||
+         std::holds_alternative<parser::TypeHint>(expression.node) ||
+         std::holds_alternative<parser::FunctionCall>(expression.node) ||
+         std::holds_alternative<parser::Selection>(expression.node);
+}
+
+}  // namespace
+
+class SelectorCompiler {
+ public:
+  // `wanted` is the type that a function's argument has, for literals and markers.
+  SelectorCompiler(const Table& table, PlanScope& scope, const parser::Expression& expression,
+                   const DataType* wanted)
+      : table_(table), scope_(scope), expression_(expression), wanted_(wanted) {}
+
+  QueryResult<Named> compile() { return std::visit(*this, expression_.node); }
+
+  QueryResult<Named> operator()(const parser::Column& column) {
+    TRY(const std::size_t index, column_index(table_, column.name.text));
+    Selector selector(Selector::Kind::column, table_.columns[index].type);
+    selector.column_ = index;
+    return Named{std::move(selector), column.name.text};
+  }
+
+  QueryResult<Named> operator()(const parser::CountRows& /*count*/) {
+    return Named{Selector(Selector::Kind::count_rows, DataType(TypeKind::bigint)), "count"};
+  }
+
+  QueryResult<Named> operator()(const parser::CellProperty& property) {
+    const bool writetime = property.kind == parser::CellPropertyKind::writetime;
+    TRY(const std::size_t index, column_index(table_, property.column.text));
+    const model::Column& column = table_.columns[index];
+    if (column.kind == ColumnKind::partition_key || column.kind == ColumnKind::clustering) {
+      return invalid("Cannot use selection function {} on PRIMARY KEY part {}",
+                     writetime ? "writeTime" : "ttl", column.name);
+    }
+    if (column.type.is_collection() && column.type.is_multi_cell()) {
+      return invalid("Cannot use selection function {} on collections",
+                     writetime ? "writeTime" : "ttl");
+    }
+    Selector selector(writetime ? Selector::Kind::writetime : Selector::Kind::ttl,
+                      DataType(writetime ? TypeKind::bigint : TypeKind::int_));
+    selector.column_ = index;
+    return Named{std::move(selector),
+                 fmt::format("{}({})", writetime ? "writetime" : "ttl", column.name)};
+  }
+
+  QueryResult<Named> operator()(const parser::Cast& cast) {
+    TRY(Named operand, SelectorCompiler(table_, scope_, *cast.operand, nullptr).compile());
+    TRY(const DataType type, resolve_type(*cast.type, scope_.keyspace));
+    TRY(Function function, cast_function(operand.selector.type(), type));
+    Selector selector(Selector::Kind::function, type);
+    selector.function_ = std::make_shared<Function>(std::move(function));
+    selector.parts_.push_back(std::move(operand.selector));
+    return Named{std::move(selector), fmt::format("cast({} as {})", operand.name, type.to_cql())};
+  }
+
+  QueryResult<Named> operator()(const parser::TypeHint& hint) {
+    TRY(const DataType type, resolve_type(*hint.type, scope_.keyspace));
+    TRY(Named named, of_term(*hint.operand, type));
+    named.name = fmt::format("({}){}", type.to_cql(), named.name);
+    return named;
+  }
+
+  QueryResult<Named> operator()(const parser::FunctionCall& call) {
+    const std::string& name = call.function->name.text;
+    if (name == "token") return token(call);
+    if (const auto kind = aggregate_named(name)) return aggregate(*kind, call);
+    const std::vector<Function> candidates = functions_named(name);
+    if (candidates.empty()) return invalid("Unknown function '{}'", name);
+    const auto takes_as_many = [&](const Function& candidate) {
+      return candidate.arguments.size() == call.arguments.size();
+    };
+    if (std::ranges::none_of(candidates, takes_as_many)) {
+      return invalid(
+          "Invalid number of arguments in call to function system.{}: {} required but {} "
+          "provided",
+          name, candidates.front().arguments.size(), call.arguments.size());
+    }
+    TRY(TypedArguments typed, typed_arguments(call));
+    std::optional<QueryError> first_error;
+    for (const Function& candidate : candidates) {
+      if (!takes_as_many(candidate)) continue;
+      auto named = function(candidate, call, typed);
+      if (named) return named;
+      if (!first_error) first_error = std::move(named).error();
+    }
+    return *std::move(first_error);
+  }
+
+  QueryResult<Named> operator()(const parser::Selection& selection) {
+    TRY(Named whole, SelectorCompiler(table_, scope_, *selection.from, nullptr).compile());
+    for (const parser::SelectionStep& step : selection.steps) {
+      if (const auto* field = std::get_if<parser::FieldStep>(&step)) {
+        TRY(whole, field_of(std::move(whole), field->field.text));
+      } else if (const auto* element = std::get_if<parser::ElementStep>(&step)) {
+        TRY(whole, element_of(std::move(whole), *element->key));
+      } else {
+        return invalid("Slices of collections are not supported in selections");
+      }
+    }
+    return whole;
+  }
+
+  QueryResult<Named> operator()(const parser::Literal& literal) {
+    if (wanted_ != nullptr) return of_term(expression_, *wanted_);
+    const auto kind = natural_type(literal);
+    if (!kind) return invalid("Cannot infer type for term null in selection clause");
+    return of_term(expression_, DataType(*kind));
+  }
+
+  template <class Other>
+  QueryResult<Named> operator()(const Other& /*node*/) {
+    if (wanted_ != nullptr) return of_term(expression_, *wanted_);
+    return invalid(
+        "Cannot infer type for a term in selection clause (try using a cast to force a "
+        "type)");
+  }
+
+ private:
+  QueryResult<Named> of_term(const parser::Expression& expression, const DataType& type) {
+    TRY(Term term,
+        compile_term(expression, {table_.keyspace, table_.name, "[selection]", type}, scope_));
+    std::string name = "?";
+    if (const auto* literal = std::get_if<parser::Literal>(&expression.node)) {
+      name = literal->kind == parser::LiteralKind::string ? fmt::format("'{}'", literal->text)
+                                                          : literal->text;
+    }
+    Selector selector(Selector::Kind::term, type);
+    selector.term_ = std::move(term);
+    return Named{std::move(selector), std::move(name)};
+  }
+
+  QueryResult<Named> token(const parser::FunctionCall& call) {
+    const auto keys = table_.partition_key();
+    if (call.arguments.size() != keys.size()) {
+      return invalid(
+          "Invalid number of arguments in call to function token: {} required but {} "
+          "provided",
+          keys.size(), call.arguments.size());
+    }
+    Selector selector(Selector::Kind::token, DataType(TypeKind::bigint));
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      TRY(Named part, SelectorCompiler(table_, scope_, call.arguments[i], &keys[i].type).compile());
+      if (!is_assignable(keys[i].type, part.selector.type())) {
+        return invalid(
+            "Type error: {} cannot be passed as argument {} of function system.token of "
+            "type {}",
+            part.name, i, keys[i].type.to_cql());
+      }
+      names.push_back(std::move(part.name));
+      selector.parts_.push_back(std::move(part.selector));
+    }
+    return Named{std::move(selector), fmt::format("system.token({})", fmt::join(names, ", "))};
+  }
+
+  QueryResult<Named> aggregate(Selector::Kind kind, const parser::FunctionCall& call) {
+    const std::string& name = call.function->name.text;
+    if (call.arguments.size() != 1) {
+      return invalid(
+          "Invalid number of arguments in call to function system.{}: 1 required but {} "
+          "provided",
+          name, call.arguments.size());
+    }
+    // count(1) counts rows.
+    if (kind == Selector::Kind::count &&
+        std::holds_alternative<parser::Literal>(call.arguments.front().node)) {
+      return (*this)(parser::CountRows());
+    }
+    TRY(Named part, SelectorCompiler(table_, scope_, call.arguments.front(), nullptr).compile());
+    if (part.selector.has_aggregate()) {
+      return invalid("aggregate functions cannot be used as arguments of aggregate functions");
+    }
+    const DataType type = part.selector.type();
+    if ((kind == Selector::Kind::sum || kind == Selector::Kind::average) && !is_summable(type)) {
+      return invalid(
+          "Invalid call to function {}, none of its type signatures match (known type "
+          "signatures: those of numbers; varint and decimal are not supported)",
+          name);
+    }
+    if (kind != Selector::Kind::count && type.is_multi_cell()) {
+      return invalid("Invalid call to function {} on the non-frozen column {}", name, part.name);
+    }
+    Selector selector(kind, kind == Selector::Kind::count ? DataType(TypeKind::bigint)
+                            : type.is_counter()           ? DataType(TypeKind::bigint)
+                                                          : type);
+    selector.parts_.push_back(std::move(part.selector));
+    return Named{std::move(selector), fmt::format("system.{}({})", name, part.name)};
+  }
+
+  // The arguments of a call that have a type of their own, whichever function is meant. Each is
+  // compiled once, not once for every function of the name: calls within calls would take time
+  // exponential in their depth.
+  using TypedArguments = std::vector<std::optional<Named>>;
+
+  QueryResult<TypedArguments> typed_arguments(const parser::FunctionCall& call) {
+    TypedArguments typed(call.arguments.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      if (!has_own_type(call.arguments[i])) continue;
+      TRY(typed[i], SelectorCompiler(table_, scope_, call.arguments[i], nullptr).compile());
+    }
+    return typed;
+  }
+
+  // Takes the typed arguments only when it succeeds.
+  QueryResult<Named> function(const Function& function, const parser::FunctionCall& call,
+                              TypedArguments& typed) {
+    TypedArguments terms(typed.size());
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      const DataType& wanted = function.arguments[i];
+      if (!typed[i]) {
+        TRY(terms[i], SelectorCompiler(table_, scope_, call.arguments[i], &wanted).compile());
+      }
+      const Named& part = typed[i] ? *typed[i] : *terms[i];
+      if (!is_assignable(wanted, part.selector.type())) {
+        return invalid(
+            "Type error: {} cannot be passed as argument {} of function system.{} of "
+            "type {}",
+            part.name, i, function.name, wanted.to_cql());
+      }
+    }
+    Selector selector(Selector::Kind::function, function.returns);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < typed.size(); ++i) {
+      Named& part = typed[i] ? *typed[i] : *terms[i];
+      names.push_back(std::move(part.name));
+      selector.parts_.push_back(std::move(part.selector));
+    }
+    selector.function_ = std::make_shared<Function>(function);
+    return Named{std::move(selector),
+                 fmt::format("system.{}({})", call.function->name.text, fmt::join(names, ", "))};
+  }
+
+  QueryResult<Named> field_of(Named whole, const std::string& field) {
+    const DataType type = whole.selector.type();
+    if (type.kind() != TypeKind::udt) {
+      return invalid("Invalid field selection: {} of type {} is not a user type", whole.name,
+                     type.to_cql());
+    }
+    const auto index = type.field_index(field);
+    if (!index) return invalid("{} of type {} has no field {}", whole.name, type.to_cql(), field);
+    Selector selector(Selector::Kind::field, type.parts()[*index]);
+    selector.column_ = *index;
+    selector.parts_.push_back(std::move(whole.selector));
+    return Named{std::move(selector), fmt::format("{}.{}", whole.name, field)};
+  }
+
+  QueryResult<Named> element_of(Named whole, const parser::Expression& key) {
+    const DataType type = whole.selector.type();
+    if (type.kind() == TypeKind::list) {
+      return invalid("Element selection is only allowed on sets and maps, but {} is a list",
+                     whole.name);
+    }
+    const bool of_set = type.kind() == TypeKind::set;
+    if (!of_set && type.kind() != TypeKind::map) {
+      return invalid("Invalid element selection: {} is of type {} is not a collection", whole.name,
+                     type.to_cql());
+    }
+    // An element of a set stands for itself, if it is there.
+    TRY(Named part, of_term(key, of_set ? type.element() : type.key()));
+    Selector selector(Selector::Kind::element, of_set ? type.element() : type.mapped());
+    selector.parts_.push_back(std::move(whole.selector));
+    selector.parts_.push_back(std::move(part.selector));
+    return Named{std::move(selector), fmt::format("{}[{}]", whole.name, part.name)};
+  }
+
+  const Table& table_;
+  PlanScope& scope_;
+  const parser::Expression& expression_;
+  const DataType* wanted_;
+};
+
+Selection Selection::all_columns(const Table& table) {
+  Selection selection;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    selection.selectors_.push_back(Selector::of_column(i, table.columns[i].type));
+    selection.columns_.push_back(
+        {table.keyspace, table.name, table.columns[i].name, table.columns[i].type});
+  }
+  return selection;
+}
+
+QueryResult<Selection> Selection::plan(const std::vector<parser::Selector>& selectors,
+                                       const Table& table, PlanScope& scope) {
+  if (selectors.empty()) return all_columns(table);
+  Selection selection;
+  for (const parser::Selector& selector : selectors) {
+    TRY(Named named, SelectorCompiler(table, scope, selector.expression, nullptr).compile());
+    if (selector.alias) named.name = selector.alias->text;
+    TRY_VOID(check_name_size(named.name));
+    selection.columns_.push_back(
+        {table.keyspace, table.name, std::move(named.name), named.selector.type()});
+    selection.has_aggregate_ = selection.has_aggregate_ || named.selector.has_aggregate();
+    selection.selectors_.push_back(std::move(named.selector));
+  }
+  return selection;
+}
+
+void Selection::mark(std::vector<bool>& columns) const {
+  for (const Selector& selector : selectors_) selector.mark(columns);
+}
+
+// ---- Of one row ----
+
+namespace {
+
+OptionalBytes element_of_set(const DataType& type, const Bytes& set, const Bytes& element) {
+  const auto elements = model::split_collection(set);
+  if (!elements) return std::nullopt;
+  for (const base::ByteView there : *elements) {
+    if (model::compare(type.element(), there, element) == 0) return element;
+  }
+  return std::nullopt;
+}
+
+OptionalBytes element_of(const DataType& type, const OptionalBytes& collection,
+                         const OptionalBytes& key) {
+  if (!collection || !key) return std::nullopt;
+  if (type.kind() == TypeKind::set) return element_of_set(type, *collection, *key);
+  const auto entries = model::split_map(*collection);
+  if (!entries) return std::nullopt;
+  for (const auto& [entry_key, value] : *entries) {
+    if (model::compare(type.key(), entry_key, *key) == 0) return Bytes::copy_of(value);
+  }
+  return std::nullopt;
+}
+
+OptionalBytes field_of_value(const DataType& type, const OptionalBytes& value, std::size_t field) {
+  if (!value) return std::nullopt;
+  const auto fields = model::split_tuple(type.parts().size(), *value);
+  if (!fields || !(*fields)[field]) return std::nullopt;
+  return Bytes::copy_of(*(*fields)[field]);
+}
+
+QueryResult<OptionalBytes> token_of_values(const std::vector<OptionalBytes>& values) {
+  std::vector<ByteView> views;
+  for (const OptionalBytes& value : values) {
+    if (!value) return OptionalBytes();
+    views.push_back(value->view());
+  }
+  TRY(const Bytes routing_key, model::make_routing_key(views));
+  return OptionalBytes(model::bigint_value(ring::token_of(routing_key).value()));
+}
+
+OptionalBytes bigint_or_null(bool has_value, std::int64_t value) {
+  return has_value ? OptionalBytes(model::bigint_value(value)) : std::nullopt;
+}
+
+}  // namespace
+
+QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
+                                             const Evaluation& evaluation) const {
+  switch (kind_) {
+    case Kind::token:
+      return token_of_values(values);
+    case Kind::function:
+      return function_->call(values, evaluation.moment);
+    case Kind::element:
+      return element_of(parts_[0].type(), values[0], values[1]);
+    case Kind::field:
+      return field_of_value(parts_[0].type(), values[0], column_);
+    default:
+      UNREACHABLE("a selector that combines");
+  }
+}
+
+QueryResult<OptionalBytes> Selector::of_row(const Row& row, const Evaluation& evaluation) const {
+  switch (kind_) {
+    case Kind::column:
+      return row.cells[column_].value;
+    case Kind::writetime: {
+      const Cell& cell = row.cells[column_];
+      return bigint_or_null(cell.value.has_value(), cell.timestamp_us);
+    }
+    case Kind::ttl: {
+      const Cell& cell = row.cells[column_];
+      if (!cell.value || !cell.expires_seconds) return OptionalBytes();
+      const std::int64_t left = *cell.expires_seconds - evaluation.moment.seconds().value();
+      return OptionalBytes(model::int_value(static_cast<std::int32_t>(left)));
+    }
+    case Kind::term: {
+      TRY(TermValue value, term_->evaluate(evaluation));
+      return value.has_bytes() ? OptionalBytes(std::move(value.bytes)) : std::nullopt;
+    }
+    default:
+      break;
+  }
+  std::vector<OptionalBytes> values;
+  values.reserve(parts_.size());
+  for (const Selector& part : parts_) {
+    TRY(OptionalBytes value, part.of_row(row, evaluation));
+    values.push_back(std::move(value));
+  }
+  return combine(std::move(values), evaluation);
+}
+
+Selector Selector::of_column(std::size_t column, DataType type) {
+  Selector selector(Kind::column, std::move(type));
+  selector.column_ = column;
+  return selector;
+}
+
+// ---- Of many rows ----
+
+Grouping::Grouping(const Selection& selection, const Table& table)
+    : selection_(selection), columns_(table.columns.size()) {
+  clear();
+}
+
+void Grouping::clear() {
+  states_.clear();
+  rows_ = 0;
+  first_ = Row();
+  first_.cells.resize(columns_);
+}
+
+namespace {
+
+Bytes number_value(TypeKind kind, std::int64_t integer, double floating) {
+  return is_floating(kind) ? floating_value(kind, floating) : integer_value(kind, integer);
+}
+
+}  // namespace
+
+QueryResult<void> Grouping::accumulate(const Selector& selector, const Row& row,
+                                       const Evaluation& evaluation, std::size_t& next) {
+  if (!selector.is_aggregate()) {
+    for (const Selector& part : selector.parts()) {
+      TRY_VOID(accumulate(part, row, evaluation, next));
+    }
+    return {};
+  }
+  if (next == states_.size()) states_.emplace_back();
+  Accumulator& state = states_[next++];
+  if (selector.kind() == Selector::Kind::count_rows) {
+    ++state.count;
+    return {};
+  }
+  const Selector& part = selector.parts().front();
+  TRY(const OptionalBytes value, part.of_row(row, evaluation));
+  if (!value) return {};
+  ++state.count;
+  const TypeKind kind = part.type().kind();
+  switch (selector.kind()) {
+    case Selector::Kind::minimum:
+      if (!state.best || model::compare(part.type(), *value, *state.best) < 0) state.best = value;
+      return {};
+    case Selector::Kind::maximum:
+      if (!state.best || model::compare(part.type(), *value, *state.best) > 0) state.best = value;
+      return {};
+    case Selector::Kind::sum:
+    case Selector::Kind::average:
+      if (value->empty()) return {};
+      if (is_floating(kind)) {
+        TRY(const double number, read_floating(kind, *value));
+        state.floating += number;
+      } else {
+        TRY(const std::int64_t number, read_integer(kind, *value));
+        state.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.integer) +
+                                                  static_cast<std::uint64_t>(number));
+      }
+      return {};
+    default:
+      return {};
+  }
+}
+
+QueryResult<void> Grouping::add(const Row& row, const Evaluation& evaluation) {
+  if (rows_++ == 0) first_ = row;
+  std::size_t next = 0;
+  for (const Selector& selector : selection_.selectors()) {
+    TRY_VOID(accumulate(selector, row, evaluation, next));
+  }
+  return {};
+}
+
+OptionalBytes Grouping::total(const Selector& selector, const Accumulator& state) {
+  const TypeKind kind = selector.type().kind();
+  switch (selector.kind()) {
+    case Selector::Kind::minimum:
+    case Selector::Kind::maximum:
+      return state.best;
+    case Selector::Kind::sum:
+      return number_value(kind, state.integer, state.floating);
+    case Selector::Kind::average: {
+      if (state.count == 0) return number_value(kind, 0, 0);
+      return number_value(kind, state.integer / static_cast<std::int64_t>(state.count),
+                          state.floating / static_cast<double>(state.count));
+    }
+    default:
+      return model::bigint_value(static_cast<std::int64_t>(state.count));
+  }
+}
+
+QueryResult<OptionalBytes> Grouping::finish(const Selector& selector, const Evaluation& evaluation,
+                                            std::size_t& next) const {
+  if (selector.is_aggregate()) {
+    const std::size_t index = next++;
+    return total(selector, index < states_.size() ? states_[index] : Accumulator());
+  }
+  if (!selector.has_aggregate()) return selector.of_row(first_, evaluation);
+  std::vector<OptionalBytes> values;
+  for (const Selector& part : selector.parts()) {
+    TRY(OptionalBytes value, finish(part, evaluation, next));
+    values.push_back(std::move(value));
+  }
+  return selector.combine(std::move(values), evaluation);
+}
+
+QueryResult<std::vector<OptionalBytes>> Grouping::result(const Evaluation& evaluation) const {
+  std::vector<OptionalBytes> cells;
+  std::size_t next = 0;
+  for (const Selector& selector : selection_.selectors()) {
+    TRY(OptionalBytes cell, finish(selector, evaluation, next));
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+}  // namespace helenus::cql

@@ -1,0 +1,135 @@
+// Selectors: what stands between SELECT and FROM, made of the rows that are found.
+//
+// A Selection turns rows into the cells of a result. Without aggregates a row gives a row; with
+// them all rows of a group give one, in which a column that is not aggregated has the value of the
+// group's first row, as in Cassandra.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cql/errors/query_error.h"
+#include "cql/parser/ast.h"
+#include "cql/plan/functions.h"
+#include "cql/plan/moment.h"
+#include "cql/plan/row.h"
+#include "cql/plan/terms.h"
+#include "cql/protocol/metadata.h"
+#include "model/schema.h"
+
+namespace helenus::cql {
+
+class Selector {
+ public:
+  enum class Kind : std::uint8_t {
+    column,
+    writetime,
+    ttl,
+    token,
+    term,      // a literal or a marker with a type
+    function,  // of other selectors; casts too
+    element,   // parts[0][parts[1]] of a map
+    field,     // parts[0].field
+    count_rows,
+    count,
+    minimum,
+    maximum,
+    sum,
+    average,
+  };
+
+  static Selector of_column(std::size_t column, model::DataType type);
+  Selector(Kind kind, model::DataType type) : kind_(kind), type_(std::move(type)) {}
+
+  const model::DataType& type() const { return type_; }
+  Kind kind() const { return kind_; }
+  // Of a column, writetime or ttl: its index.
+  std::size_t column() const { return column_; }
+  bool is_aggregate() const { return kind_ >= Kind::count_rows; }
+  // Here or within.
+  bool has_aggregate() const;
+  const std::vector<Selector>& parts() const { return parts_; }
+  // Marks the columns it reads.
+  void mark(std::vector<bool>& columns) const;
+
+  // What it is of one row. Requires: !has_aggregate(). Errors: invalid.
+  QueryResult<model::OptionalBytes> of_row(const Row& row, const Evaluation& evaluation) const;
+  // The same with its parts known already. Requires: it has parts and is no aggregate.
+  QueryResult<model::OptionalBytes> combine(std::vector<model::OptionalBytes> values,
+                                            const Evaluation& evaluation) const;
+
+ private:
+  friend class SelectorCompiler;
+
+  Kind kind_;
+  model::DataType type_;
+  std::size_t column_ = 0;  // of column, writetime and ttl; of a field its number
+  std::vector<Selector> parts_;
+  std::optional<Term> term_;
+  std::shared_ptr<const Function> function_;
+};
+
+class Selection {
+ public:
+  // `*`: every column.
+  static Selection all_columns(const model::Table& table);
+  // Errors: invalid.
+  static QueryResult<Selection> plan(const std::vector<parser::Selector>& selectors,
+                                     const model::Table& table, PlanScope& scope);
+
+  const std::vector<Selector>& selectors() const { return selectors_; }
+  // Names and types of the result's columns.
+  const std::vector<protocol::ColumnSpec>& columns() const { return columns_; }
+  bool has_aggregate() const { return has_aggregate_; }
+  void mark(std::vector<bool>& columns) const;
+
+ private:
+  std::vector<Selector> selectors_;
+  std::vector<protocol::ColumnSpec> columns_;
+  bool has_aggregate_ = false;
+};
+
+// The state of a selection while rows of one group go by.
+//
+//   Grouping grouping(selection, table);
+//   for (row : group) grouping.add(row, evaluation);
+//   grouping.result(evaluation)
+class Grouping {
+ public:
+  // The selection outlives it.
+  Grouping(const Selection& selection, const model::Table& table);
+
+  // Errors: invalid (a function that refuses its argument).
+  QueryResult<void> add(const Row& row, const Evaluation& evaluation);
+  // The cells of the result. Of no row at all: what aggregates say of nothing, and nulls.
+  QueryResult<std::vector<model::OptionalBytes>> result(const Evaluation& evaluation) const;
+  bool empty() const { return rows_ == 0; }
+  // Ready for the next group.
+  void clear();
+
+ private:
+  struct Accumulator {
+    std::uint64_t count = 0;
+    std::int64_t integer = 0;
+    double floating = 0;
+    model::OptionalBytes best;
+  };
+
+  QueryResult<void> accumulate(const Selector& selector, const Row& row,
+                               const Evaluation& evaluation, std::size_t& next);
+  QueryResult<model::OptionalBytes> finish(const Selector& selector, const Evaluation& evaluation,
+                                           std::size_t& next) const;
+  static model::OptionalBytes total(const Selector& selector, const Accumulator& state);
+
+  const Selection& selection_;
+  const std::size_t columns_;
+  std::vector<Accumulator> states_;  // one an aggregate, in the order in which they are met
+  std::uint64_t rows_ = 0;
+  Row first_;
+};
+
+}  // namespace helenus::cql

@@ -1,0 +1,109 @@
+#include "cql/plan/statement_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hash.h"
+#include "cql/parser/limits.h"
+#include "cql/parser/parser.h"
+
+namespace helenus::cql {
+
+const std::vector<protocol::ColumnSpec>& StatementPlan::result_columns() const {
+  static const std::vector<protocol::ColumnSpec> kNone;
+  const auto* select = std::get_if<SelectPlan>(&what);
+  return select == nullptr ? kNone : select->selection.columns();
+}
+
+namespace {
+
+QueryResult<StatementPlan::What> plan_node(parser::Statement& statement,
+                                           const CatalogSnapshot& catalog,
+                                           const std::string& session_keyspace,
+                                           MarkerTypes& markers) {
+  if (const auto* select = std::get_if<parser::Select>(&statement.node)) {
+    TRY(SelectPlan plan, plan_select(*select, catalog, session_keyspace, markers));
+    return StatementPlan::What(std::move(plan));
+  }
+  if (const auto* insert = std::get_if<parser::Insert>(&statement.node)) {
+    TRY(ModificationPlan plan, plan_insert(*insert, catalog, session_keyspace, markers));
+    return StatementPlan::What(std::move(plan));
+  }
+  if (const auto* update = std::get_if<parser::Update>(&statement.node)) {
+    TRY(ModificationPlan plan, plan_update(*update, catalog, session_keyspace, markers));
+    return StatementPlan::What(std::move(plan));
+  }
+  if (const auto* remove = std::get_if<parser::Delete>(&statement.node)) {
+    TRY(ModificationPlan plan, plan_delete(*remove, catalog, session_keyspace, markers));
+    return StatementPlan::What(std::move(plan));
+  }
+  if (const auto* batch = std::get_if<parser::Batch>(&statement.node)) {
+    TRY(BatchPlan plan, plan_batch(*batch, catalog, session_keyspace, markers));
+    return StatementPlan::What(std::move(plan));
+  }
+  if (std::holds_alternative<parser::InsertJson>(statement.node)) {
+    return invalid("INSERT JSON is not supported");
+  }
+  return StatementPlan::What(std::move(statement));
+}
+
+}  // namespace
+
+QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
+                                    const std::string& session_keyspace) {
+  auto parsed = parser::parse(text);
+  if (!parsed && text.size() > parser::kStatementBytesMax) return parsed.error();
+  if (!parsed) return syntax_error(parsed.error());
+  auto plan = std::make_shared<StatementPlan>();
+  const std::vector<std::optional<std::string>> names = parsed->markers;
+  MarkerTypes markers(names);
+  TRY(plan->what, plan_node(*parsed, *catalog, session_keyspace, markers));
+  TRY(plan->markers, std::move(markers).take());
+  if (const auto* select = std::get_if<SelectPlan>(&plan->what)) {
+    plan->partition_markers = select->where.partition_markers();
+  } else if (const auto* modification = std::get_if<ModificationPlan>(&plan->what)) {
+    plan->partition_markers = modification->where.partition_markers();
+  }
+  plan->catalog = std::move(catalog);
+  plan->text_hash = base::hash64(base::as_bytes(text));
+  return PlanPtr(std::move(plan));
+}
+
+// ---- Prepared statements ----
+
+void PreparedStatements::put(Statement statement) {
+  if (const Statement* before = find(base::ByteView(statement.id)); before != nullptr) {
+    statement.columns_changed = statement.columns_changed || before->columns_changed ||
+                                before->plan->result_columns() != statement.plan->result_columns();
+  }
+  erase(statement.id);
+  bytes_ += cost_of(statement);
+  by_use_.push_front(std::move(statement));
+  by_id_[base::Uuid(by_use_.front().id)] = by_use_.begin();
+  while (by_use_.size() > 1 &&
+         (by_use_.size() > limits_.statements_max || bytes_ > limits_.bytes_max)) {
+    const protocol::PreparedId oldest = by_use_.back().id;
+    erase(oldest);
+    ++evicted_;
+  }
+}
+
+PreparedStatements::Statement* PreparedStatements::find(base::ByteView id) {
+  protocol::PreparedId wanted;
+  if (id.size() != wanted.size()) return nullptr;
+  std::ranges::copy(id, wanted.begin());
+  const auto found = by_id_.find(base::Uuid(wanted));
+  if (found == by_id_.end()) return nullptr;
+  by_use_.splice(by_use_.begin(), by_use_, found->second);
+  return &by_use_.front();
+}
+
+void PreparedStatements::erase(const protocol::PreparedId& id) {
+  const auto found = by_id_.find(base::Uuid(id));
+  if (found == by_id_.end()) return;
+  bytes_ -= cost_of(*found->second);
+  by_use_.erase(found->second);
+  by_id_.erase(found);
+}
+
+}  // namespace helenus::cql

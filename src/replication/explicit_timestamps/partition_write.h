@@ -1,0 +1,28 @@
+// PartitionWrite: what a request does to one partition.
+#pragma once
+
+#include "base/bytes.h"
+#include "causality/delta.h"
+#include "replication/explicit_timestamps/explicit_range_delete_filter.h"
+#include "storage/ids/table_id.h"
+
+namespace helenus::replication {
+
+// Membership does not change yet.
+inline constexpr causality::Epoch kEpoch{1};
+
+// The mutation of one partition: atomic, one dot.
+struct PartitionWrite {
+  storage::TableId table;
+  base::Bytes partition;
+  causality::Mutation mutation;
+  // The client named the timestamp itself (USING TIMESTAMP): it keeps Cassandra's meaning, so a
+  // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads. Only
+  // in 'lww' tables.
+  bool explicit_timestamp = false;
+  // Of a delete of rows with an explicit timestamp: what its rows may have
+  // (ExplicitRangeDeleteFilter).
+  RowColumns columns = {};
+};
+
+}  // namespace helenus::replication

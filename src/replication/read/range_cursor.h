@@ -1,0 +1,115 @@
+// RangeCursor: the rows of a range of partitions, in the order of their keys, both ways, across
+// tablets. Where one tablet ends the next one begins.
+//
+//   CO_TRY_VOID(co_await cursor->seek(partition, row));
+//   while (cursor->valid()) { ... CO_TRY_VOID(co_await cursor->next()); }
+//   CO_TRY_VOID(co_await cursor->wait_durable(until));       before anything is shown
+//
+// A deleted row is a row here; see storage/read/table_cursor.h. A tablet of this core is read by a
+// cursor of the engine, one of another core by RemoteRows.
+//
+// Core affinity: the core of its Runtime.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "replication/read/remote_rows.h"
+#include "replication/replica/replica.h"
+#include "runtime/cores.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+#include "storage/engine/engine.h"
+
+namespace helenus::replication {
+
+// Where a tablet is.
+struct TabletPlace {
+  runtime::CoreId core;
+  Replica* replica = nullptr;  // of that core
+  bool here = false;           // it is this core
+};
+
+class RangeCursor {
+ public:
+  using Motion = storage::TableCursor::Motion;
+
+  // Requires: the tablets are ascending and cover the range; there is a place for each; all of them
+  // outlive the cursor.
+  RangeCursor(runtime::Runtime& here, const std::vector<storage::TabletInfo>& tablets,
+              const std::vector<TabletPlace>& places, storage::TableId table,
+              storage::KeyRange partitions, storage::SstableCursorOptions options);
+  RangeCursor(const RangeCursor&) = delete;
+  RangeCursor& operator=(const RangeCursor&) = delete;
+
+  // To the first row at or after this one, of the range. Errors of all motions: those of
+  // TableCursor, and not_found when the table is gone; the cursor then stands nowhere.
+  runtime::Task<base::Result<void>> seek(base::Bytes partition, base::Bytes row);
+  // To the last row before this one, of the range.
+  runtime::Task<base::Result<void>> seek_before(base::Bytes partition, base::Bytes row);
+  runtime::Task<base::Result<void>> seek_first();
+  runtime::Task<base::Result<void>> seek_last();
+  // Both require: valid(). They wait, and allocate, only when something must be read or a tablet
+  // ends.
+  Motion next();
+  Motion previous();
+
+  bool valid() const { return valid_; }
+  // All below require valid(); views live until the cursor moves.
+  base::ByteView partition() const {
+    return remote_ == nullptr ? cursor_->partition() : remote_->partition();
+  }
+  base::ByteView row_key() const {
+    return remote_ == nullptr ? cursor_->row_key() : remote_->row_key();
+  }
+  base::Result<causality::PartitionStore> read() {
+    if (remote_ != nullptr) return remote_->stored();
+    return cursor_->read();
+  }
+  // The clock of the tablet it stands in.
+  const causality::Clock& clock() const {
+    return remote_ == nullptr ? cursor_->clock() : remote_->clock();
+  }
+
+  // Waits until everything the cursor has shown is durable.
+  runtime::Task<base::Result<void>> wait_durable(runtime::Until until);
+
+ private:
+  base::Result<void> open_tablet(std::size_t index);
+  bool opened() const { return cursor_ != nullptr || remote_ != nullptr; }
+  // Notes what the cursor of this core has shown.
+  void take_trace();
+  bool tablet_valid() const { return remote_ == nullptr ? cursor_->valid() : remote_->valid(); }
+  // Does it with the cursor of the tablet, whichever kind it is.
+  template <class Motion>
+  auto on_tablet(Motion motion) {
+    return remote_ == nullptr ? motion(*cursor_) : motion(*remote_);
+  }
+  void arrive();
+  // From the end of a tablet to the next one that has a row of the range.
+  runtime::Task<base::Result<void>> go_on();
+  runtime::Task<base::Result<void>> go_back();
+  runtime::Task<base::Result<void>> finish_next(Motion motion);
+  runtime::Task<base::Result<void>> finish_previous(Motion motion);
+
+  runtime::Runtime& here_;
+  const std::vector<storage::TabletInfo>& tablets_;
+  const std::vector<TabletPlace>& places_;
+  const storage::TableId table_;
+  const storage::KeyRange partitions_;
+  const storage::SstableCursorOptions options_;
+  std::size_t index_ = 0;
+  // One of them, when it stands in a tablet: of this core, or of another.
+  std::unique_ptr<storage::TableCursor> cursor_;
+  std::unique_ptr<RemoteRows> remote_;
+  bool valid_ = false;
+  // The newest write seen in the tablets of this core, and their engine.
+  storage::ReadTrace seen_;
+  storage::Engine* engine_ = nullptr;
+};
+
+}  // namespace helenus::replication

@@ -1,0 +1,70 @@
+// RemoteRows: a cursor over a tablet that another core has. It reads as storage::TableCursor does,
+// but some rows at a time: each trip brings the next ones, more of them each time, up to a limit.
+//
+// A trip opens a cursor over there, so nothing is kept there between trips: a reader that goes away
+// leaves nothing behind. What a trip brings may be shown.
+#pragma once
+
+#include <cstddef>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "replication/replica/replica.h"
+#include "runtime/cores.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+#include "storage/read/table_cursor.h"
+
+namespace helenus::replication {
+
+class RemoteRows {
+ public:
+  using Motion = storage::TableCursor::Motion;
+
+  // The first trip is for few rows: many readers want no more.
+  static constexpr std::size_t kRowsFirst = 16;
+  static constexpr std::size_t kRowsMax = 256;
+
+  // Requires: `replica` is of that core. `until` ends all trips.
+  RemoteRows(runtime::Runtime& here, runtime::CoreId core, Replica& replica, RowsRequest request,
+             runtime::Until until)
+      : here_(here),
+        core_(core),
+        replica_(replica),
+        request_(std::move(request)),
+        until_(std::move(until)) {}
+  RemoteRows(const RemoteRows&) = delete;
+  RemoteRows& operator=(const RemoteRows&) = delete;
+
+  // As TableCursor's, but rows outside of the request's partitions are none.
+  runtime::Task<base::Result<void>> seek(base::Bytes partition, base::Bytes row);
+  runtime::Task<base::Result<void>> seek_before(base::Bytes partition, base::Bytes row);
+  runtime::Task<base::Result<void>> seek_bound(base::Bytes bound);
+  runtime::Task<base::Result<void>> seek_before_bound(base::Bytes bound);
+  runtime::Task<base::Result<void>> seek_first();
+  runtime::Task<base::Result<void>> seek_last();
+  Motion next() { return step(false); }
+  Motion previous() { return step(true); }
+
+  bool valid() const { return index_ < answer_.rows.size(); }
+  base::ByteView partition() const { return answer_.rows[index_].partition; }
+  base::ByteView row_key() const { return answer_.rows[index_].row; }
+  const causality::PartitionStore& stored() const { return answer_.rows[index_].stored; }
+  const causality::Clock& clock() const { return answer_.clock; }
+
+ private:
+  Motion step(bool backwards);
+  runtime::Task<base::Result<void>> begin(RowsRequest::From from, bool backwards,
+                                          base::Bytes partition, base::Bytes row);
+  runtime::Task<base::Result<void>> fetch();
+
+  runtime::Runtime& here_;
+  const runtime::CoreId core_;
+  Replica& replica_;
+  RowsRequest request_;
+  const runtime::Until until_;
+  RowsAnswer answer_;
+  std::size_t index_ = 0;
+};
+
+}  // namespace helenus::replication

@@ -1,0 +1,305 @@
+#include "replication/replica/replica.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/assert.h"
+#include "causality/content_size.h"
+#include "replication/explicit_timestamps/explicit_timestamp_filter.h"
+#include "replication/tablets/ring_cut.h"
+
+namespace helenus::replication {
+
+using base::Bytes;
+using base::ByteView;
+using base::Errc;
+using base::Error;
+using base::Result;
+using causality::Delta;
+using runtime::Task;
+using runtime::Until;
+using storage::TabletId;
+
+namespace {
+
+// What it takes in the log, about.
+std::size_t size_of(const PartitionWrite& write) {
+  return write.partition.size() +
+         causality::content_size(write.mutation.cells, write.mutation.deleted_ranges);
+}
+
+std::size_t size_of(const causality::PartitionStore& stored) {
+  std::size_t size = 0;
+  for (const auto& [row, store] : stored.rows()) {
+    for (const auto& [column, cell] : store.cells()) {
+      for (const auto& version : cell.versions()) size += version.value.size();
+    }
+  }
+  return size;
+}
+
+// A client's context may come from anywhere: nobody saw what it claims in an epoch that has not
+// begun. mint() takes that for granted.
+Result<void> check_epoch(const PartitionWrite& write) {
+  const auto& context = write.mutation.context;
+  if (!context || context->epoch <= kEpoch) return {};
+  return Error(Errc::invalid_argument, "the context is of epoch {}, and this is {}", context->epoch,
+               kEpoch);
+}
+
+}  // namespace
+
+TabletId Replica::tablet_of(ByteView partition) const {
+  return tablets_[index_of(tablets_, partition)].id;
+}
+
+Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrite write,
+                                                  Until until) {
+  if (write.explicit_timestamp) {
+    std::vector<PartitionWrite> writes;
+    writes.push_back(std::move(write));
+    CO_TRY(auto deltas, co_await this->write(std::move(writes), std::move(until)));
+    if (deltas.empty()) co_return std::nullopt;
+    co_return std::move(deltas.front());
+  }
+  CO_TRY_VOID(check_epoch(write));
+  CO_TRY(auto hold, co_await enter(tablet, write, false, until));
+  CO_TRY(auto staged, engine_.stage(write.table, tablet, write.partition.view(),
+                                    std::move(write.mutation), kEpoch));
+  hold.release();
+  CO_TRY_VOID(co_await engine_.durable(staged.position, std::move(until)));
+  co_return std::move(staged.delta);
+}
+
+Task<Result<void>> Replica::write_until_durable(TabletId tablet, PartitionWrite write,
+                                                Until admitted) {
+  ASSERT(!write.explicit_timestamp);
+  CO_TRY(auto hold, co_await enter(tablet, write, false, admitted));
+  CO_TRY(const auto staged, engine_.stage(write.table, tablet, write.partition.view(),
+                                          std::move(write.mutation), kEpoch));
+  hold.release();
+  co_return co_await engine_.durable(staged.position, Until::forever());
+}
+
+Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until) {
+  for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write));
+  const bool judged = std::ranges::any_of(writes, &PartitionWrite::explicit_timestamp);
+  const auto waits = [this](const PartitionWrite& write) {
+    return latches_.is_held(write.table, write.partition);
+  };
+  // Without explicit timestamps they wait, too, before the first of them is written.
+  std::vector<PartitionLatches::Hold> holds;
+  if (judged || std::ranges::any_of(writes, waits)) {
+    CO_TRY(holds, co_await hold(writes, until));
+  }
+  if (judged) {
+    CO_TRY_VOID(co_await judge_explicit(writes, until));
+    std::erase_if(writes, [](const PartitionWrite& write) {
+      return write.mutation.cells.empty() && write.mutation.deleted_ranges.empty();
+    });
+  }
+  if (writes.size() > 1) CO_TRY_VOID(check(writes));
+  CO_TRY_VOID(co_await admit(writes, until));
+  std::vector<Delta> deltas;
+  deltas.reserve(writes.size());
+  std::optional<storage::LogPosition> last;
+  for (PartitionWrite& write : writes) {
+    const TabletId tablet = tablet_of(write.partition.view());
+    // The log had room for each of them; whether it has for all of them together shows now.
+    auto entered = co_await enter(tablet, write, !holds.empty(), until);
+    Result<storage::Staged> staged =
+        entered ? engine_.stage(write.table, tablet, write.partition.view(),
+                                std::move(write.mutation), kEpoch)
+                : Result<storage::Staged>(std::move(entered).error());
+    if (!staged && deltas.empty()) co_return std::move(staged).error();
+    if (!staged) {
+      co_return Error(Errc::timeout, "{} of {} writes are there, then: {}", deltas.size(),
+                      writes.size(), staged.error());
+    }
+    last = staged->position;
+    deltas.push_back(std::move(staged->delta));
+  }
+  holds.clear();
+  CO_TRY_VOID(co_await engine_.durable(last, std::move(until)));
+  co_return deltas;
+}
+
+storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet,
+                                                                  const PartitionWrite& write,
+                                                                  bool is_held,
+                                                                  const Until& until) {
+  if (is_held || !latches_.is_held(write.table, write.partition)) {
+    auto admitted = engine_.admit(write.table, tablet, size_of(write), until);
+    if (admitted.ready()) {
+      const Result<void> room = std::move(admitted).take();
+      return room ? Result<PartitionLatches::Hold>(PartitionLatches::Hold())
+                  : Result<PartitionLatches::Hold>(room.error());
+    }
+  }
+  return enter_waiting(tablet, write, is_held, until);
+}
+
+Task<Result<PartitionLatches::Hold>> Replica::enter_waiting(TabletId tablet,
+                                                            const PartitionWrite& write,
+                                                            bool is_held, Until until) {
+  const std::size_t size = size_of(write);
+  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size, until));
+  if (is_held || !latches_.is_held(write.table, write.partition)) {
+    co_return PartitionLatches::Hold();
+  }
+  CO_TRY(auto hold, co_await latches_.take(write.table, write.partition, until));
+  // Others may have taken the room meanwhile.
+  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size, until));
+  co_return std::move(hold);
+}
+
+Task<Result<std::vector<PartitionLatches::Hold>>> Replica::hold(
+    std::span<const PartitionWrite> writes, Until until) {
+  std::vector<std::pair<storage::TableId, Bytes>> places;
+  places.reserve(writes.size());
+  for (const PartitionWrite& write : writes) places.emplace_back(write.table, write.partition);
+  return latches_.take_all(std::move(places), std::move(until));
+}
+
+Task<Result<void>> Replica::admit(std::span<const PartitionWrite> writes, Until until) const {
+  for (const PartitionWrite& write : writes) {
+    CO_TRY_VOID(co_await engine_.admit(write.table, tablet_of(write.partition.view()),
+                                       size_of(write), until));
+  }
+  co_return {};
+}
+
+Result<void> Replica::check(std::span<const PartitionWrite> writes) const {
+  for (const PartitionWrite& write : writes) {
+    TRY_VOID(check_epoch(write));
+    TRY_VOID(engine_.check(write.table, tablet_of(write.partition.view()), write.partition.view(),
+                           write.mutation, kEpoch));
+  }
+  return {};
+}
+
+Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Until until) {
+  std::map<std::pair<storage::TableId, Bytes>, std::vector<PartitionWrite*>> partitions;
+  for (PartitionWrite& write : writes) {
+    partitions[{write.table, write.partition}].push_back(&write);
+  }
+  for (auto& [place, of_partition] : partitions) {
+    if (std::ranges::none_of(of_partition, &PartitionWrite::explicit_timestamp)) continue;
+    ExplicitTimestampFilter judge(engine_, tablets_[index_of(tablets_, place.second.view())],
+                                  until);
+    CO_TRY_VOID(co_await judge.judge(of_partition));
+  }
+  co_return {};
+}
+
+// ---- Rows of one moment ----
+// They are read one after the other, and read again if the tablet was written meanwhile. Reading a
+// row may wait for a file or until what it shows is durable: so a row that is written all the time
+// would never be read beside another. A cursor waits for files alone, which are in memory soon, and
+// is settled in the end. Each round has a cursor of its own: one sees nothing of what is written
+// after its memtable was frozen, and so is not of the moment that the clock is compared with.
+
+namespace {
+
+constexpr int kReadsTogetherMax = 4;
+constexpr int kLooksTogetherMax = 64;
+
+}  // namespace
+
+bool Replica::unchanged_since(TabletId tablet, const causality::Clock& clock) const {
+  const auto now = engine_.staged_clock(tablet);
+  return now && *now == clock;
+}
+
+Task<Result<std::vector<storage::RowRead>>> Replica::read_rows_at_one_moment(
+    storage::TableId table, TabletId tablet, Bytes partition, std::vector<Bytes> rows,
+    Until until) {
+  for (int round = 0; round < kReadsTogetherMax; ++round) {
+    CO_TRY(const causality::Clock before, engine_.staged_clock(tablet));
+    std::vector<storage::RowRead> reads;
+    std::size_t bytes = 0;
+    for (const Bytes& row : rows) {
+      CO_TRY(auto read, co_await engine_.read_row(table, tablet, partition, row, until));
+      bytes += size_of(read.partition);
+      reads.push_back(std::move(read));
+      if (bytes >= RowsAnswer::kBytesMax) break;
+    }
+    if (unchanged_since(tablet, before)) co_return reads;
+  }
+  for (int round = 0; round < kLooksTogetherMax; ++round) {
+    CO_TRY(const causality::Clock before, engine_.staged_clock(tablet));
+    CO_TRY(const auto cursor, engine_.cursor(table, tablet, {.until = until}));
+    CO_TRY(auto reads, co_await look_together(*cursor, partition, rows));
+    if (!unchanged_since(tablet, before)) continue;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      CO_TRY(reads[i].floor, engine_.row_floor(table, tablet, partition, rows[i]));
+    }
+    CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
+    co_return reads;
+  }
+  co_return Error(Errc::overloaded, "rows of one moment came between too many writes");
+}
+
+Task<Result<std::vector<storage::RowRead>>> Replica::look_together(storage::TableCursor& cursor,
+                                                                   const Bytes& partition,
+                                                                   const std::vector<Bytes>& rows) {
+  std::vector<storage::RowRead> reads;
+  std::size_t bytes = 0;
+  for (const Bytes& row : rows) {
+    CO_TRY_VOID(co_await cursor.seek(partition, row));
+    storage::RowRead read{.partition = {}, .clock = cursor.clock()};
+    if (cursor.valid() && base::equal(cursor.partition(), partition.view()) &&
+        base::equal(cursor.row_key(), row.view())) {
+      CO_TRY(read.partition, cursor.read());
+    }
+    bytes += size_of(read.partition);
+    reads.push_back(std::move(read));
+    if (bytes >= RowsAnswer::kBytesMax) break;
+  }
+  co_return reads;
+}
+
+// ---- Reading for other cores ----
+
+namespace {
+
+Task<Result<void>> seek(storage::TableCursor& cursor, const RowsRequest& request) {
+  switch (request.from) {
+    case RowsRequest::From::row:
+      return request.backwards ? cursor.seek_before(request.partition, request.row)
+                               : cursor.seek(request.partition, request.row);
+    case RowsRequest::From::bound:
+      return request.backwards ? cursor.seek_before_bound(request.partition)
+                               : cursor.seek_bound(request.partition);
+    case RowsRequest::From::edge:
+      break;
+  }
+  return request.backwards ? cursor.seek_last() : cursor.seek_first();
+}
+
+}  // namespace
+
+Task<Result<RowsAnswer>> Replica::read_rows(const RowsRequest& request, Until until) {
+  CO_TRY(const auto cursor, engine_.cursor(request.table, request.tablet, {.until = until}));
+  CO_TRY_VOID(co_await seek(*cursor, request));
+  RowsAnswer answer;
+  std::size_t bytes = 0;
+  while (cursor->valid() && request.partitions.contains(cursor->partition())) {
+    if (answer.rows.size() == request.rows_max || bytes >= RowsAnswer::kBytesMax) {
+      answer.more = true;
+      break;
+    }
+    CO_TRY(auto stored, cursor->read());
+    bytes += size_of(stored) + cursor->partition().size() + cursor->row_key().size();
+    answer.rows.push_back({.partition = Bytes::copy_of(cursor->partition()),
+                           .row = Bytes::copy_of(cursor->row_key()),
+                           .stored = std::move(stored)});
+    CO_TRY_VOID(request.backwards ? co_await cursor->previous() : co_await cursor->next());
+  }
+  answer.clock = cursor->clock();
+  CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
+  co_return answer;
+}
+
+}  // namespace helenus::replication

@@ -1,0 +1,126 @@
+// Replica: the tablets that one core has, and what requests do to them there. The coordinators of
+// all cores hand it what is about its tablets (coordinator.h).
+//
+// Rules: a write reads nothing, save one with an explicit timestamp, which leaves out the cells in
+// which it does not win. Such a one has its partitions to itself from the first look until it is
+// staged, and every way to stage something here goes by their latches (partition_latches.h). What
+// it left out because something newer was there is durable when it returns, as what it wrote is.
+//
+// Core affinity: the core of its engine. Its tablets never change, and may be looked at anywhere.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "causality/clock.h"
+#include "causality/delta.h"
+#include "causality/dot_store.h"
+#include "replication/explicit_timestamps/partition_latches.h"
+#include "replication/explicit_timestamps/partition_write.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+#include "storage/engine/engine.h"
+#include "storage/entry/maybe_task.h"
+
+namespace helenus::replication {
+
+// Some rows of one tablet, one after the other.
+struct RowsRequest {
+  enum class From : unsigned char {
+    row,    // at or behind (partition, row); backwards, before it
+    bound,  // at or behind the bound; backwards, before it
+    edge,   // of the tablet
+  };
+  storage::TableId table;
+  storage::TabletId tablet;
+  storage::KeyRange partitions;  // none of others
+  From from = From::edge;
+  base::Bytes partition;  // or the bound
+  base::Bytes row;
+  bool backwards = false;
+  std::size_t rows_max = 1;
+};
+
+struct RowsAnswer {
+  // No more than about so many bytes of values and keys travel at once.
+  static constexpr std::size_t kBytesMax = std::size_t{256} << 10;
+
+  struct Row {
+    base::Bytes partition;
+    base::Bytes row;
+    causality::PartitionStore stored;
+  };
+  std::vector<Row> rows;  // in the order of reading
+  causality::Clock clock;
+  bool more = false;  // there may be rows behind the last one
+};
+
+class Replica {
+ public:
+  // Requires: both outlive it; the tablets are ascending and cover the ring, this core's among
+  // them.
+  Replica(storage::Engine& engine, const std::vector<storage::TabletInfo>& tablets)
+      : engine_(engine), tablets_(tablets), latches_(engine.runtime()) {}
+
+  storage::Engine& engine() const { return engine_; }
+
+  // See Coordinator's of these names. Requires: everything is of this core's tablets.
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write(storage::TabletId tablet,
+                                                                     PartitionWrite write,
+                                                                     runtime::Until until);
+  runtime::Task<base::Result<void>> write_until_durable(storage::TabletId tablet,
+                                                        PartitionWrite write,
+                                                        runtime::Until admitted);
+  runtime::Task<base::Result<std::vector<causality::Delta>>> write(
+      std::vector<PartitionWrite> writes, runtime::Until until);
+  // Waits until there is room for each of several writes; see Engine::admit.
+  runtime::Task<base::Result<void>> admit(std::span<const PartitionWrite> writes,
+                                          runtime::Until until) const;
+  // What no replica would take, of several writes; see Engine::check.
+  base::Result<void> check(std::span<const PartitionWrite> writes) const;
+
+  // See Coordinator's of this name.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_rows_at_one_moment(
+      storage::TableId table, storage::TabletId tablet, base::Bytes partition,
+      std::vector<base::Bytes> rows, runtime::Until until);
+
+  // What it gives may be shown. Errors: those of TableCursor; not_found.
+  runtime::Task<base::Result<RowsAnswer>> read_rows(const RowsRequest& request,
+                                                    runtime::Until until);
+
+ private:
+  // Waits until there is room for the write and nobody else holds its partition: it may be staged
+  // in the step in which this returns. The hold, if there is one, is let go after that. `is_held`:
+  // the caller holds the partition.
+  storage::MaybeTask<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
+                                                                 const PartitionWrite& write,
+                                                                 bool is_held,
+                                                                 const runtime::Until& until);
+  runtime::Task<base::Result<PartitionLatches::Hold>> enter_waiting(storage::TabletId tablet,
+                                                                    const PartitionWrite& write,
+                                                                    bool is_held,
+                                                                    runtime::Until until);
+  // The partitions of the writes.
+  runtime::Task<base::Result<std::vector<PartitionLatches::Hold>>> hold(
+      std::span<const PartitionWrite> writes, runtime::Until until);
+  // Leaves out of writes with explicit timestamps what they do not win. Requires: the partitions of
+  // all of them are held.
+  runtime::Task<base::Result<void>> judge_explicit(std::span<PartitionWrite> writes,
+                                                   runtime::Until until);
+  // The rows as a cursor finds them: nothing between them waits once their blocks are in memory.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> look_together(
+      storage::TableCursor& cursor, const base::Bytes& partition,
+      const std::vector<base::Bytes>& rows);
+  bool unchanged_since(storage::TabletId tablet, const causality::Clock& clock) const;
+  storage::TabletId tablet_of(base::ByteView partition) const;
+
+  storage::Engine& engine_;
+  const std::vector<storage::TabletInfo>& tablets_;
+  PartitionLatches latches_;
+};
+
+}  // namespace helenus::replication

@@ -1,0 +1,307 @@
+#include "storage/engine/directory_set.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/codec.h"
+#include "base/crc32c.h"
+#include "runtime/file_system.h"
+#include "runtime/files.h"
+
+namespace helenus::storage {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+
+namespace {
+
+constexpr std::string_view kMarkerMagic = "HLNSPLCE";
+constexpr std::string_view kGenerationsMagic = "HLNSGNRT";
+constexpr std::string_view kGenerationsPrefix = "generations-";
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kChecksumSize = 4;
+constexpr std::size_t kMarkerSize = 8 + 1 + base::Uuid::kSize + 4 * 4 + kChecksumSize;
+// A shard and its generation take at most 3 and 10 bytes.
+constexpr std::size_t kGenerationsSizeMax = std::size_t{64} << 10;
+
+base::Bytes framed(std::string_view magic, base::ByteView body) {
+  base::Buffer buffer;
+  base::Encoder out(buffer);
+  out.raw(base::as_bytes(magic));
+  out.u8(kVersion);
+  out.raw(body);
+  out.u32_le(base::crc32c(buffer.view()));
+  return std::move(buffer).freeze();
+}
+
+Result<base::ByteView> body_of(std::string_view magic, base::ByteView bytes) {
+  const std::size_t head_size = magic.size() + 1;
+  if (bytes.size() < head_size + kChecksumSize ||
+      !base::equal(bytes.first(magic.size()), base::as_bytes(magic))) {
+    return Error(Errc::corrupt, "at offset 0: does not begin with {}", magic);
+  }
+  const auto version = std::to_integer<std::uint8_t>(bytes[magic.size()]);
+  if (version != kVersion) {
+    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
+                 magic.size(), version, kVersion);
+  }
+  const std::size_t covered = bytes.size() - kChecksumSize;
+  if (base::load_le<std::uint32_t>(bytes.data() + covered) != base::crc32c(bytes.first(covered))) {
+    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
+                 covered);
+  }
+  return bytes.subspan(head_size, covered - head_size);
+}
+
+}  // namespace
+
+base::Bytes encode(const DirectoryMarker& marker) {
+  base::Buffer body;
+  base::Encoder out(body);
+  out.raw(marker.folder.bytes());
+  out.u32_le(marker.place);
+  out.u32_le(marker.places);
+  out.u32_le(marker.marked_from);
+  out.u32_le(marker.start);
+  return framed(kMarkerMagic, body.view());
+}
+
+Result<DirectoryMarker> decode_place_marker(base::ByteView bytes) {
+  TRY(const auto body, body_of(kMarkerMagic, bytes));
+  if (bytes.size() != kMarkerSize) return Error(Errc::corrupt, "{} bytes", bytes.size());
+  base::Uuid::Octets octets;
+  std::ranges::copy(body.first(octets.size()), octets.begin());
+  base::Decoder in(body.subspan(octets.size()));
+  DirectoryMarker marker{.folder = base::Uuid(octets)};
+  marker.place = in.u32_le();
+  marker.places = in.u32_le();
+  marker.marked_from = in.u32_le();
+  marker.start = in.u32_le();
+  TRY_VOID(in.finish());
+  return marker;
+}
+
+base::Bytes encode_generations(const Generations& generations) {
+  base::Buffer body;
+  base::Encoder out(body);
+  out.varint(generations.size());
+  for (const auto& [shard, generation] : generations) {
+    out.varint(shard);
+    out.varint(generation);
+  }
+  return framed(kGenerationsMagic, body.view());
+}
+
+Result<Generations> decode_generations(base::ByteView bytes) {
+  TRY(const auto body, body_of(kGenerationsMagic, bytes));
+  base::Decoder in(body);
+  Generations generations;
+  for (std::size_t left = in.count(2); left > 0 && in.ok(); --left) {
+    const std::uint64_t shard = in.varint();
+    if (shard >= kShardsMax) in.fail("a shard's number is too large");
+    const auto number = static_cast<std::uint32_t>(shard);
+    if (!generations.empty() && generations.rbegin()->first >= number) {
+      in.fail("shards are out of order");
+    }
+    generations.emplace_hint(generations.end(), number, in.varint());
+  }
+  TRY_VOID(in.finish());
+  return generations;
+}
+
+// ---- Files ----
+
+std::string place_marker_path(const std::string& directory, PlaceKind kind) {
+  return directory + (kind == PlaceKind::data ? "/place" : "/log-place");
+}
+
+std::string generations_path(const std::string& log_directory) {
+  return fmt::format("{}/{}start", log_directory, kGenerationsPrefix);
+}
+
+std::string generations_path(const std::string& log_directory, std::uint32_t core) {
+  return fmt::format("{}/{}{:04}", log_directory, kGenerationsPrefix, core);
+}
+
+Task<Result<std::optional<DirectoryMarker>>> read_place_marker(runtime::Runtime& runtime,
+                                                               std::string directory,
+                                                               PlaceKind kind) {
+  const std::string path = place_marker_path(directory, kind);
+  const auto bytes = co_await runtime::read_file(runtime, path, kMarkerSize);
+  if (bytes.failed_with(Errc::not_found)) co_return std::nullopt;
+  if (!bytes) co_return bytes.error();
+  auto marker = decode_place_marker(*bytes);
+  if (!marker) co_return std::move(marker).error().within(path);
+  co_return *marker;
+}
+
+Task<Result<void>> write_place_marker(runtime::Runtime& runtime, std::string directory,
+                                      PlaceKind kind, DirectoryMarker marker) {
+  return runtime::replace_file(runtime, place_marker_path(directory, kind), encode(marker));
+}
+
+Task<Result<Generations>> read_generations(runtime::Runtime& runtime, std::string log_directory) {
+  CO_TRY(const auto entries, co_await runtime.files.list(log_directory));
+  Generations all;
+  for (const runtime::DirectoryEntry& entry : entries) {
+    const bool one = entry.name.starts_with(kGenerationsPrefix) && !entry.name.ends_with(".new");
+    if (!one) continue;
+    const std::string path = log_directory + "/" + entry.name;
+    CO_TRY(const auto bytes, co_await runtime::read_file(runtime, path, kGenerationsSizeMax));
+    auto some = decode_generations(bytes);
+    if (!some) co_return std::move(some).error().within(path);
+    for (const auto& [shard, generation] : *some) {
+      all[shard] = std::max(all[shard], generation);
+    }
+  }
+  co_return all;
+}
+
+Task<Result<void>> remove_generations_of_cores(runtime::Runtime& runtime,
+                                               std::string log_directory) {
+  CO_TRY(const auto entries, co_await runtime.files.list(log_directory));
+  const std::string of_start = generations_path(log_directory);
+  for (const runtime::DirectoryEntry& entry : entries) {
+    const std::string path = log_directory + "/" + entry.name;
+    if (!entry.name.starts_with(kGenerationsPrefix) || path == of_start) continue;
+    CO_TRY_VOID(co_await runtime.files.remove(path));
+  }
+  co_return {};
+}
+
+// ---- Comparing ----
+
+std::uint32_t last_written_start(const CommitLogDirectory& log) {
+  return log.written || !log.marker ? log.incarnation : log.marker->start;
+}
+
+std::uint32_t last_known_start(const DirectorySet& places) {
+  std::uint32_t last = 0;
+  for (const DataDirectory& data : places.data) {
+    if (data.marker) last = std::max(last, data.marker->start);
+  }
+  for (const ShardDirectory& shard : places.shards) {
+    last = std::max(last, shard.incarnation);
+    if (shard.log_reached) last = std::max(last, shard.log_reached->position.segment.incarnation);
+  }
+  return last;
+}
+
+bool log_is_lost(const DirectorySet& places) {
+  const bool marked = std::ranges::any_of(
+      places.data, [](const DataDirectory& data) { return data.marker.has_value(); });
+  const bool used = std::ranges::any_of(
+      places.shards, [](const ShardDirectory& shard) { return !shard.untouched; });
+  return places.log.fresh && (marked || used);
+}
+
+namespace {
+
+constexpr std::string_view kRemedy =
+    "restore all directories from the same backup, or move the logs away and open what is left "
+    "with accept_lost_log_of_start";
+
+// The marker of the log directory, or of any data directory if there is none.
+const DirectoryMarker* folder_marker(const DirectorySet& places) {
+  if (places.log.marker) return &*places.log.marker;
+  for (const DataDirectory& data : places.data) {
+    if (data.marker) return &*data.marker;
+  }
+  return nullptr;
+}
+
+Result<void> check_unmarked(const DirectorySet& places, const DirectoryMarker& known,
+                            std::uint32_t index) {
+  const DataDirectory& data = places.data[index];
+  if (last_written_start(places.log) < known.marked_from) return {};
+  std::uint32_t count = 0;
+  for (const DataDirectory& other : places.data) {
+    if (other.marker) count = std::max(count, other.marker->places);
+  }
+  if (index >= count && index > 0 && !data.has_engine_file) return {};  // it is a new one
+  return Error(Errc::corrupt,
+               "{}: is not data directory {} of folder {}, or is older than the logs in {}: it has "
+               "no marker; {}",
+               data.directory, index, known.folder, places.log.directory, kRemedy);
+}
+
+Result<void> check_data_directory(const DirectorySet& places, const DirectoryMarker& known,
+                                  std::uint32_t index) {
+  const DataDirectory& data = places.data[index];
+  if (!data.marker) return check_unmarked(places, known, index);
+  if (data.marker->folder != known.folder) {
+    return Error(Errc::corrupt, "{} is of folder {}, and {} is of folder {}", data.directory,
+                 data.marker->folder, places.log.directory, known.folder);
+  }
+  if (data.marker->place != index) {
+    return Error(Errc::corrupt, "{}: is data directory {} of folder {}, and was given as {}",
+                 data.directory, data.marker->place, known.folder, index);
+  }
+  if (places.log.fresh) return {};
+  const std::uint32_t written = last_written_start(places.log);
+  if (data.marker->start < written) {
+    return Error(Errc::corrupt,
+                 "{} is older than the logs in {}: it was last opened at start {}, and logs were "
+                 "written to at start {}; {}",
+                 data.directory, places.log.directory, data.marker->start, written, kRemedy);
+  }
+  if (data.marker->start > places.log.incarnation) {
+    return Error(Errc::corrupt,
+                 "the logs in {} are older than {}: they know of start {}, it was opened at start "
+                 "{}; {}",
+                 places.log.directory, data.directory, places.log.incarnation, data.marker->start,
+                 kRemedy);
+  }
+  return {};
+}
+
+Result<void> check_shard_directory(const CommitLogDirectory& log, const ShardDirectory& shard,
+                                   std::uint32_t number) {
+  const auto noted = log.generations.find(number);
+  if (noted != log.generations.end() && shard.generation < noted->second) {
+    return Error(Errc::corrupt,
+                 "{} is older than the logs in {}: it is generation {}, and the logs have let go "
+                 "what generation {} has; {}",
+                 shard.manifest_path, log.directory, shard.generation, noted->second, kRemedy);
+  }
+  const auto log_is_older = [&](const auto& what) {
+    return Error(Errc::corrupt, "the logs in {} are older than {}, which was written {}; {}",
+                 log.directory, shard.manifest_path, what, kRemedy);
+  };
+  if (shard.incarnation > log.incarnation) {
+    return log_is_older(
+        fmt::format("at start {}, and they know of start {}", shard.incarnation, log.incarnation));
+  }
+  if (!shard.log_reached) return {};
+  const auto& [core, reached] = *shard.log_reached;
+  if (reached.segment.incarnation < log.incarnation) return {};
+  const bool within = reached.segment.incarnation == log.incarnation && core < log.ends.size() &&
+                      reached <= log.ends[core];
+  if (within) return {};
+  return log_is_older(fmt::format("when that of core {} had come to {}", core, reached));
+}
+
+}  // namespace
+
+Result<void> check_directory_set(const DirectorySet& places) {
+  const DirectoryMarker* known = folder_marker(places);
+  if (known != nullptr) {
+    if (!places.log.marker && !places.log.fresh) {
+      return Error(Errc::corrupt, "{}: the logs are not of folder {}, or are older: no marker; {}",
+                   places.log.directory, known->folder, kRemedy);
+    }
+    for (std::uint32_t index = 0; index < places.data.size(); ++index) {
+      TRY_VOID(check_data_directory(places, *known, index));
+    }
+  }
+  if (places.log.fresh) return {};
+  for (std::uint32_t number = 0; number < places.shards.size(); ++number) {
+    TRY_VOID(check_shard_directory(places.log, places.shards[number], number));
+  }
+  return {};
+}
+
+}  // namespace helenus::storage

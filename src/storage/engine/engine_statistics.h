@@ -1,0 +1,88 @@
+// What an engine has done and how it stands, for people and for dashboards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/histogram.h"
+#include "storage/log/commit_log.h"
+#include "storage/sstable/block_cache.h"
+#include "storage/sstable/sstable_blocks.h"
+
+namespace helenus::storage {
+
+struct EngineStatistics {
+  // Writing.
+  std::uint64_t writes = 0;
+  std::uint64_t write_bytes = 0;      // of records, as the log takes them
+  std::uint64_t user_bytes = 0;       // of keys and values in them
+  std::uint64_t writes_repeated = 0;  // deltas that had been applied before
+  std::uint64_t writes_delayed = 0;   // that waited for room
+  // Reading rows.
+  std::uint64_t reads = 0;
+  std::uint64_t reads_from_memtables = 0;  // that found the row there, among others
+  std::uint64_t reads_from_sstables = 0;
+  std::uint64_t reads_found_nothing = 0;
+  std::uint64_t reads_waited_for_log = 0;  // that saw a write before it was durable
+  base::Histogram blocks_per_read;         // read from the disk
+  base::Histogram sstables_per_read;       // looked into, past their filters
+  // Flushes and compactions.
+  std::uint64_t flushes = 0;
+  std::uint64_t flushed_bytes = 0;
+  std::uint64_t flush_failures = 0;
+  std::uint64_t compactions = 0;
+  std::uint64_t compacted_bytes_read = 0;
+  std::uint64_t compacted_bytes_written = 0;
+  std::uint64_t compaction_failures = 0;
+  std::uint64_t collections = 0;  // compactions for the sake of deletes and expired values alone
+  std::uint64_t keys_gone = 0;    // that flushes and compactions found nothing left of
+  // That files were not given to, as they did not say how much room they have or could not be
+  // written to a short while ago.
+  std::uint64_t directories_passed_over = 0;
+  // That were merged and not judged, since their ranges exceeded merge_ranges_bytes_max.
+  std::uint64_t partitions_unsettled = 0;
+
+  std::uint64_t log_bytes_written = 0;
+
+  // Mutation logs.
+  std::uint64_t mutations_moved = 0;  // to files, since they were not stable when flushed
+  std::uint64_t mutation_bytes_written = 0;
+  std::uint64_t mutation_files_shed = 0;  // given up over the cap
+
+  // As it stands.
+  std::size_t memtable_bytes = 0;
+  std::size_t memtables_waiting = 0;  // to be flushed
+  std::size_t sstables = 0;
+  std::size_t sstables_set_aside = 0;  // damaged ones among them
+  std::uint64_t sstable_bytes = 0;
+  std::size_t sstable_resident_bytes = 0;  // indexes and filters kept in memory
+  std::uint64_t compaction_backlog_bytes = 0;
+  std::size_t compactions_running = 0;
+  std::size_t mutations_in_memory = 0;
+  std::size_t mutation_memory_bytes = 0;
+  std::size_t mutation_dots_bytes = 0;  // of the sets of dots of mutation files
+  std::size_t timestamp_floor_bytes = 0;
+  std::size_t mutation_files = 0;
+  std::uint64_t mutation_file_bytes = 0;
+  // That mint nothing until they have a new actor; that do nothing, as a mutation file is damaged.
+  std::size_t tablets_in_doubt = 0;
+  std::size_t tablets_stopped = 0;
+
+  SstableCounters sstable_counters;
+  BlockCache::Counters cache_counters;
+  CommitLogUsage log_usage;
+
+  // Adds what another core's engine tells.
+  void add(const EngineStatistics& other);
+
+  // Bytes that went to files for each byte of keys and values: those of the log, with all that it
+  // adds to fill its blocks, of flushes, of compactions and of mutation files.
+  double write_amplification() const {
+    if (user_bytes == 0) return 0;
+    return static_cast<double>(log_bytes_written + flushed_bytes + compacted_bytes_written +
+                               mutation_bytes_written) /
+           static_cast<double>(user_bytes);
+  }
+};
+
+}  // namespace helenus::storage

@@ -1,0 +1,122 @@
+#include "storage/manifest/knowledge.h"
+
+#include "base/codec.h"
+#include "causality/codec.h"
+
+namespace helenus::storage {
+
+using base::Bytes;
+using base::Errc;
+using base::Error;
+using base::Result;
+
+namespace {
+
+constexpr std::uint8_t kMetadataVersion = 2;
+// Without figures of garbage.
+constexpr std::uint8_t kMetadataVersionFirst = 1;
+// A tablet's id, two clocks and whether there is a wall time.
+constexpr std::size_t kTabletSizeMin = 4;
+// A tablet's id, deletes, an empty histogram and an empty clock.
+constexpr std::size_t kGarbageSizeMin = 5;
+
+Result<TabletKnowledge> get_tablet(base::Decoder& in) {
+  const base::ByteView base = in.prefixed();
+  const base::ByteView stable = in.prefixed();
+  const std::uint8_t has_wall = in.u8();
+  if (has_wall > 1) in.fail("a wall time is neither there nor not");
+  TabletKnowledge knowledge;
+  if (has_wall == 1) {
+    knowledge.stable.wall = causality::WallTime{static_cast<std::int64_t>(in.u64_le())};
+  }
+  TRY_VOID(in.status());
+  TRY(knowledge.base, causality::decode_clock(Bytes::copy_of(base)));
+  TRY(knowledge.stable.dots, causality::decode_clock(Bytes::copy_of(stable)));
+  return knowledge;
+}
+
+void put_garbage(base::Encoder& out, const GarbageByTablet& garbage) {
+  out.varint(garbage.size());
+  for (const auto& [tablet, each] : garbage) {
+    out.varint(tablet.value());
+    out.varint(each.deletes);
+    encode(out, each.expiring);
+    out.prefixed(causality::encoded(each.up_to));
+  }
+}
+
+Result<GarbageByTablet> get_garbage(base::Decoder& in) {
+  GarbageByTablet garbage;
+  for (std::size_t left = in.count(kGarbageSizeMin); left > 0 && in.ok(); --left) {
+    const TabletId tablet{in.varint()};
+    if (!garbage.empty() && garbage.rbegin()->first >= tablet) in.fail("garbage is out of order");
+    Garbage each;
+    each.deletes = in.varint();
+    each.expiring = decode_expiry_histogram(in);
+    const base::ByteView up_to = in.prefixed();
+    TRY_VOID(in.status());
+    TRY(each.up_to, causality::decode_clock(Bytes::copy_of(up_to)));
+    garbage.emplace_hint(garbage.end(), tablet, std::move(each));
+  }
+  return garbage;
+}
+
+}  // namespace
+
+bool TabletKnowledge::covers(const TabletKnowledge& other) const {
+  const bool wall = !other.stable.wall || (stable.wall && *stable.wall >= *other.stable.wall);
+  return wall && base.covers(other.base) && stable.dots.covers(other.stable.dots);
+}
+
+Bytes encode(const SstableMetadata& metadata) {
+  base::Buffer buffer;
+  base::Encoder out(buffer);
+  out.u8(kMetadataVersion);
+  out.varint(metadata.table.value());
+  out.varint(metadata.freeze_first.value());
+  out.varint(metadata.freeze_last.value());
+  out.varint(metadata.deleted_ranges);
+  out.varint(metadata.at_last_freeze.size());
+  for (const auto& [tablet, knowledge] : metadata.at_last_freeze) {
+    out.varint(tablet.value());
+    out.prefixed(causality::encoded(knowledge.base));
+    out.prefixed(causality::encoded(knowledge.stable.dots));
+    out.u8(knowledge.stable.wall ? 1 : 0);
+    if (knowledge.stable.wall) {
+      out.u64_le(static_cast<std::uint64_t>(knowledge.stable.wall->value()));
+    }
+  }
+  out.varint(metadata.cells);
+  put_garbage(out, metadata.garbage);
+  return std::move(buffer).freeze();
+}
+
+Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
+  base::Decoder in(bytes);
+  const std::uint8_t version = in.u8();
+  if (in.ok() && version != kMetadataVersion && version != kMetadataVersionFirst) {
+    return Error(Errc::unsupported, "sstable metadata of version {}", version);
+  }
+  SstableMetadata metadata;
+  metadata.table = TableId{in.varint()};
+  metadata.freeze_first = FreezeNumber{in.varint()};
+  metadata.freeze_last = FreezeNumber{in.varint()};
+  metadata.deleted_ranges = in.varint();
+  if (metadata.freeze_last < metadata.freeze_first) in.fail("freezes are out of order");
+  for (std::size_t left = in.count(kTabletSizeMin); left > 0 && in.ok(); --left) {
+    const TabletId tablet{in.varint()};
+    const auto& before = metadata.at_last_freeze;
+    if (!before.empty() && before.rbegin()->first >= tablet) in.fail("tablets are out of order");
+    TRY(auto knowledge, get_tablet(in));
+    metadata.at_last_freeze.emplace_hint(metadata.at_last_freeze.end(), tablet,
+                                         std::move(knowledge));
+  }
+  if (version != kMetadataVersionFirst) {
+    metadata.cells = in.varint();
+    TRY(metadata.garbage, get_garbage(in));
+  }
+  TRY_VOID(in.finish());
+  return metadata;
+}
+
+}  // namespace helenus::storage

@@ -1,0 +1,28 @@
+// What a table tells of its files to whoever decides which to merge (compaction_picker.h).
+#pragma once
+
+#include <cstdint>
+
+#include "storage/manifest/garbage.h"
+#include "storage/manifest/manifest.h"
+
+namespace helenus::storage {
+
+struct CompactionCandidate {
+  FileNumber number;
+  std::uint64_t bytes = 0;
+  bool busy = false;  // is being merged already
+};
+
+struct CollectionCandidate {
+  FileNumber number;
+  std::uint64_t bytes = 0;
+  std::uint64_t cells = 0;
+  Collectable collectable = {};
+  // What the merge that wrote it for the sake of garbage had to leave: something else holds those
+  // keys, too.
+  Collectable left = {};
+  bool busy = false;
+};
+
+}  // namespace helenus::storage
