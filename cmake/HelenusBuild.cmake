@@ -37,7 +37,7 @@ option(HELENUS_TESTS "Tests, and the packages they need" ON)
 option(HELENUS_BENCH "Benchmarks, and the packages they need" OFF)
 set(HELENUS_TEST_SECONDS 600)
 
-# dev precompiles no headers of libraries, so that a source which forgets an include does not compile
+# dev precompiles no headers of libraries: a source that forgets an include does not compile
 # there.
 set(HELENUS_PRECOMPILE "" CACHE STRING "Whose headers are precompiled: tests, libraries, both")
 

@@ -5,8 +5,6 @@
 //
 // An input that ends the program is left as fuzz-NAME.input in the working directory; given as FILE
 // it is run again.
-#include <sanitizer/common_interface_defs.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -19,6 +17,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <sanitizer/common_interface_defs.h>
 
 #include "base/prng.h"
 

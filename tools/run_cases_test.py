@@ -51,7 +51,8 @@ class RunCases(unittest.TestCase):
 
     def test_every_case_is_reported_with_its_time(self):
         code, cases = self.run_program(REPORT % (PASSED + SKIPPED + DISABLED))
-        self.assertEqual((code, cases), (0, [("A.Passes", "passed", ""), ("A.Skips", "skipped", "")]))
+        expected = [("A.Passes", "passed", ""), ("A.Skips", "skipped", "")]
+        self.assertEqual((code, cases), (0, expected))
         self.assertEqual(self.cases[0]["seconds"], 1.5)
 
     def test_a_failed_case(self):
@@ -81,7 +82,8 @@ class RunCases(unittest.TestCase):
 
     def test_a_failure_after_the_last_case(self):
         code, cases = self.run_program(REPORT % PASSED + "sys.exit(23)")
-        self.assertEqual((code, cases[-1]), (1, ("a_test", "failed", "exit code 23 after its cases")))
+        self.assertEqual(code, 1)
+        self.assertEqual(cases[-1], ("a_test", "failed", "exit code 23 after its cases"))
 
     def test_half_a_report_is_none(self):
         half = 'import os\nopen(os.environ["GTEST_OUTPUT"][4:], "w").write("<testsuites><te")'

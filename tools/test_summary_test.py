@@ -78,7 +78,8 @@ class Summary(unittest.TestCase):
         self.assertEqual(self.summary([PASSED], [], options=["--selected"])[0], 0)
 
     def test_a_program_stands_for_its_cases(self):
-        cases = [case("X.One"), case("X.Two", "failed", 1, "ended by signal SIGSEGV"), case("X.Three")]
+        crashed = case("X.Two", "failed", 1, "ended by signal SIGSEGV")
+        cases = [case("X.One"), crashed, case("X.Three")]
         failed = '<testcase name="x_test" status="fail"/>'
         code, lines = self.summary([PASSED, failed], cases={"x_test": cases})
         self.assertEqual((code, lines[-1]), (1, "3 passed, 1 failed"))

@@ -1,6 +1,6 @@
 """Placements of the ring module against those that the Python driver computes for itself.
 
-    /usr/bin/python3 tests/ring/token_map_test.py build/dev/bin/helenus-test-placements
+    /usr/bin/python3 tests/ring/token_map_test.py build/release/bin/helenus-test-placements
 
 HELENUS_RING_CASES sets how many random rings are compared, HELENUS_RING_SEED which.
 
