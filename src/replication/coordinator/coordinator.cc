@@ -39,7 +39,7 @@ Task<Result<std::unique_ptr<Coordinator>>> Coordinator::open(Runtime& runtime,
   }
   auto coordinator = std::make_unique<Coordinator>(Private{}, runtime, std::move(options));
   coordinator->node_ = std::make_shared<NodeState>();
-  Node& node = *coordinator->node_;
+  NodeState& node = *coordinator->node_;
   CO_TRY(node.engines, co_await storage::Engines::open(runtime, coordinator->options_.engine,
                                                        coordinator->options_.cores));
   node.report = node.engines->report();
@@ -57,7 +57,7 @@ Task<Result<std::unique_ptr<Coordinator>>> Coordinator::open(Runtime& runtime,
   co_return coordinator;
 }
 
-std::unique_ptr<Coordinator> Coordinator::beside(Runtime& there) const {
+std::unique_ptr<Coordinator> Coordinator::for_core(Runtime& there) const {
   auto coordinator = std::make_unique<Coordinator>(Private{}, there, options_);
   coordinator->node_ = node_;
   coordinator->find_places();
