@@ -78,7 +78,7 @@ Task<void> try_another_name(Runtime& rt, const std::string& folder) {
   ClusterService stranger(rt, options, {});
   const auto started = co_await stranger.start(Until::after(rt, 300ms));
   EXPECT_TRUE(started.failed_with(Errc::timeout));
-  EXPECT_THAT(started.error().to_string(), testing::HasSubstr("troy"));
+  EXPECT_THAT(started.error().to_string(), ::testing::HasSubstr("troy"));
   co_await stranger.stop();
 }
 
