@@ -77,7 +77,7 @@ class Comparison {
     version.dot = dots_[static_cast<unsigned>(e)];
     version.timestamp = lib::Timestamp{it.timestamp};
     version.kind = it.kind == Kind::put      ? lib::VersionKind::value
-                   : it.kind == Kind::remove ? lib::VersionKind::empty
+                   : it.kind == Kind::remove ? lib::VersionKind::deletion
                                              : lib::VersionKind::increment;
     if (it.expires != 0) version.expires = lib::WallTime{1};
     // The explorer breaks ties by number; so do these bytes.
@@ -112,7 +112,7 @@ class Comparison {
     for (int slot = 0; slot < kCellsPerTable; ++slot) {
       partition.absorb(row_of(t), column_of(slot), store_of(layer[static_cast<unsigned>(slot)]));
     }
-    partition.absorb(lib::ScopedStore{lib::row_scope(row_of(t)), store_of(layer[kScopeSlot])});
+    partition.absorb(lib::RangeDelete{lib::range_of_row(row_of(t)), store_of(layer[kScopeSlot])});
     return partition;
   }
 
@@ -172,7 +172,7 @@ class Comparison {
     lib::Clock clock = clock_of(it);
     lib::Mutation mutation;
     mutation.cells.emplace_back().row = row_of(0);
-    mutation.cells.back().kind = lib::VersionKind::empty;
+    mutation.cells.back().kind = lib::VersionKind::deletion;
     const lib::Delta delta = lib::mint(clock, actor_of(it), lib::Epoch{it.epoch}, policy(),
                                        std::move(mutation), lib::kTimestampMin)
                                  .value();
@@ -219,7 +219,7 @@ class Comparison {
       lib::CellChange& change = mutation.cells.emplace_back();
       change.row = row_of(0);
       change.column = column_of(cell);
-      if (kind == Kind::remove) change.kind = lib::VersionKind::empty;
+      if (kind == Kind::remove) change.kind = lib::VersionKind::deletion;
     });
     return mutation;
   }
@@ -248,7 +248,7 @@ class Comparison {
     const Mask wins = cells_it_wins(state_, r, cells, timestamp, strength);
     lib::Version write;
     write.timestamp = lib::Timestamp{timestamp};
-    write.kind = kind == Kind::remove ? lib::VersionKind::empty : lib::VersionKind::value;
+    write.kind = kind == Kind::remove ? lib::VersionKind::deletion : lib::VersionKind::value;
     // Larger than those of any version there is.
     if (kind == Kind::put) write.value = base::Bytes::copy_of("~");
     each(cells, [&](int cell) {
@@ -349,7 +349,7 @@ class Comparison {
   void compare_merge(int t, const MergePlan& plan, lib::PartitionStore whole) const {
     const Layer want = merge_layers(state_, scope_, plan);
     Events scoped_before = 0;
-    for (const lib::ScopedStore& scoped : whole.scoped()) {
+    for (const lib::RangeDelete& scoped : whole.range_deletes()) {
       scoped_before |= fragment_of(scoped.store).versions;
     }
     lib::Stability stable;
@@ -363,7 +363,7 @@ class Comparison {
         got[static_cast<unsigned>(slot)] = fragment_of(row->second.cell(column_of(slot)));
       }
     }
-    for (const lib::ScopedStore& scoped : whole.scoped()) {
+    for (const lib::RangeDelete& scoped : whole.range_deletes()) {
       got[kScopeSlot] = fragment_of(scoped.store);
     }
     for (unsigned slot = 0; slot < kSlots; ++slot) {
@@ -393,7 +393,7 @@ class Comparison {
       if (version.kind == lib::VersionKind::increment) change.amount = version.amount;
     });
     const int scoped_table = std::countr_zero(it.cells) / kCellsPerTable;
-    if (it.scoped != 0) delta.scopes.push_back(lib::row_scope(row_of(scoped_table)));
+    if (it.scoped != 0) delta.deleted_ranges.push_back(lib::range_of_row(row_of(scoped_table)));
     ASSERT(lib::decode_delta(lib::encoded(delta)).value() == delta);
     const lib::PartitionStore fragment = lib::fragment_of(delta, policy());
     const bool adds_version = it.kind != Kind::remove || scope_.policy == Policy::lww;
