@@ -85,7 +85,7 @@ causality::RowRange EngineHistory::any_range() {
     const base::Bytes row = any_row();
     return {row, base::Bytes::copy_of(std::string(row.text()) + "~")};
   }
-  causality::RowRange range;
+  causality::RowRange row_range;
   if (kind == 4) return row_range;
   row_range.from = any_row();
   row_range.to = any_row();
