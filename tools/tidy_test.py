@@ -42,7 +42,7 @@ class Includes(unittest.TestCase):
             "src/base/a.h": "#pragma once\n",
             "src/runtime/b.h": '#pragma once\n#include "base/a.h"\n#include "runtime/c.h"\n',
             "src/runtime/c.h": "#pragma once\n#include <vector>\n",
-            "src/runtime/native/d.cc": '#include "runtime/b.h"\n',
+            "src/runtime/native/d.cc": '#include "base/a.h"\n#include "runtime/b.h"\n',
             "bench/e.cc": '#include "runtime/native/f.h"\n',
             "src/runtime/native/f.h": "#pragma once\n",
         }
@@ -58,21 +58,33 @@ class Includes(unittest.TestCase):
 
     def test_an_inner_folder_is_not_its_outer_one(self):
         files = {
-            "src/runtime/b.cc": '#include "runtime/native/f.h"\n',
+            "src/base/a.h": "#pragma once\n",
+            "src/runtime/b.cc": '#include "base/a.h"\n#include "runtime/native/f.h"\n',
             "src/runtime/native/f.h": "#pragma once\n",
         }
         self.assertEqual(checks("includes", files), ["include"])
+
+    def test_a_grant_that_nobody_uses_fails(self):
+        files = {
+            "src/base/a.h": "#pragma once\n",
+            "src/runtime/b.h": "#pragma once\n",
+            "src/runtime/native/d.cc": '#include "runtime/b.h"\n',
+        }
+        (finding,) = findings("includes", files)
+        self.assertEqual((finding.check, finding.path), ("include-table", "src/README.md"))
+        files["src/runtime/native/e.cc"] = '#include "base/a.h"\n'
+        self.assertEqual(checks("includes", files), [])
 
     def test_mains_never_include_one_another(self):
         files = {"bench/e.cc": '#include "sim/s.h"\n', "src/sim/s.h": "#pragma once\n"}
         self.assertEqual(checks("includes", files), ["include"])
 
     def test_only_tests_may_use_the_simulator(self):
-        world = {"src/sim/s.h": "#pragma once\n"}
+        world = {"src/sim/s.h": "#pragma once\n", "src/base/a.h": "#pragma once\n"}
         for name in ("x_test.cc", "x_test_support.h"):
-            text = '#pragma once\n#include "sim/s.h"\n'
+            text = '#pragma once\n#include "base/a.h"\n#include "sim/s.h"\n'
             self.assertEqual(checks("includes", {f"src/runtime/{name}": text, **world}), [])
-        files = {"src/runtime/x.cc": '#include "sim/s.h"\n', **world}
+        files = {"src/runtime/x.cc": '#include "base/a.h"\n#include "sim/s.h"\n', **world}
         self.assertEqual(checks("includes", files), ["include"])
 
     def test_a_folder_without_a_row_fails(self):
