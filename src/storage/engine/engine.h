@@ -199,7 +199,7 @@ class Engine {
   // The dots whose records are durable.
   base::Result<causality::Clock> durable_clock(TabletId tablet);
 
-  // ---- The mutation log (mutation_log.h; engine_mutations.cc) ----
+  // ---- The mutation log (mutation_log.h; mutation_keeper.cc) ----
   // The durable mutations that a peer with this clock lacks, about `bytes_max` of them and at least
   // one. Errors: not_found; corrupt, naming the file; io_error, timeout, cancelled, closed.
   runtime::Task<base::Result<MissingMutations>> missing_mutations(TabletId tablet,
@@ -308,7 +308,7 @@ class Engine {
     std::shared_ptr<TableStore> table;
   };
 
-  // Opening (engine_open.cc).
+  // Opening (engine_recovery.cc).
   runtime::Task<base::Result<void>> lock_folder();
   runtime::Task<base::Result<void>> find_folder();
   runtime::Task<base::Result<void>> make_folder();
@@ -356,7 +356,7 @@ class Engine {
                                                   runtime::Until until);
   void advance_durable();
 
-  // Maintenance (engine_maintenance.cc).
+  // Maintenance (compactor.cc).
   // A memtable in which one key has so much is flushed: with one record more, and merged, it fits
   // what a file takes under a key (kValueSizeMax).
   static constexpr std::size_t kKeyBytesFlush = std::size_t{64} << 20;
@@ -374,7 +374,7 @@ class Engine {
   Generations generations() const;
   runtime::Task<base::Result<void>> note_generations();
 
-  // Mutation logs (engine_mutations.cc).
+  // Mutation logs (mutation_keeper.cc).
   void keep(Tablet& tablet, const TableStore& table, base::ByteView partition,
             const causality::Delta& delta, base::Bytes record, std::uint64_t sequence);
   // Folds floors until they take no more than they may.
