@@ -36,105 +36,27 @@
 // Core affinity: the core whose Runtime opened it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/histogram.h"
-#include "base/log.h"
 #include "base/result.h"
 #include "causality/delta.h"
-#include "runtime/gate.h"
 #include "runtime/runtime.h"
-#include "runtime/semaphore.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
-#include "runtime/task_group.h"
-#include "runtime/wait_queue.h"
-#include "storage/compaction/rate_limiter.h"
-#include "storage/engine/directory_set.h"
 #include "storage/engine/engine_options.h"
 #include "storage/engine/engine_statistics.h"
-#include "storage/engine/shard.h"
+#include "storage/engine/engine_types.h"
+#include "storage/engine/tablet.h"
 #include "storage/entry/maybe_task.h"
 #include "storage/log/commit_log.h"
-#include "storage/log/log_directory.h"
 #include "storage/read/table_cursor.h"
 
 namespace helenus::storage {
-
-// What opening found.
-struct EngineOpenReport {
-  LogOpenReport log;
-  ReplaySummary replayed;
-  std::uint64_t records_applied = 0;  // those that were not in files already
-  std::size_t sstables = 0;
-  bool created = false;
-  bool lost_log_accepted = false;  // EngineOptions::accept_lost_log_of_start
-};
-
-// A mutation that has its place in the log.
-struct Staged {
-  causality::Delta delta;
-  // Waiting for it waits for the mutation. None: it has been durable since before this start.
-  std::optional<LogPosition> position;
-  // A delta that had been applied before changes nothing.
-  causality::Applied applied = causality::Applied::now;
-};
-
-// Whether a mutation's timestamp may be raised (theory §2).
-enum class Timestamps : std::uint8_t {
-  raised,    // above what it covers: rule (b)
-  as_given,  // an explicit one: rule (d). Cells for which it does not apply were left out
-};
-
-// A mutation from the log, for a peer.
-struct LoggedMutation {
-  causality::Dot dot;
-  TableId table;
-  base::Bytes partition;
-  base::Bytes delta;  // encoded: causality::decode_delta
-};
-
-// What a peer lacks, as far as one answer goes.
-struct MissingMutations {
-  // Ascending by dot, each once. Whole mutations: a dot here may be claimed with its data (S5).
-  std::vector<LoggedMutation> mutations;
-  // False: there is more. Ask again with these dots, and those covered, added to the peer's clock.
-  bool complete = true;
-  // What the peer lacks, this replica has seen and cannot give: the mutation log was cut off, or
-  // the peer has lost what it had. Never empty in silence: the tablet must be reconciled key by
-  // key.
-  causality::Clock withheld;
-  // What the peer lacks of tables that were dropped: there is nothing to give, and the dots count
-  // as seen (Engine::cover).
-  causality::Clock covered;
-  // Marks of closed actors that the peer lacks: no data, and not for it to take from here (S9).
-  std::vector<causality::ClosedActors> closed;
-};
-
-// A core's part of a folder: which shards are its own, and where its log begins.
-struct CoreShare {
-  LogShare log;
-  std::uint32_t core = 0;
-  std::uint32_t cores = 1;
-  std::uint32_t shards = 0;  // of the folder
-  EngineOpenReport report;
-};
-
-// A folder whose logs have been replayed, ready for the engines of all cores (engines.h). Kept by
-// the core that opened it until they have stopped; then the logs are closed.
-struct OpenedFolder {
-  std::vector<std::unique_ptr<runtime::FileLock>> locks;
-  std::unique_ptr<LogDirectory> logs;
-  std::vector<CoreShare> shares;
-  EngineOpenReport report;
-  std::uint32_t shards = 0;
-};
 
 class Engine {
   struct Private {
@@ -165,7 +87,7 @@ class Engine {
   // memtables is replayed at the next start. Errors: the log's failure. Called once.
   runtime::Task<base::Result<void>> stop();
 
-  const EngineOpenReport& report() const { return report_; }
+  const EngineOpenReport& report() const;
   // Its core's.
   runtime::Runtime& runtime() const { return runtime_; }
 
@@ -199,7 +121,7 @@ class Engine {
   // The dots whose records are durable.
   base::Result<causality::Clock> durable_clock(TabletId tablet);
 
-  // ---- The mutation log (mutation_log.h; mutation_keeper.cc) ----
+  // ---- The mutation log (mutation_log.h; mutation_keeper.h, mutation_reader.h) ----
   // The durable mutations that a peer with this clock lacks, about `bytes_max` of them and at least
   // one. Errors: not_found; corrupt, naming the file; io_error, timeout, cancelled, closed.
   runtime::Task<base::Result<MissingMutations>> missing_mutations(TabletId tablet,
@@ -275,206 +197,20 @@ class Engine {
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
 
   // What ended writing for good, if something did.
-  const std::optional<base::Error>& fatal_error() const {
-    return fatal_error_ || log_ == nullptr ? fatal_error_ : log_->fatal_error();
-  }
+  const std::optional<base::Error>& fatal_error() const;
   // Why flushes fail at the moment, if they do.
-  const std::optional<base::Error>& flush_error() const { return flush_error_; }
+  const std::optional<base::Error>& flush_error() const;
   EngineStatistics statistics() const;
-  const CommitLog& log() const { return *log_; }
+  const CommitLog& log() const;
 
  private:
-  struct Place {
-    Shard* shard = nullptr;
-    TableStore* table = nullptr;
-    Tablet* tablet = nullptr;
-  };
-  // A record that is staged and not yet known to be durable.
-  struct Pending {
-    std::uint64_t sequence = 0;
-    LogPosition position;
-    Tablet* tablet = nullptr;
-    causality::Dot dot;
-  };
-  struct CompactionJob {
-    Shard* shard = nullptr;
-    std::shared_ptr<TableStore> table;
-    SstableList inputs;
-    CollectionExtent collects = CollectionExtent::none;  // why, if not to have fewer files
-    FileSet numbers() const;
-  };
-  struct FlushJob {
-    Shard* shard = nullptr;
-    std::shared_ptr<TableStore> table;
-  };
-
-  // Opening (engine_recovery.cc).
-  runtime::Task<base::Result<void>> lock_folder();
-  runtime::Task<base::Result<void>> find_folder();
-  runtime::Task<base::Result<void>> make_folder();
-  runtime::Task<base::Result<void>> load_shards();
-  runtime::Task<base::Result<void>> open_shards();
-  runtime::Task<base::Result<DirectorySet>> inspect_directories();
-  runtime::Task<base::Result<void>> judge_directories(const DirectorySet& places);
-  runtime::Task<base::Result<std::vector<LogShare>>> begin_logs(DirectorySet places,
-                                                                std::uint32_t cores);
-  runtime::Task<base::Result<std::vector<CoreShare>>> recover(std::uint32_t cores);
-  runtime::Task<base::Result<void>> take_share(CoreShare share);
-  runtime::Task<base::Result<void>> replay();
-  base::Result<void> replay(const ReplayedBatch& batch);
-  bool holds_large_key() const;
-  runtime::Task<base::Result<void>> flush_replayed(Shard& shard, bool final);
-  runtime::Task<base::Result<void>> finish_schema_changes();
-
-  // Writing (engine.cc).
-  // Null if it is another core's.
-  Shard* shard_numbered(std::uint64_t number) const;
-  Shard* shard_of(TabletId tablet) const { return shard_numbered(tablet.value() % shard_count_); }
-  Tablet* find_tablet(TabletId tablet) const;
-  base::Result<Place> find(TableId table, TabletId tablet);
-  // What the table has for the tablet, now.
-  static TableView view_of(const Place& place);
-  base::Result<void> check_writable() const;
-  base::Result<Place> find_for_write(TableId table, TabletId tablet, base::ByteView partition);
-  // Mints with the place's actor, on `clock`.
-  base::Result<causality::Delta> mint(const Place& place, TableId table, base::ByteView partition,
-                                      causality::Mutation mutation, causality::Epoch epoch,
-                                      causality::Clock& clock);
-  base::Result<LogPosition> append(const Place& place, base::ByteView partition,
-                                   const causality::Delta& delta);
-  // Adds a fragment to the active memtable, and its bytes to the account.
-  void apply(TableStore& table, TabletId tablet, base::ByteView partition,
-             const causality::Delta& delta, base::ByteView encoded, std::uint64_t sequence);
-  // What memtables, mutation logs, timestamp floors and the dots of mutation files take together.
-  std::size_t memory_bytes() const {
-    return memtable_bytes_ + mutation_bytes_ + floor_bytes_ + dots_bytes_;
-  }
-  // What floors, and dots, may take of it: a flush frees neither, so that writes never wait for it.
-  std::size_t aside_bytes_max() const { return options_.memtable_bytes_max / 8; }
-  bool must_wait(const TableStore& table) const;
-  runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
-                                                  runtime::Until until);
-  void advance_durable();
-
-  // Maintenance (compactor.cc).
-  // A memtable in which one key has so much is flushed: with one record more, and merged, it fits
-  // what a file takes under a key (kValueSizeMax).
-  static constexpr std::size_t kKeyBytesFlush = std::size_t{64} << 20;
+  // Recovery, write path, read path, flushing, compaction, mutation logs, changes of the schema:
+  // each is a class with a header of its own, which says what it owns, borrows and keeps to.
+  struct Parts;
   void start_background();
-  void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
-  void freeze_if_due(const Place& place);
-  void freeze_for_room();
-  void freeze_largest();
-  runtime::Task<void> flush_loop();
-  runtime::Task<base::Result<void>> flush_oldest(FlushJob job);
-  runtime::Task<base::Result<Shard::Written>> write_frozen(Shard& shard, const TableStore& table,
-                                                           std::shared_ptr<const Memtable> memtable,
-                                                           const FreezeState& at);
-  runtime::Task<base::Result<void>> install_until_done(Shard& shard, Shard::Edit edit);
-  Generations generations() const;
-  runtime::Task<base::Result<void>> note_generations();
-
-  // Mutation logs (mutation_keeper.cc).
-  void keep(Tablet& tablet, const TableStore& table, base::ByteView partition,
-            const causality::Delta& delta, base::Bytes record, std::uint64_t sequence);
-  // Folds floors until they take no more than they may.
-  void bound_floors();
-  void count_dots();
-  // Those of the table in memory, up to that write.
-  static std::vector<TabletBatch> mutations_of(const Shard& shard, TableId table,
-                                               std::uint64_t sequence_last);
-  static std::vector<TabletBatch> mutations_in_memory(const Shard& shard);
-  void cover(Tablet& tablet, const causality::Clock& dots);
-  static void enter_mutations(ManifestState& state, const Shard& shard, const MutationFile* file);
-  void moved_to_file(Shard& shard, const std::vector<TabletBatch>& batches,
-                     std::shared_ptr<const MutationFile> file);
-  runtime::Task<void> mutation_loop();
-  runtime::Task<base::Result<bool>> tend_mutation_files();
-  runtime::Task<base::Result<void>> give_up_mutation_file(Shard& shard, LiveMutationFile file);
-  runtime::Task<base::Result<bool>> merge_mutation_files(Shard& shard);
-  static runtime::Task<bool> is_damaged(std::shared_ptr<const MutationFile> file);
-  Shard* shard_over_the_cap() const;
-
-  runtime::Task<void> log_pressure_loop();
-  runtime::Task<void> compaction_loop();
-  std::optional<CompactionJob> pick_compaction();
-  std::optional<CompactionJob> pick_collection();
-  CollectionPick pick_collection(TableStore& table, const Knowledge& knowledge);
-  static CompactionJob begin_job(Shard& shard, const std::shared_ptr<TableStore>& table,
-                                 const std::vector<FileNumber>& files);
-  static MergePlan plan_of(const CompactionJob& job);
-  runtime::Task<base::Result<Shard::Written>> write_compacted(const CompactionJob& job,
-                                                              MergePlan plan);
-  runtime::Task<base::Result<void>> compact_files(CompactionJob job);
-  runtime::Task<base::Result<void>> set_aside(Shard& shard, TableStore& table, FileNumber file,
-                                              base::Error why);
-  // Reads all of it; the first error.
-  static runtime::Task<base::Result<void>> read_through(std::shared_ptr<const Sstable> file);
-  runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
-  runtime::Task<base::Result<void>> compact_shard(Shard& shard, TableId table,
-                                                  runtime::Until until);
-  runtime::Task<base::Result<void>> merge_whole(Shard& shard, std::shared_ptr<TableStore> store,
-                                                runtime::Until until);
-  runtime::Task<base::Result<KeyRange>> take_away(TabletId tablet);
-  runtime::Task<base::Result<void>> clear_tail_doubt();
-  runtime::Task<void> purge_loop();
-  runtime::Task<base::Result<void>> purge(Shard& shard);
-  Shard* shard_to_purge() const;
-  runtime::Task<void> pause_after_failure();
-  void fail(base::Error error);
-  void wake_everybody();
 
   runtime::Runtime& runtime_;
-  const EngineOptions options_;
-  base::Logger log_lines_;
-  runtime::Semaphore file_reads_;
-  SstableShared sstables_;
-  EngineOpenReport report_;
-  // Where the engine has the folder to itself.
-  std::vector<std::unique_ptr<runtime::FileLock>> locks_;
-  std::unique_ptr<LogDirectory> log_directory_;
-  // The shards of the folder; of these every cores_'th is this core's, from number core_ on.
-  std::uint32_t shard_count_ = 0;
-  std::uint32_t core_ = 0;
-  std::uint32_t cores_ = 1;
-  std::vector<std::unique_ptr<Shard>> shards_;
-  std::unique_ptr<CommitLog> log_;
-  std::uint32_t log_incarnation_ = 0;
-
-  std::optional<base::Error> fatal_error_;
-  std::optional<base::Error> flush_error_;
-  std::size_t memtable_bytes_ = 0;
-  std::size_t mutation_bytes_ = 0;
-  std::size_t floor_bytes_ = 0;
-  std::size_t dots_bytes_ = 0;
-
-  // Writes are numbered; those up to durable_sequence_ are durable. Replayed ones are number 1.
-  std::uint64_t last_sequence_ = 1;
-  std::uint64_t durable_sequence_ = 1;
-  std::deque<Pending> pending_;  // ascending by sequence, without gaps
-  std::optional<LogPosition> last_position_;
-  base::Buffer record_;
-
-  std::deque<FlushJob> flush_queue_;  // in the order of the freezes
-  std::size_t compactions_running_ = 0;
-  // When tables are next looked through for garbage, and when one may be merged for a little of it.
-  runtime::MonotonicTime next_collection_;
-  runtime::MonotonicTime next_slow_collection_;
-  EngineStatistics statistics_;
-
-  runtime::StopSource stop_;
-  runtime::Semaphore schema_turn_;  // of whoever changes tables or tablets
-  runtime::Semaphore note_turn_;    // of whoever writes the generations
-  Generations noted_generations_;
-  RateLimiter compaction_rate_;
-  runtime::WaitQueue flush_work_;
-  runtime::WaitQueue compaction_work_;
-  runtime::WaitQueue mutation_work_;
-  runtime::WaitQueue purge_work_;
-  runtime::WaitQueue room_changed_;
-  runtime::WaitQueue files_changed_;
-  runtime::Gate gate_;
-  runtime::TaskGroup tasks_;
+  const std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace helenus::storage

@@ -38,6 +38,11 @@ causality::WallTime wall_seconds(runtime::WallTime now) {
 
 }  // namespace
 
+void enter_file(std::vector<SstableRecord>& files, const SstableRecord& file) {
+  const auto at = std::ranges::lower_bound(files, file.number, {}, &SstableRecord::number);
+  files.insert(at, file);
+}
+
 Task<Result<void>> Shard::create(ShardEnvironment environment, ShardNumber number) {
   for (const std::string& parent : environment.options.data_directories) {
     CO_TRY_VOID(co_await runtime::make_directories_durably(environment.runtime,

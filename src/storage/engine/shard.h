@@ -57,6 +57,9 @@ struct TabletBatch {
   std::vector<KeptMutation> mutations;
 };
 
+// The part of an edit that concerns a new file: `files` ascend by number.
+void enter_file(std::vector<SstableRecord>& files, const SstableRecord& file);
+
 class Shard {
  public:
   // Makes the folders of an empty shard, durably. One that is there already, and empty, is taken.

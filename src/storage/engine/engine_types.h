@@ -1,0 +1,89 @@
+// What an engine is asked with and answers with (engine.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "causality/clock.h"
+#include "causality/delta.h"
+#include "runtime/file_system.h"
+#include "storage/ids/log_position.h"
+#include "storage/log/log_directory.h"
+#include "storage/manifest/manifest.h"
+
+namespace helenus::storage {
+
+// What opening found.
+struct EngineOpenReport {
+  LogOpenReport log;
+  ReplaySummary replayed;
+  std::uint64_t records_applied = 0;  // those that were not in files already
+  std::size_t sstables = 0;
+  bool created = false;
+  bool lost_log_accepted = false;  // EngineOptions::accept_lost_log_of_start
+};
+
+// A mutation that has its place in the log.
+struct Staged {
+  causality::Delta delta;
+  // Waiting for it waits for the mutation. None: it has been durable since before this start.
+  std::optional<LogPosition> position;
+  // A delta that had been applied before changes nothing.
+  causality::Applied applied = causality::Applied::now;
+};
+
+// Whether a mutation's timestamp may be raised (theory §2).
+enum class Timestamps : std::uint8_t {
+  raised,    // above what it covers: rule (b)
+  as_given,  // an explicit one: rule (d). Cells for which it does not apply were left out
+};
+
+// A mutation from the log, for a peer.
+struct LoggedMutation {
+  causality::Dot dot;
+  TableId table;
+  base::Bytes partition;
+  base::Bytes delta;  // encoded: causality::decode_delta
+};
+
+// What a peer lacks, as far as one answer goes.
+struct MissingMutations {
+  // Ascending by dot, each once. Whole mutations: a dot here may be claimed with its data (S5).
+  std::vector<LoggedMutation> mutations;
+  // False: there is more. Ask again with these dots, and those covered, added to the peer's clock.
+  bool complete = true;
+  // What the peer lacks, this replica has seen and cannot give: the mutation log was cut off, or
+  // the peer has lost what it had. Never empty in silence: the tablet must be reconciled key by
+  // key.
+  causality::Clock withheld;
+  // What the peer lacks of tables that were dropped: there is nothing to give, and the dots count
+  // as seen (Engine::cover).
+  causality::Clock covered;
+  // Marks of closed actors that the peer lacks: no data, and not for it to take from here (S9).
+  std::vector<causality::ClosedActors> closed;
+};
+
+// A core's part of a folder: which shards are its own, and where its log begins.
+struct CoreShare {
+  LogShare log;
+  std::uint32_t core = 0;
+  std::uint32_t cores = 1;
+  std::uint32_t shards = 0;  // of the folder
+  EngineOpenReport report;
+};
+
+// A folder whose logs have been replayed, ready for the engines of all cores (engines.h). Kept by
+// the core that opened it until they have stopped; then the logs are closed.
+struct OpenedFolder {
+  std::vector<std::unique_ptr<runtime::FileLock>> locks;
+  std::unique_ptr<LogDirectory> logs;
+  std::vector<CoreShare> shares;
+  EngineOpenReport report;
+  std::uint32_t shards = 0;
+};
+
+}  // namespace helenus::storage

@@ -1,0 +1,106 @@
+#include "storage/engine/read_path.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "storage/read/row_range_deletes.h"
+
+namespace helenus::storage {
+
+using base::ByteView;
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+using runtime::Until;
+
+ReadPath::ReadPath(EngineState& state) : state_(state) {}
+
+Result<causality::Clock> ReadPath::staged_clock(TabletId tablet) const {
+  const Tablet* replica = state_.find_tablet(tablet);
+  if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  return replica->clock;
+}
+
+Result<causality::Clock> ReadPath::durable_clock(TabletId tablet) {
+  const Tablet* replica = state_.find_tablet(tablet);
+  if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  state_.advance_durable();
+  return replica->durable;
+}
+
+TableView ReadPath::view_of(const TableOfTablet& found) {
+  if (found.table->files_aside().empty()) return found.table->view();
+  // Of damaged files only those in which the tablet has a part: they may answer with errors.
+  auto files = std::make_shared<SstableList>(found.table->sstables());
+  std::erase_if(*files, [&](const auto& file) {
+    return found.table->aside(file->record.number) &&
+           !found.shard->has_part_in(found.tablet->range, file->record);
+  });
+  return found.table->view(std::move(files));
+}
+
+Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::Bytes partition,
+                                         base::Bytes row, Until until) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY(const auto found, state_.find(table, tablet));
+  state_.advance_durable();
+  // The view and the clock are of one moment (S4).
+  const TableView view = view_of(found);
+  RowRead read{.partition = {},
+               .clock = found.tablet->durable,
+               .floor = found.tablet->floors.of_row(table, partition, row)};
+  const std::uint64_t sequence = state_.staged.last_sequence();
+  ReadTrace trace;
+  const std::string key = encode_key({partition, EntryKind::row, row});
+  CO_TRY(auto entry, co_await view.find_older(base::as_bytes(key), until, trace));
+  RowRangeDeletes older;
+  if (view.older_may_have_ranges()) {
+    CO_TRY_VOID(co_await older.load_older(view, partition, row, until, trace));
+  }
+  // Writes may have come while it waited. What they did to the row and to ranges around it is read
+  // in this one step.
+  view.absorb_active(base::as_bytes(key), entry, trace);
+  RowRangeDeletes active;
+  if (view.active().has_ranges()) active.load_active(view, partition, row, trace);
+  if (state_.staged.last_sequence() != sequence) {
+    CO_TRY(const auto place_now, state_.find(table, tablet));
+    read.floor = std::max(read.floor, place_now.tablet->floors.of_row(table, partition, row));
+  }
+  if (entry.empty()) ++state_.statistics.reads_found_nothing;
+  read.partition = assemble_row(row, std::move(entry), older, active);
+  ++state_.statistics.reads;
+  if (trace.memtables_with_key > 0) ++state_.statistics.reads_from_memtables;
+  if (trace.sstables_with_key > 0) ++state_.statistics.reads_from_sstables;
+  state_.statistics.blocks_per_read.record(trace.blocks_read);
+  state_.statistics.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
+  if (trace.sequence > state_.staged.durable_sequence())
+    CO_TRY_VOID(co_await wait_durable(trace.sequence, until));
+  co_return read;
+}
+
+Result<std::unique_ptr<TableCursor>> ReadPath::cursor(TableId table, TabletId tablet,
+                                                      SstableCursorOptions options) {
+  TRY(auto pass, state_.gate.enter());
+  TRY(const auto found, state_.find(table, tablet));
+  state_.advance_durable();
+  return std::make_unique<TableCursor>(std::move(pass), view_of(found), found.tablet->range,
+                                       found.tablet->durable, std::move(options));
+}
+
+Result<causality::Timestamp> ReadPath::row_floor(TableId table, TabletId tablet, ByteView partition,
+                                                 ByteView row) {
+  TRY(const auto found, state_.find(table, tablet));
+  return found.tablet->floors.of_row(table, partition, row);
+}
+
+Task<Result<void>> ReadPath::wait_durable(std::uint64_t sequence, Until until) {
+  state_.advance_durable();
+  if (sequence <= state_.staged.durable_sequence()) co_return {};
+  const LogPosition position = state_.staged.position_of(sequence);
+  ++state_.statistics.reads_waited_for_log;
+  co_return co_await state_.log->durable(position, std::move(until));
+}
+
+}  // namespace helenus::storage

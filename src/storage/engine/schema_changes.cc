@@ -1,0 +1,290 @@
+#include "storage/engine/schema_changes.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+namespace helenus::storage {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+
+SchemaChanges::SchemaChanges(EngineState& state, ManifestChanges& manifests,
+                             MutationKeeper& mutations, Flusher& flusher)
+    : state_(state),
+      manifests_(manifests),
+      mutations_(mutations),
+      flusher_(flusher),
+      turn_(state.runtime, 1, SIZE_MAX) {}
+
+Task<Result<void>> SchemaChanges::create_table(TableId table, TableOptions options) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  if (table.value() > kTableIdMax) co_return Error(Errc::invalid_argument, "table {}", table);
+  if (options.filter) CO_TRY_VOID(validate(*options.filter));
+  for (const auto& shard : state_.shards) {
+    if (shard->table(table) != nullptr) co_return Error(Errc::already_exists, "table {}", table);
+  }
+  // Records of an earlier table of that name may still lie in the logs: they are not of this one.
+  TableRecord record{.options = options, .flushed = {}, .sstables = {}};
+  record.flushed.add_before(state_.log_incarnation);
+  record.flushed.add(state_.log->core(), state_.log->tail());
+  for (const auto& shard : state_.shards | std::views::reverse) {
+    CO_TRY_VOID(co_await manifests_.install_until_done(
+        *shard, [=](ManifestState& state) { state.tables[table] = record; }));
+  }
+  CO_TRY_VOID(co_await manifests_.note_generations());
+  for (const auto& shard : state_.shards) shard->add_table(table, options);
+  co_return {};
+}
+
+Task<Result<void>> SchemaChanges::alter_table(TableId table, TableOptions options) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  if (options.filter) CO_TRY_VOID(validate(*options.filter));
+  bool found = false;
+  for (const auto& shard : state_.shards) {
+    TableStore* store = shard->table(table);
+    if (store == nullptr) continue;
+    found = true;
+    options.policy = store->options().policy;
+    if (store->options() == options) continue;
+    CO_TRY_VOID(co_await manifests_.install_until_done(
+        *shard, [=](ManifestState& state) { state.tables[table].options = options; }));
+    CO_TRY_VOID(co_await manifests_.note_generations());
+    store->set_options(options);
+  }
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
+  co_return {};
+}
+
+namespace {
+
+Clocks dots_of(const std::vector<TabletBatch>& batches) {
+  Clocks clocks;
+  for (const TabletBatch& batch : batches) {
+    for (const KeptMutation& mutation : batch.mutations) clocks[batch.tablet].add(mutation.dot);
+  }
+  return clocks;
+}
+
+}  // namespace
+
+Task<Result<void>> SchemaChanges::drop_table(TableId table) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  bool found = false;
+  for (const auto& shard : state_.shards) {
+    const auto at = shard->tables().find(table);
+    if (at == shard->tables().end()) continue;
+    found = true;
+    const std::shared_ptr<TableStore> store = at->second;
+    store->set_dropped();
+    shard->remove_table(table);
+    state_.memory.memtables -= store->active_bytes();
+    for (const FrozenMemtable& frozen : store->frozen()) state_.memory.memtables -= frozen.bytes;
+    // Its records go from the log without having been flushed; their dots were minted all the same.
+    const Clocks dropped = store->dots_in_memory();
+    // And peers may lack them still: of these only the dots are left. Of what is in mutation files
+    // it shows when they are given.
+    const Clocks covered =
+        dots_of(MutationKeeper::mutations_of(*shard, table, state_.staged.last_sequence()));
+    CO_TRY_VOID(co_await state_.log->sync_to(state_.log->tail(), {.stop = state_.stop.token()}));
+    CO_TRY_VOID(co_await manifests_.install_until_done(*shard, [&](ManifestState& state) {
+      state.tables.erase(table);
+      join_clocks(state, dropped);
+      MutationKeeper::enter_mutations(state, *shard, nullptr);
+      for (const auto& [id, dots] : covered) {
+        const auto tablet = state.tablets.find(id);
+        if (tablet == state.tablets.end()) continue;
+        tablet->second.covered = causality::join(tablet->second.covered, dots);
+      }
+    }));
+    for (const auto& [id, dots] : covered) {
+      if (Tablet* owner = shard->tablet(id); owner != nullptr) mutations_.cover(*owner, dots);
+    }
+    CO_TRY_VOID(co_await manifests_.note_generations());
+    state_.log->forget_table(store->stream());
+    co_await shard->remove_files(store->sstables());
+  }
+  state_.wake_everybody();
+  if (!found) co_return Error(Errc::not_found, "table {}", table);
+  co_return {};
+}
+
+namespace {
+
+bool overlaps(const KeyRange& a, const KeyRange& b) {
+  const bool a_first = a.to && *a.to <= b.from;
+  const bool b_first = b.to && *b.to <= a.from;
+  return !a_first && !b_first;
+}
+
+// Whether memtables have mutations of such a tablet.
+bool has_in_memory(const Shard& shard, TabletId tablet) {
+  return std::ranges::any_of(shard.tables(),
+                             [&](const auto& each) { return each.second->has_in_memory(tablet); });
+}
+
+}  // namespace
+
+Task<Result<void>> SchemaChanges::create_tablet(TabletId tablet, KeyRange range,
+                                                causality::ActorId actor) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  if (range.to && *range.to <= range.from) {
+    co_return Error(Errc::invalid_argument, "the range of tablet {} is empty", tablet);
+  }
+  Shard* own = state_.shard_of(tablet);
+  if (own == nullptr) {
+    co_return Error(Errc::invalid_argument, "tablet {} belongs to another core", tablet);
+  }
+  Shard& shard = *own;
+  if (shard.tablet(tablet) != nullptr) co_return Error(Errc::already_exists, "tablet {}", tablet);
+  for (const auto& [id, other] : shard.tablets()) {
+    if (overlaps(range, other->range)) {
+      co_return Error(Errc::invalid_argument, "tablet {} overlaps tablet {}", tablet, id);
+    }
+  }
+  for (const KeyRange& dropped : shard.manifest().dropped_ranges) {
+    if (overlaps(range, dropped)) {
+      co_return Error(Errc::unavailable,
+                      "what a dropped tablet had where tablet {} is to be, is not "
+                      "gone yet",
+                      tablet);
+    }
+  }
+  // The flush of what an earlier tablet of this id had would give its dots to the new one: dots
+  // without data. take_away() has flushed it.
+  ASSERT(!has_in_memory(shard, tablet), "tablet {} was dropped before it was flushed", tablet);
+  const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
+  CO_TRY_VOID(
+      co_await manifests_.install_until_done(shard, [&, tablet, record](ManifestState& state) {
+        state.tablets.emplace(tablet, record);
+        shard.enter_empty_range(state, record.range);
+      }));
+  CO_TRY_VOID(co_await manifests_.note_generations());
+  shard.add_tablet(tablet, record);
+  co_return {};
+}
+
+Task<Result<void>> SchemaChanges::drop_tablet(TabletId tablet) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY(const KeyRange range, co_await take_away(tablet));
+  const Shard& shard = *state_.shard_of(tablet);
+  while (std::ranges::find(shard.manifest().dropped_ranges, range) !=
+         shard.manifest().dropped_ranges.end()) {
+    CO_TRY_VOID(state_.check_writable());
+    CO_TRY_VOID(co_await state_.signals.files_changed.wait({.stop = state_.stop.token()}));
+  }
+  co_return {};
+}
+
+Task<Result<KeyRange>> SchemaChanges::take_away(TabletId tablet) {
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  Tablet* replica = state_.find_tablet(tablet);
+  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  Shard& shard = *state_.shard_of(tablet);
+  const KeyRange range = replica->range;
+  replica->dropping = true;
+  // Its records leave the log first: a start that does not know the tablet could not replay them.
+  std::vector<TableId> tables;
+  for (const auto& [id, table] : shard.tables()) tables.push_back(id);
+  for (const TableId table : tables) {
+    auto flushed = co_await flusher_.flush(table, {.stop = state_.stop.token()});
+    if (flushed) continue;
+    replica->dropping = false;
+    co_return std::move(flushed).error();
+  }
+  replica->lost_mutations.reset();
+  CO_TRY_VOID(co_await manifests_.install_until_done(shard, [&](ManifestState& state) {
+    state.tablets.erase(tablet);
+    shard.enter_unreadable_mutations(state);
+    const auto at = std::ranges::lower_bound(state.dropped_ranges, range.from, {}, &KeyRange::from);
+    state.dropped_ranges.insert(at, range);
+  }));
+  CO_TRY_VOID(co_await manifests_.note_generations());
+  state_.advance_durable();
+  state_.staged.forget(*replica);
+  mutations_.forget(*replica);
+  const bool was_in_doubt = replica->in_doubt;
+  shard.remove_tablet(tablet);
+  mutations_.count_dots();
+  state_.wake_everybody();
+  if (was_in_doubt) CO_TRY_VOID(co_await clear_tail_doubt());
+  co_return range;
+}
+
+std::vector<TabletInfo> SchemaChanges::tablets() const {
+  std::vector<TabletInfo> tablets;
+  for (const auto& shard : state_.shards) {
+    for (const auto& [id, tablet] : shard->tablets()) {
+      if (tablet->dropping) continue;
+      tablets.push_back({.id = id, .range = tablet->range, .actor = tablet->actor});
+    }
+  }
+  return tablets;
+}
+
+Task<Result<void>> SchemaChanges::reincarnate(TabletId tablet, causality::ActorId actor) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  Tablet* replica = state_.find_tablet(tablet);
+  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  if (actor == replica->actor || replica->clock.max_of(actor) > 0 ||
+      replica->clock.is_closed(actor)) {
+    co_return Error(Errc::invalid_argument, "actor {} has been used before", actor);
+  }
+  CO_TRY_VOID(co_await manifests_.install_until_done(
+      *state_.shard_of(tablet),
+      [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
+  CO_TRY_VOID(co_await manifests_.note_generations());
+  replica->actor = actor;
+  if (std::exchange(replica->in_doubt, false)) CO_TRY_VOID(co_await clear_tail_doubt());
+  co_return {};
+}
+
+Task<Result<void>> SchemaChanges::clear_tail_doubt() {
+  if (state_.log_directory == nullptr || !state_.tablets_in_doubt().empty()) co_return {};
+  co_return co_await state_.log_directory->clear_tail_doubt();
+}
+
+Task<Result<void>> SchemaChanges::cover(TabletId tablet, causality::Clock dots) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  Tablet* replica = state_.find_tablet(tablet);
+  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
+  if (!dots.closed().empty()) {
+    co_return Error(Errc::invalid_argument, "closed actors are not closed by what they minted");
+  }
+  const causality::Clock unseen = causality::subtract(dots, replica->clock);
+  if (unseen.empty()) co_return {};
+  if (unseen.max_of(replica->actor) > 0) {
+    co_return Error(Errc::invalid_argument,
+                    "dots of actor {} are of this replica, which has not "
+                    "minted them",
+                    replica->actor);
+  }
+  CO_TRY_VOID(
+      co_await manifests_.install_until_done(*state_.shard_of(tablet), [=](ManifestState& state) {
+        TabletRecord& record = state.tablets[tablet];
+        record.clock = causality::join(record.clock, unseen);
+        record.covered = causality::join(record.covered, unseen);
+      }));
+  CO_TRY_VOID(co_await manifests_.note_generations());
+  replica->clock = causality::join(replica->clock, unseen);
+  replica->durable = causality::join(replica->durable, unseen);
+  mutations_.cover(*replica, unseen);
+  co_return {};
+}
+
+}  // namespace helenus::storage

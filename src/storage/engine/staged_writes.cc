@@ -1,0 +1,27 @@
+#include "storage/engine/staged_writes.h"
+
+#include "base/assert.h"
+
+namespace helenus::storage {
+
+void StagedWrites::advance(LogPosition durable) {
+  while (!under_way_.empty() && under_way_.front().position < durable) {
+    const StagedWrite& oldest = under_way_.front();
+    if (oldest.tablet != nullptr) oldest.tablet->durable.add(oldest.dot);
+    durable_sequence_ = oldest.sequence;
+    under_way_.pop_front();
+  }
+}
+
+LogPosition StagedWrites::position_of(std::uint64_t sequence) const {
+  ASSERT(!under_way_.empty() && under_way_.front().sequence <= sequence);
+  return under_way_[sequence - under_way_.front().sequence].position;
+}
+
+void StagedWrites::forget(const Tablet& tablet) {
+  for (StagedWrite& write : under_way_) {
+    if (write.tablet == &tablet) write.tablet = nullptr;
+  }
+}
+
+}  // namespace helenus::storage

@@ -1,0 +1,82 @@
+// WritePath: admits a write, mints its dot, logs it and applies it.
+//
+//   admit() ─▶ stage(): mint ─▶ commit log ─▶ memtable ─▶ mutation log ─▶ clock ─▶ durable()
+//
+// What must never lie (S1):
+//   - From the minted dot to the clock there is no suspension: nobody ever sees one without the
+//     other. Only then may the memtable be frozen, since the clocks at its freeze must have every
+//     dot in it.
+//   - A dot whose record the log did not take has left no trace, and is minted again.
+//   - A tablet in doubt mints nothing.
+//   - write() returns when the record is as durable as the sync mode promises.
+//
+// Cost: stage() allocates what the record, the fragment and what is kept for peers take, and
+// nothing besides; admit() nothing unless it has to wait.
+//
+// Owns: a buffer for records. Borrows: the state, MutationKeeper, Flusher.
+// Core affinity: the engine's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "causality/delta.h"
+#include "runtime/task.h"
+#include "storage/engine/engine_state.h"
+#include "storage/engine/engine_types.h"
+#include "storage/engine/flusher.h"
+#include "storage/engine/mutation_keeper.h"
+#include "storage/entry/maybe_task.h"
+#include "storage/table/table_store.h"
+
+namespace helenus::storage {
+
+class WritePath {
+ public:
+  WritePath(EngineState& state, MutationKeeper& mutations, Flusher& flusher);
+
+  // As Engine's.
+  MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
+                                      const runtime::Until& until);
+  base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
+                             causality::Mutation mutation, causality::Epoch epoch,
+                             Timestamps timestamps);
+  base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
+                             causality::Delta delta);
+  base::Result<void> check(TableId table, TabletId tablet, base::ByteView partition,
+                           const causality::Mutation& mutation, causality::Epoch epoch);
+  runtime::Task<base::Result<void>> durable(std::optional<LogPosition> position,
+                                            runtime::Until until);
+  runtime::Task<base::Result<causality::Delta>> write(TableId table, TabletId tablet,
+                                                      base::Bytes partition,
+                                                      causality::Mutation mutation,
+                                                      causality::Epoch epoch, runtime::Until until);
+
+  // Adds a fragment to the active memtable, and its bytes to the account. For a replay, too.
+  void apply(TableStore& table, TabletId tablet, base::ByteView partition,
+             const causality::Delta& delta, base::ByteView encoded, std::uint64_t sequence);
+
+ private:
+  bool must_wait(const TableStore& table) const;
+  runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
+                                                  runtime::Until until);
+  base::Result<TableOfTablet> find_for_write(TableId table, TabletId tablet,
+                                             base::ByteView partition);
+  // Mints with the tablet's actor, on `clock`.
+  static base::Result<causality::Delta> mint(const TableOfTablet& found, TableId table,
+                                             base::ByteView partition, causality::Mutation mutation,
+                                             causality::Epoch epoch, causality::Clock& clock);
+  // Logs and applies, in this step.
+  base::Result<LogPosition> append(const TableOfTablet& found, base::ByteView partition,
+                                   const causality::Delta& delta);
+
+  EngineState& state_;
+  MutationKeeper& mutations_;
+  Flusher& flusher_;
+  base::Buffer record_;
+};
+
+}  // namespace helenus::storage
