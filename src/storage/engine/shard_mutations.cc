@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/sleep.h"
+#include "storage/compaction/background_slice.h"
 #include "storage/engine/shard.h"
 
 namespace helenus::storage {
@@ -15,7 +15,7 @@ namespace {
 using MutationFileResult = Result<std::shared_ptr<const MutationFile>>;
 
 // Entries are copied this long without letting others run.
-constexpr std::size_t kBytesPerTurn = std::size_t{64} << 10;
+constexpr std::size_t kBytesPerSlice = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -201,7 +201,7 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
     cursors.push_back(input->reader->cursor({.cache_use = CacheUse::bypass}));
     CO_TRY_VOID(co_await cursors.back()->seek_first());
   }
-  std::size_t turn_bytes = 0;
+  std::size_t slice_bytes = 0;
   while (true) {
     std::erase_if(cursors, [](const auto& cursor) { return !cursor->valid(); });
     if (cursors.empty()) co_return {};
@@ -215,14 +215,14 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
       metadata[place.tablet].dots.add(place.dot);
       CO_TRY_VOID(co_await writer.add(least.key(), least.value()));
     }
-    turn_bytes += key.size() + least.value().size();
+    slice_bytes += key.size() + least.value().size();
     // A start that was cut short may have left a mutation in two files.
     for (const auto& cursor : cursors) {
       if (base::equal(cursor->key().bytes, key)) CO_TRY_VOID(co_await cursor->next());
     }
-    if (turn_bytes < kBytesPerTurn) continue;
-    turn_bytes = 0;
-    CO_TRY_VOID(co_await runtime::yield_now(environment_.runtime, stop));
+    if (slice_bytes < kBytesPerSlice) continue;
+    slice_bytes = 0;
+    CO_TRY_VOID(co_await end_slice(environment_.runtime, stop));
   }
 }
 
