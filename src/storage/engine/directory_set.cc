@@ -62,22 +62,22 @@ base::Bytes encode(const DirectoryMarker& marker) {
   base::Buffer body;
   base::Encoder out(body);
   out.raw(marker.folder.bytes());
-  out.u32_le(marker.place);
-  out.u32_le(marker.places);
+  out.u32_le(marker.index);
+  out.u32_le(marker.directories);
   out.u32_le(marker.marked_from);
   out.u32_le(marker.start);
   return framed(kMarkerMagic, body.view());
 }
 
-Result<DirectoryMarker> decode_place_marker(base::ByteView bytes) {
+Result<DirectoryMarker> decode_directory_marker(base::ByteView bytes) {
   TRY(const auto body, body_of(kMarkerMagic, bytes));
   if (bytes.size() != kMarkerSize) return Error(Errc::corrupt, "{} bytes", bytes.size());
   base::Uuid::Octets octets;
   std::ranges::copy(body.first(octets.size()), octets.begin());
   base::Decoder in(body.subspan(octets.size()));
   DirectoryMarker marker{.folder = base::Uuid(octets)};
-  marker.place = in.u32_le();
-  marker.places = in.u32_le();
+  marker.index = in.u32_le();
+  marker.directories = in.u32_le();
   marker.marked_from = in.u32_le();
   marker.start = in.u32_le();
   TRY_VOID(in.finish());
@@ -114,8 +114,8 @@ Result<Generations> decode_generations(base::ByteView bytes) {
 
 // ---- Files ----
 
-std::string place_marker_path(const std::string& directory, PlaceKind kind) {
-  return directory + (kind == PlaceKind::data ? "/place" : "/log-place");
+std::string directory_marker_path(const std::string& directory, DirectoryKind kind) {
+  return directory + (kind == DirectoryKind::data ? "/place" : "/log-place");
 }
 
 std::string generations_path(const std::string& log_directory) {
@@ -126,21 +126,21 @@ std::string generations_path(const std::string& log_directory, std::uint32_t cor
   return fmt::format("{}/{}{:04}", log_directory, kGenerationsPrefix, core);
 }
 
-Task<Result<std::optional<DirectoryMarker>>> read_place_marker(runtime::Runtime& runtime,
-                                                               std::string directory,
-                                                               PlaceKind kind) {
-  const std::string path = place_marker_path(directory, kind);
+Task<Result<std::optional<DirectoryMarker>>> read_directory_marker(runtime::Runtime& runtime,
+                                                                   std::string directory,
+                                                                   DirectoryKind kind) {
+  const std::string path = directory_marker_path(directory, kind);
   const auto bytes = co_await runtime::read_file(runtime, path, kMarkerSize);
   if (bytes.failed_with(Errc::not_found)) co_return std::nullopt;
   if (!bytes) co_return bytes.error();
-  auto marker = decode_place_marker(*bytes);
+  auto marker = decode_directory_marker(*bytes);
   if (!marker) co_return std::move(marker).error().within(path);
   co_return *marker;
 }
 
-Task<Result<void>> write_place_marker(runtime::Runtime& runtime, std::string directory,
-                                      PlaceKind kind, DirectoryMarker marker) {
-  return runtime::replace_file(runtime, place_marker_path(directory, kind), encode(marker));
+Task<Result<void>> write_directory_marker(runtime::Runtime& runtime, std::string directory,
+                                          DirectoryKind kind, DirectoryMarker marker) {
+  return runtime::replace_file(runtime, directory_marker_path(directory, kind), encode(marker));
 }
 
 Task<Result<Generations>> read_generations(runtime::Runtime& runtime, std::string log_directory) {
@@ -178,24 +178,24 @@ std::uint32_t last_written_start(const CommitLogDirectory& log) {
   return log.written || !log.marker ? log.incarnation : log.marker->start;
 }
 
-std::uint32_t last_known_start(const DirectorySet& places) {
+std::uint32_t last_known_start(const DirectorySet& set) {
   std::uint32_t last = 0;
-  for (const DataDirectory& data : places.data) {
+  for (const DataDirectory& data : set.data) {
     if (data.marker) last = std::max(last, data.marker->start);
   }
-  for (const ShardDirectory& shard : places.shards) {
+  for (const ShardDirectory& shard : set.shards) {
     last = std::max(last, shard.incarnation);
     if (shard.log_reached) last = std::max(last, shard.log_reached->position.segment.incarnation);
   }
   return last;
 }
 
-bool log_is_lost(const DirectorySet& places) {
+bool log_is_lost(const DirectorySet& set) {
   const bool marked = std::ranges::any_of(
-      places.data, [](const DataDirectory& data) { return data.marker.has_value(); });
-  const bool used = std::ranges::any_of(
-      places.shards, [](const ShardDirectory& shard) { return !shard.untouched; });
-  return places.log.fresh && (marked || used);
+      set.data, [](const DataDirectory& data) { return data.marker.has_value(); });
+  const bool used =
+      std::ranges::any_of(set.shards, [](const ShardDirectory& shard) { return !shard.untouched; });
+  return set.log.fresh && (marked || used);
 }
 
 namespace {
@@ -205,54 +205,54 @@ constexpr std::string_view kRemedy =
     "with accept_lost_log_of_start";
 
 // The marker of the log directory, or of any data directory if there is none.
-const DirectoryMarker* folder_marker(const DirectorySet& places) {
-  if (places.log.marker) return &*places.log.marker;
-  for (const DataDirectory& data : places.data) {
+const DirectoryMarker* folder_marker(const DirectorySet& set) {
+  if (set.log.marker) return &*set.log.marker;
+  for (const DataDirectory& data : set.data) {
     if (data.marker) return &*data.marker;
   }
   return nullptr;
 }
 
-Result<void> check_unmarked(const DirectorySet& places, const DirectoryMarker& known,
+Result<void> check_unmarked(const DirectorySet& set, const DirectoryMarker& known,
                             std::uint32_t index) {
-  const DataDirectory& data = places.data[index];
-  if (last_written_start(places.log) < known.marked_from) return {};
+  const DataDirectory& data = set.data[index];
+  if (last_written_start(set.log) < known.marked_from) return {};
   std::uint32_t count = 0;
-  for (const DataDirectory& other : places.data) {
-    if (other.marker) count = std::max(count, other.marker->places);
+  for (const DataDirectory& other : set.data) {
+    if (other.marker) count = std::max(count, other.marker->directories);
   }
   if (index >= count && index > 0 && !data.has_engine_file) return {};  // it is a new one
   return Error(Errc::corrupt,
                "{}: is not data directory {} of folder {}, or is older than the logs in {}: it has "
                "no marker; {}",
-               data.directory, index, known.folder, places.log.directory, kRemedy);
+               data.directory, index, known.folder, set.log.directory, kRemedy);
 }
 
-Result<void> check_data_directory(const DirectorySet& places, const DirectoryMarker& known,
+Result<void> check_data_directory(const DirectorySet& set, const DirectoryMarker& known,
                                   std::uint32_t index) {
-  const DataDirectory& data = places.data[index];
-  if (!data.marker) return check_unmarked(places, known, index);
+  const DataDirectory& data = set.data[index];
+  if (!data.marker) return check_unmarked(set, known, index);
   if (data.marker->folder != known.folder) {
     return Error(Errc::corrupt, "{} is of folder {}, and {} is of folder {}", data.directory,
-                 data.marker->folder, places.log.directory, known.folder);
+                 data.marker->folder, set.log.directory, known.folder);
   }
-  if (data.marker->place != index) {
+  if (data.marker->index != index) {
     return Error(Errc::corrupt, "{}: is data directory {} of folder {}, and was given as {}",
-                 data.directory, data.marker->place, known.folder, index);
+                 data.directory, data.marker->index, known.folder, index);
   }
-  if (places.log.fresh) return {};
-  const std::uint32_t written = last_written_start(places.log);
+  if (set.log.fresh) return {};
+  const std::uint32_t written = last_written_start(set.log);
   if (data.marker->start < written) {
     return Error(Errc::corrupt,
                  "{} is older than the logs in {}: it was last opened at start {}, and logs were "
                  "written to at start {}; {}",
-                 data.directory, places.log.directory, data.marker->start, written, kRemedy);
+                 data.directory, set.log.directory, data.marker->start, written, kRemedy);
   }
-  if (data.marker->start > places.log.incarnation) {
+  if (data.marker->start > set.log.incarnation) {
     return Error(Errc::corrupt,
                  "the logs in {} are older than {}: they know of start {}, it was opened at start "
                  "{}; {}",
-                 places.log.directory, data.directory, places.log.incarnation, data.marker->start,
+                 set.log.directory, data.directory, set.log.incarnation, data.marker->start,
                  kRemedy);
   }
   return {};
@@ -286,20 +286,20 @@ Result<void> check_shard_directory(const CommitLogDirectory& log, const ShardDir
 
 }  // namespace
 
-Result<void> check_directory_set(const DirectorySet& places) {
-  const DirectoryMarker* known = folder_marker(places);
+Result<void> check_directory_set(const DirectorySet& set) {
+  const DirectoryMarker* known = folder_marker(set);
   if (known != nullptr) {
-    if (!places.log.marker && !places.log.fresh) {
+    if (!set.log.marker && !set.log.fresh) {
       return Error(Errc::corrupt, "{}: the logs are not of folder {}, or are older: no marker; {}",
-                   places.log.directory, known->folder, kRemedy);
+                   set.log.directory, known->folder, kRemedy);
     }
-    for (std::uint32_t index = 0; index < places.data.size(); ++index) {
-      TRY_VOID(check_data_directory(places, *known, index));
+    for (std::uint32_t index = 0; index < set.data.size(); ++index) {
+      TRY_VOID(check_data_directory(set, *known, index));
     }
   }
-  if (places.log.fresh) return {};
-  for (std::uint32_t number = 0; number < places.shards.size(); ++number) {
-    TRY_VOID(check_shard_directory(places.log, places.shards[number], number));
+  if (set.log.fresh) return {};
+  for (std::uint32_t number = 0; number < set.shards.size(); ++number) {
+    TRY_VOID(check_shard_directory(set.log, set.shards[number], number));
   }
   return {};
 }

@@ -9,8 +9,8 @@
 // anything is changed, and the error names both sides. docs/adr/0021 says why it is not taken for a
 // doubtful stop.
 //
-// What each place knows (docs/formats/engine.md):
-//   marker      in every place: which folder it is of, and which of its directories
+// What each directory knows (docs/formats/engine.md):
+//   marker      in every directory: which folder it is of, and which of its directories
 //               in a data directory: the last start that was completed, as the log counts them
 //               (`start`: an incarnation)
 //               in the log directory: the last start before this one in which a log was written to
@@ -61,9 +61,9 @@
 // (S14). The new log counts its incarnations on from the largest that the data knows of, so that no
 // position of the new log is taken for one of the old.
 //
-// What cannot be noticed here: all places brought back to one earlier moment, as by the image of a
-// virtual machine. The log's catalog notices a copy, but not an image with the same inodes: there a
-// replica finds out from its peers (S13).
+// What cannot be noticed here: all directories brought back to one earlier moment, as by the image
+// of a virtual machine. The log's catalog notices a copy, but not an image with the same inodes:
+// there a replica finds out from its peers (S13).
 //
 // Pure, but for reading and writing the files.
 #pragma once
@@ -87,12 +87,12 @@
 namespace helenus::storage {
 
 // Which of the folder's directories the log's is.
-inline constexpr std::uint32_t kLogPlace = UINT32_MAX;
+inline constexpr std::uint32_t kLogDirectory = UINT32_MAX;
 
 struct DirectoryMarker {
   base::Uuid folder;
-  std::uint32_t place = 0;   // which of the data directories, or kLogPlace
-  std::uint32_t places = 0;  // how many data directories there are
+  std::uint32_t index = 0;        // which of the data directories, or kLogDirectory
+  std::uint32_t directories = 0;  // how many data directories there are
   // The first start with markers.
   std::uint32_t marked_from = 0;
   // In a data directory the last start that was completed; in the log's the last one before the
@@ -106,25 +106,25 @@ using Generations = absl::btree_map<std::uint32_t, std::uint64_t>;
 
 base::Bytes encode(const DirectoryMarker& marker);
 // Errors: corrupt; unsupported (a later version).
-base::Result<DirectoryMarker> decode_place_marker(base::ByteView bytes);
+base::Result<DirectoryMarker> decode_directory_marker(base::ByteView bytes);
 base::Bytes encode_generations(const Generations& generations);
 // Errors: corrupt; unsupported (a later version).
 base::Result<Generations> decode_generations(base::ByteView bytes);
 
 // The two kinds have different names: the logs may lie in a data directory.
-enum class PlaceKind : std::uint8_t { data, logs };
-std::string place_marker_path(const std::string& directory, PlaceKind kind);
+enum class DirectoryKind : std::uint8_t { data, logs };
+std::string directory_marker_path(const std::string& directory, DirectoryKind kind);
 // Of the start, and of a core since.
 std::string generations_path(const std::string& log_directory);
 std::string generations_path(const std::string& log_directory, std::uint32_t core);
 
 // Nothing if there is none. Errors: those of the file system and of decoding, naming the file.
-runtime::Task<base::Result<std::optional<DirectoryMarker>>> read_place_marker(
-    runtime::Runtime& runtime, std::string directory, PlaceKind kind);
+runtime::Task<base::Result<std::optional<DirectoryMarker>>> read_directory_marker(
+    runtime::Runtime& runtime, std::string directory, DirectoryKind kind);
 // Durable when it returns.
-runtime::Task<base::Result<void>> write_place_marker(runtime::Runtime& runtime,
-                                                     std::string directory, PlaceKind kind,
-                                                     DirectoryMarker marker);
+runtime::Task<base::Result<void>> write_directory_marker(runtime::Runtime& runtime,
+                                                         std::string directory, DirectoryKind kind,
+                                                         DirectoryMarker marker);
 // What all the files say, the largest of each shard. Errors: as above.
 runtime::Task<base::Result<Generations>> read_generations(runtime::Runtime& runtime,
                                                           std::string log_directory);
@@ -166,10 +166,10 @@ struct DirectorySet {
 // W of the comparison above.
 std::uint32_t last_written_start(const CommitLogDirectory& log);
 // The largest incarnation that anything in the data directories knows of.
-std::uint32_t last_known_start(const DirectorySet& places);
+std::uint32_t last_known_start(const DirectorySet& set);
 // The logs are gone, and data directories know that there were some.
-bool log_is_lost(const DirectorySet& places);
-// Errors: corrupt, naming the places that do not fit. A lost log is none of them.
-base::Result<void> check_directory_set(const DirectorySet& places);
+bool log_is_lost(const DirectorySet& set);
+// Errors: corrupt, naming the directories that do not fit. A lost log is none of them.
+base::Result<void> check_directory_set(const DirectorySet& set);
 
 }  // namespace helenus::storage

@@ -389,10 +389,10 @@ TEST(DirectorySet, AFolderWithoutMarkersGetsThemAtItsNextStart) {
   live(world, write_rows("a"));
   remove_markers(world);
   live(world, expect_rows(31));
-  const auto marker = decode_place_marker(base::as_bytes(world.read(kSecond + "/place")));
+  const auto marker = decode_directory_marker(base::as_bytes(world.read(kSecond + "/place")));
   ASSERT_TRUE(marker.has_value());
-  EXPECT_EQ(marker->place, 1);
-  EXPECT_EQ(marker->places, 2);
+  EXPECT_EQ(marker->index, 1);
+  EXPECT_EQ(marker->directories, 2);
   remove_all(world, kLogFolder);
   remove_markers(world);
   expect_refused(world, kFirst, kLogFolder);
@@ -430,11 +430,11 @@ TEST(DirectorySet, AStartThatIsCutShortAnywhereFitsTogetherAtTheNext) {
 
 TEST(DirectorySet, MarkersAndGenerationsRoundTripAndDamageIsAnError) {
   const DirectoryMarker marker{.folder = base::Uuid::from_random(1, 2),
-                               .place = 1,
-                               .places = 2,
+                               .index = 1,
+                               .directories = 2,
                                .marked_from = 7,
                                .start = 9};
-  EXPECT_EQ(decode_place_marker(encode(marker)), marker);
+  EXPECT_EQ(decode_directory_marker(encode(marker)), marker);
   const Generations generations{{0, 12}, {3, 1}, {4095, UINT64_MAX}};
   EXPECT_EQ(decode_generations(encode_generations(generations)), generations);
   const auto every_flip = [](const base::Bytes& whole, const auto& decode) {
@@ -445,7 +445,7 @@ TEST(DirectorySet, MarkersAndGenerationsRoundTripAndDamageIsAnError) {
       EXPECT_FALSE(decode(base::as_bytes(damaged).first(bit / 8)).has_value());
     }
   };
-  every_flip(encode(marker), decode_place_marker);
+  every_flip(encode(marker), decode_directory_marker);
   every_flip(encode_generations(generations), decode_generations);
 }
 

@@ -246,7 +246,7 @@ ManifestState manifest_of_version_one() {
 DirectoryMarker marker_of_the_example() {
   base::Uuid::Octets octets;
   for (std::size_t at = 0; at < octets.size(); ++at) octets[at] = std::byte(0x10 + at);
-  return {.folder = base::Uuid(octets), .place = 1, .places = 2, .marked_from = 7, .start = 9};
+  return {.folder = base::Uuid(octets), .index = 1, .directories = 2, .marked_from = 7, .start = 9};
 }
 Generations generations_of_the_example() {
   return {{0, 12}, {3, 300}};
@@ -339,7 +339,7 @@ TEST(EngineGolden, EveryVersionReadsForEver) {
   EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_version_two());
   EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v3"))), manifest_of_version_three());
   EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v4"))), manifest_of_the_example());
-  EXPECT_EQ(decode_place_marker(base::as_bytes(golden("place-v1"))), marker_of_the_example());
+  EXPECT_EQ(decode_directory_marker(base::as_bytes(golden("place-v1"))), marker_of_the_example());
   EXPECT_EQ(decode_generations(base::as_bytes(golden("generations-v1"))),
             generations_of_the_example());
 }

@@ -107,45 +107,47 @@ Task<Result<void>> EngineRecovery::open_shards() {
 }
 
 Task<Result<DirectorySet>> EngineRecovery::inspect_directories() {
-  DirectorySet places;
+  DirectorySet set;
   for (const std::string& directory : state_.options.data_directories) {
-    DataDirectory place{.directory = directory, .marker = {}};
-    CO_TRY(place.marker, co_await read_place_marker(state_.runtime, directory, PlaceKind::data));
-    place.has_engine_file = (co_await state_.runtime.files.info(directory + "/engine")).has_value();
-    places.data.push_back(std::move(place));
+    DataDirectory found{.directory = directory, .marker = {}};
+    CO_TRY(found.marker,
+           co_await read_directory_marker(state_.runtime, directory, DirectoryKind::data));
+    found.has_engine_file = (co_await state_.runtime.files.info(directory + "/engine")).has_value();
+    set.data.push_back(std::move(found));
   }
-  CommitLogDirectory& log = places.log;
+  CommitLogDirectory& log = set.log;
   const LogOpenReport& report = state_.log_directory->report();
   log.directory = state_.options.log_directory_or_default();
   log.fresh = report.last_stop == LastStop::fresh;
   log.incarnation = report.incarnation;
   log.written = report.written;
   log.ends = report.ends;
-  CO_TRY(log.marker, co_await read_place_marker(state_.runtime, log.directory, PlaceKind::logs));
+  CO_TRY(log.marker,
+         co_await read_directory_marker(state_.runtime, log.directory, DirectoryKind::logs));
   CO_TRY(log.generations, co_await read_generations(state_.runtime, log.directory));
   for (const auto& shard : state_.shards) {
     const ManifestState& manifest = shard->manifest();
-    ShardDirectory place{.manifest_path = shard->manifest_path(),
+    ShardDirectory found{.manifest_path = shard->manifest_path(),
                          .generation = manifest.generation,
                          .log_reached = manifest.log_reached,
                          .untouched = manifest == ManifestState()};
     for (const auto& [id, table] : manifest.tables) {
-      place.incarnation = std::max(place.incarnation, table.flushed.incarnation());
+      found.incarnation = std::max(found.incarnation, table.flushed.incarnation());
     }
-    places.shards.push_back(std::move(place));
+    set.shards.push_back(std::move(found));
   }
-  co_return places;
+  co_return set;
 }
 
-Task<Result<void>> EngineRecovery::judge_directories(const DirectorySet& places) {
-  CO_TRY_VOID(check_directory_set(places));
-  if (state_.report.created && !places.log.fresh) {
+Task<Result<void>> EngineRecovery::judge_directories(const DirectorySet& set) {
+  CO_TRY_VOID(check_directory_set(set));
+  if (state_.report.created && !set.log.fresh) {
     co_return Error(Errc::corrupt,
                     "{}: there are logs, and the data that they belong to is missing from {}",
-                    places.log.directory, state_.options.data_directories.front());
+                    set.log.directory, state_.options.data_directories.front());
   }
   const auto& accepted = state_.options.accept_lost_log_of_start;
-  if (!log_is_lost(places)) {
+  if (!log_is_lost(set)) {
     if (accepted) {
       state_.logger.warn(
           "accept_lost_log_of_start has no effect, since no log is lost: take it out",
@@ -153,12 +155,12 @@ Task<Result<void>> EngineRecovery::judge_directories(const DirectorySet& places)
     }
     co_return {};
   }
-  const std::uint32_t last_start = last_known_start(places);
+  const std::uint32_t last_start = last_known_start(set);
   if (state_.report.created || accepted != last_start) {
     co_return Error(Errc::corrupt,
                     "{}: the logs that belong to {} are missing; restore them, or give up what "
                     "only they had and open the rest with accept_lost_log_of_start: {}",
-                    places.log.directory, state_.options.data_directories.front(), last_start);
+                    set.log.directory, state_.options.data_directories.front(), last_start);
   }
   state_.report.lost_log_accepted = true;
   state_.logger.error(
@@ -166,33 +168,33 @@ Task<Result<void>> EngineRecovery::judge_directories(const DirectorySet& places)
       "are "
       "gone; every tablet must get a new actor; take accept_lost_log_of_start out of the "
       "configuration",
-      base::kv("directory", places.log.directory), base::kv("start", last_start));
+      base::kv("directory", set.log.directory), base::kv("start", last_start));
   state_.log_directory->doubt();
   co_return {};
 }
 
-Task<Result<std::vector<LogShare>>> EngineRecovery::begin_logs(DirectorySet places,
+Task<Result<std::vector<LogShare>>> EngineRecovery::begin_logs(DirectorySet set,
                                                                std::uint32_t cores) {
-  const std::uint32_t written = places.log.fresh ? 0 : last_written_start(places.log);
+  const std::uint32_t written = set.log.fresh ? 0 : last_written_start(set.log);
   const std::uint64_t high = state_.runtime.random.next();
   DirectoryMarker marker{.folder = base::Uuid::from_random(high, state_.runtime.random.next()),
                          .marked_from = written + 1};
-  for (const DataDirectory& data : places.data) {
+  for (const DataDirectory& data : set.data) {
     if (data.marker) marker = *data.marker;
   }
-  if (places.log.marker) marker = *places.log.marker;
-  marker.places = static_cast<std::uint32_t>(places.data.size());
-  marker.place = kLogPlace;
+  if (set.log.marker) marker = *set.log.marker;
+  marker.directories = static_cast<std::uint32_t>(set.data.size());
+  marker.index = kLogDirectory;
   marker.start = written;
-  CO_TRY_VOID(
-      co_await write_place_marker(state_.runtime, places.log.directory, PlaceKind::logs, marker));
+  CO_TRY_VOID(co_await write_directory_marker(state_.runtime, set.log.directory,
+                                              DirectoryKind::logs, marker));
   CO_TRY(auto logs,
-         co_await state_.log_directory->begin(cores, state_.options.log, last_known_start(places)));
+         co_await state_.log_directory->begin(cores, state_.options.log, last_known_start(set)));
   state_.log_incarnation = logs.front().first.id.incarnation;
   marker.start = state_.log_incarnation;
-  for (marker.place = 0; marker.place < places.data.size(); ++marker.place) {
-    CO_TRY_VOID(co_await write_place_marker(state_.runtime, places.data[marker.place].directory,
-                                            PlaceKind::data, marker));
+  for (marker.index = 0; marker.index < set.data.size(); ++marker.index) {
+    CO_TRY_VOID(co_await write_directory_marker(state_.runtime, set.data[marker.index].directory,
+                                                DirectoryKind::data, marker));
   }
   co_return logs;
 }
@@ -201,15 +203,15 @@ Task<Result<std::vector<CoreShare>>> EngineRecovery::recover(std::uint32_t cores
   CO_TRY_VOID(co_await find_folder());
   CO_TRY(state_.log_directory,
          co_await LogDirectory::open(state_.runtime, state_.options.log_directory_or_default()));
-  CO_TRY(const auto places, co_await inspect_directories());
-  CO_TRY_VOID(co_await judge_directories(places));
+  CO_TRY(const auto set, co_await inspect_directories());
+  CO_TRY_VOID(co_await judge_directories(set));
   if (state_.report.created) CO_TRY_VOID(co_await make_folder());
   CO_TRY_VOID(co_await open_shards());
   state_.report.log = state_.log_directory->report();
   CO_TRY_VOID(co_await replay());
   state_.report.replayed = state_.log_directory->replayed();
   // From here on what was replayed is durable, and so is the end of every log.
-  CO_TRY(auto logs, co_await begin_logs(places, cores));
+  CO_TRY(auto logs, co_await begin_logs(set, cores));
   for (const auto& shard : state_.shards) CO_TRY_VOID(co_await flush_replayed(*shard, true));
   CO_TRY_VOID(co_await finish_schema_changes());
   CO_TRY_VOID(co_await runtime::replace_file(

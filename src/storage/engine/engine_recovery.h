@@ -58,8 +58,8 @@ class EngineRecovery {
   runtime::Task<base::Result<void>> open_shards();
   runtime::Task<base::Result<DirectorySet>> inspect_directories();
   // Before anything is changed.
-  runtime::Task<base::Result<void>> judge_directories(const DirectorySet& places);
-  runtime::Task<base::Result<std::vector<LogShare>>> begin_logs(DirectorySet places,
+  runtime::Task<base::Result<void>> judge_directories(const DirectorySet& set);
+  runtime::Task<base::Result<std::vector<LogShare>>> begin_logs(DirectorySet set,
                                                                 std::uint32_t cores);
   runtime::Task<base::Result<std::vector<CoreShare>>> recover(std::uint32_t cores);
   runtime::Task<base::Result<void>> take_share(CoreShare share);
