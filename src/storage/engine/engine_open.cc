@@ -197,8 +197,7 @@ Task<Result<void>> Engine::judge_directories(const DirectorySet& places) {
 Task<Result<std::vector<LogShare>>> Engine::begin_logs(DirectorySet places, std::uint32_t cores) {
   const std::uint32_t written = places.log.fresh ? 0 : last_written_start(places.log);
   const std::uint64_t high = runtime_.random.next();
-  DirectoryMarker marker{.folder = base::Uuid::from_random(high, runtime_.random.next()),
-                         .marked_from = written + 1};
+  DirectoryMarker marker{.folder = base::Uuid::from_random(high, runtime_.random.next())};
   for (const DataDirectory& data : places.data) {
     if (data.marker) marker = *data.marker;
   }
