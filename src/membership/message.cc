@@ -13,8 +13,7 @@ using model::NodeId;
 
 namespace {
 
-// From this version on bytes may follow the fields.
-constexpr FormatVersion kFormatWithLater = 2;
+constexpr std::uint8_t kFormatVersion = 1;
 
 constexpr std::size_t kKnowledgeBytesMin = base::Uuid::kSize + 2;
 constexpr std::size_t kStateBytesMin = 3;
@@ -28,10 +27,7 @@ void encode(Encoder& out, NodeId node) {
 }
 
 NodeId decode_node(Decoder& in) {
-  const base::ByteView octets = in.raw(base::Uuid::kSize);
-  base::Uuid::Octets copied{};
-  if (in.ok()) std::ranges::copy(octets, copied.begin());
-  return NodeId(base::Uuid(copied));
+  return NodeId(base::decode_uuid(in));
 }
 
 std::uint64_t decode_limited(Decoder& in, std::uint64_t max) {
@@ -206,31 +202,30 @@ Body decode_body(Decoder& in, std::uint8_t kind) {
 
 }  // namespace
 
-base::Bytes encode(const Message& message, FormatVersion version) {
-  ASSERT(version >= kFormatOldest && version <= kFormatNewest, "version {}", version);
+base::Bytes encode(const Message& message) {
   ASSERT(!message.cluster.empty() && message.cluster.size() <= kClusterNameBytesMax);
   base::Buffer buffer;
   Encoder out(buffer);
-  out.u8(version);
+  out.u8(kFormatVersion);
   out.u8(static_cast<std::uint8_t>(message.body.index()));
   out.prefixed(message.cluster);
   encode(out, message.sender);
   std::visit([&](const auto& body) { encode(out, body); }, message.body);
-  if (version >= kFormatWithLater) out.raw(message.later);
+  out.raw(message.later);
   return std::move(buffer).freeze();
 }
 
-base::Result<Message> decode(base::ByteView bytes, FormatVersion newest) {
+base::Result<Message> decode(base::ByteView bytes) {
   if (bytes.size() > kMessageBytesMax) {
     return Error(Errc::corrupt, "a gossip message of {} bytes", bytes.size());
   }
   Decoder in(bytes);
-  const FormatVersion version = in.u8();
-  if (in.ok() && version > newest) {
+  const std::uint8_t version = in.u8();
+  if (version > kFormatVersion) {
     return Error(Errc::unsupported, "gossip messages of version {}, where {} is understood",
-                 version, newest);
+                 version, kFormatVersion);
   }
-  if (version < kFormatOldest) in.fail("version 0");
+  if (version == 0) in.fail("version 0");
   const std::uint8_t kind = in.u8();
   Message message;
   message.cluster = in.prefixed_text();
@@ -239,9 +234,7 @@ base::Result<Message> decode(base::ByteView bytes, FormatVersion newest) {
   }
   message.sender = decode_node(in);
   message.body = decode_body(in, kind);
-  if (version >= kFormatWithLater && in.ok()) {
-    message.later = base::Bytes::copy_of(in.raw(in.remaining()));
-  }
+  if (in.ok()) message.later = base::Bytes::copy_of(in.raw(in.remaining()));
   TRY_VOID(in.finish());
   return message;
 }
