@@ -1,4 +1,4 @@
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,23 +17,6 @@ double bloom_fill(std::uint64_t bits, unsigned probes, std::uint64_t keys) {
 
 double bloom_rate(std::uint64_t bits, unsigned probes, std::uint64_t keys) {
   return std::pow(bloom_fill(bits, probes, keys), probes);
-}
-
-double bloom_rate_approximated(std::uint64_t bits, unsigned probes, std::uint64_t keys) {
-  const double load = static_cast<double>(keys) * probes / static_cast<double>(bits);
-  return std::pow(-std::expm1(-load), probes);
-}
-
-double bloom_rate_as_printed(std::uint64_t bits, unsigned probes, std::uint64_t keys) {
-  const double exponent = static_cast<double>(bits) * probes;
-  return 1 - std::pow(1 - 1.0 / static_cast<double>(keys), exponent);
-}
-
-double forgetful_rate_as_printed(std::span<const double> rates) {
-  ASSERT(rates.size() >= 3);
-  double none = (1 - rates.front()) * (1 - rates.back());
-  for (std::size_t i = 1; i + 1 < rates.size(); ++i) none *= 1 - rates[i] * rates[i + 1];
-  return 1 - none;
 }
 
 double chain_rate(std::span<const double> alone, std::span<const double> both) {

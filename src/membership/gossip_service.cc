@@ -103,7 +103,7 @@ Task<void> GossipService::run() {
       ++statistics_.rounds;
       act_on(membership_.round(now, prng_));
     } else {
-      act_on(membership_.tick(now, prng_));
+      act_on(membership_.tick(now));
     }
     // What was missed while this node was held up is not made up for.
     next = std::max(next + pause, now);

@@ -20,7 +20,7 @@ constexpr std::size_t kStateBytesMin = 3;
 constexpr std::size_t kDeltaBytesMin = base::Uuid::kSize + 3 + kStateBytesMin;
 
 // In the order of Body's alternatives.
-enum class Kind : std::uint8_t { opening, answer, closing, probe };
+enum class Kind : std::uint8_t { opening, answer, closing };
 
 void encode(Encoder& out, NodeId node) {
   out.raw(node.value().bytes());
@@ -163,24 +163,6 @@ void encode(Encoder& out, const Closing& closing) {
   encode(out, closing.deltas);
 }
 
-void encode(Encoder& out, const Probe& probe) {
-  out.u8(static_cast<std::uint8_t>(probe.kind));
-  out.varint(probe.number);
-  encode(out, probe.origin);
-  encode(out, probe.subject);
-}
-
-Probe decode_probe(Decoder& in) {
-  Probe probe;
-  const std::uint8_t kind = in.u8();
-  if (kind > static_cast<std::uint8_t>(Probe::Kind::acknowledgement)) in.fail("no such probe");
-  probe.kind = static_cast<Probe::Kind>(kind);
-  probe.number = in.varint();
-  probe.origin = decode_node(in);
-  probe.subject = decode_node(in);
-  return probe;
-}
-
 Body decode_body(Decoder& in, std::uint8_t kind) {
   switch (static_cast<Kind>(kind)) {
     case Kind::opening:
@@ -193,8 +175,6 @@ Body decode_body(Decoder& in, std::uint8_t kind) {
     }
     case Kind::closing:
       return Closing{decode_deltas(in)};
-    case Kind::probe:
-      return decode_probe(in);
   }
   in.fail("no such kind of message");
   return {};

@@ -33,7 +33,6 @@
 #include "base/codec.h"
 #include "base/result.h"
 #include "membership/application_state.h"
-#include "membership/probe.h"
 #include "model/node_id.h"
 
 namespace helenus::membership {
@@ -107,7 +106,7 @@ struct Closing {
   friend bool operator==(const Closing&, const Closing&) = default;
 };
 
-using Body = std::variant<Opening, Answer, Closing, Probe>;
+using Body = std::variant<Opening, Answer, Closing>;
 
 struct Message {
   std::string cluster;  // 1 to kClusterNameBytesMax bytes

@@ -56,11 +56,6 @@ class Arbitrary {
     return result;
   }
 
-  Probe probe() {
-    const auto kind = static_cast<Probe::Kind>(random_.below(3));
-    return {kind, random_.next(), node_of(random_.next()), node_of(random_.next())};
-  }
-
  private:
   // Of any length, short ones as often as long ones.
   std::uint64_t number(std::uint64_t max) {
@@ -83,7 +78,6 @@ RC_GTEST_PROP(GossipMessage, EveryKindComesBack, ()) {
   bodies.emplace_back(Opening{{.arc = {}, .nodes = arbitrary.knowledge()}});
   bodies.emplace_back(Answer{arbitrary.knowledge(), arbitrary.deltas()});
   bodies.emplace_back(Closing{arbitrary.deltas()});
-  bodies.emplace_back(arbitrary.probe());
   for (const Body& body : bodies) {
     Message message = with(body);
     RC_ASSERT((decode(encode(message)) == message));
@@ -125,8 +119,7 @@ TEST(GossipMessage, ATruncatedMessageIsCorrupt) {
   const std::vector<Message> messages = {
       with(Opening{
           {.arc = {.after = node_of(1), .last = node_of(9)}, .nodes = {{node_of(3), 5, 6}}}}),
-      with(example_answer()), with(Closing{example_answer().deltas}),
-      with(Probe{Probe::Kind::ping, 300, node_of(1), node_of(2)})};
+      with(example_answer()), with(Closing{example_answer().deltas})};
   for (const Message& message : messages) {
     const base::Bytes bytes = encode(message);
     ASSERT_EQ(decode(bytes), message);
@@ -185,7 +178,7 @@ TEST(GossipMessage, ALaterVersionIsUnsupportedAndNoneIsCorrupt) {
   const Message message = with(Closing{});
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 2))).failed_with(Errc::unsupported));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 0))).failed_with(Errc::corrupt));
-  EXPECT_TRUE(decode(base::as_bytes(changed(message, 1, 4))).failed_with(Errc::corrupt));
+  EXPECT_TRUE(decode(base::as_bytes(changed(message, 1, 3))).failed_with(Errc::corrupt));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 2, 0))).failed_with(Errc::corrupt));
   EXPECT_TRUE(decode({}).failed_with(Errc::corrupt));
 }
@@ -265,11 +258,6 @@ TEST(GossipMessage, AValueThatIsTooLongIsRefused) {
   out.varint(1);
   out.prefixed(value_of(kStateValueBytesMax + 1).view());
   EXPECT_TRUE(decode(buffer.view()).failed_with(Errc::corrupt));
-}
-
-TEST(GossipMessage, AProbeOfAnUnknownKindIsRefused) {
-  const Message message = with(Probe{});
-  EXPECT_TRUE(decode(base::as_bytes(changed(message, kBodyOffset, 3))).failed_with(Errc::corrupt));
 }
 
 }  // namespace

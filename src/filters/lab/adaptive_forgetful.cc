@@ -1,4 +1,4 @@
-#include "filters/adaptive_forgetful.h"
+#include "filters/lab/adaptive_forgetful.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,8 @@
 #include "base/assert.h"
 #include "base/codec.h"
 #include "filters/envelope.h"
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
+#include "filters/lab/forgetful_analysis.h"
 #include "filters/overlap.h"
 
 namespace helenus::filters {

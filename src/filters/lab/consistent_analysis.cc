@@ -1,4 +1,4 @@
-#include "filters/consistent_analysis.h"
+#include "filters/lab/consistent_analysis.h"
 
 #include <algorithm>
 #include <cmath>

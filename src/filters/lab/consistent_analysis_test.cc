@@ -1,10 +1,14 @@
-#include "filters/consistent_analysis.h"
+#include "filters/lab/consistent_analysis.h"
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 
 #include <gtest/gtest.h>
+
+#include "filters/consistent_cuckoo.h"
+#include "filters/filter_contract.h"
 
 namespace helenus::filters::analysis {
 namespace {
@@ -54,6 +58,16 @@ TEST(ConsistentAnalysis, NothingFitsIntoTooFewSlots) {
 TEST(ConsistentAnalysis, ThePrintedRateIsFarFromTheTrueOne) {
   EXPECT_NEAR(consistent_rate(10'000, 16), 0.1415, 1e-4);
   EXPECT_NEAR(consistent_rate_as_printed(1, 2, 4, 16), 0.000122, 1e-6);
+}
+
+TEST(ConsistentAnalysis, StrangersAreTakenForKeysAtTheTrueRateAndNotAtThePrintedOne) {
+  constexpr std::uint64_t kKeys = 10'000;
+  ConsistentCuckoo filter = *ConsistentCuckoo::with_options(
+      {.capacity = kKeys, .fingerprint_bits = 16, .shape = {.candidates = 2, .slots = 4}});
+  for (const KeyHash key : keys_from(0, kKeys)) ASSERT_TRUE(filter.insert(key));
+  EXPECT_NEAR(filter.false_positive_rate(), consistent_rate(kKeys, 16), 1e-5);
+  const auto hits = static_cast<double>(yes_count(filter, keys_from(kStrangers, 400'000)));
+  EXPECT_GT(hits / 400'000, 100 * consistent_rate_as_printed(1, 2, 4, 16));
 }
 
 TEST(ConsistentAnalysis, TheUsablePartGrowsWithKeysAndCandidates) {

@@ -1,4 +1,4 @@
-#include "filters/dynamic_cuckoo.h"
+#include "filters/lab/dynamic_cuckoo.h"
 
 #include <gtest/gtest.h>
 

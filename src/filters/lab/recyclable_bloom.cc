@@ -1,9 +1,9 @@
-#include "filters/recyclable_bloom.h"
+#include "filters/lab/recyclable_bloom.h"
 
 #include <utility>
 
 #include "base/assert.h"
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
 #include "filters/probes.h"
 
 namespace helenus::filters {

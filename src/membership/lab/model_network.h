@@ -1,7 +1,7 @@
 // ModelNetwork: a small deterministic network of Membership machines, for tests and the lab:
 // virtual time, latency, loss, partitions, pauses, stalls, crashes, restarts and clocks that jump.
-// Every message goes through the codec. It judges every event against the truth, which it alone
-// knows, and ends the program at one that is no change.
+// Every message of gossip goes through the codec; probes travel beside them. It judges every event
+// against the truth, which it alone knows, and ends the program at one that is no change.
 //
 // It costs little for each message, so that a thousand nodes fit into one test; what rpc and
 // connections add is for sim::World and GossipService.
@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,6 +24,7 @@
 #include "base/assert.h"
 #include "base/codec.h"
 #include "base/prng.h"
+#include "membership/lab/prober.h"
 #include "membership/membership.h"
 #include "model/node_id.h"
 
@@ -59,6 +61,8 @@ struct DetectionReport {
 
 class ModelNetwork {
  public:
+  static constexpr const char* kCluster = "net";
+
   explicit ModelNetwork(ModelNetworkConfig config)
       : config_(std::move(config)), random_(config_.seed) {
     for (std::size_t i = 0; i < config_.nodes; ++i) {
@@ -75,12 +79,15 @@ class ModelNetwork {
   void start(std::size_t index) {
     Member& member = members_[index];
     MembershipConfig config;
-    config.cluster = "net";
+    config.cluster = kCluster;
     config.self = id_of(index);
     config.generation = static_cast<Generation>(1'000'000 + now_ms_ / 1'000 + member.wall_jump_s);
     config.seed_count = 2;
     config.limits = config_.limits;
-    member.machine = std::make_unique<Membership>(config, config_.make_detector(config.self));
+    auto detector = config_.make_detector(config.self);
+    auto* probing = dynamic_cast<ProbingDetector*>(detector.get());
+    member.machine = std::make_unique<Membership>(config, std::move(detector));
+    member.prober.emplace(*member.machine, probing);
     member.told.clear();
     member.started_ms = now_ms_;
     const bool is_said = member.machine->set(StateKey::status, encode_status(Status::normal)) &&
@@ -88,6 +95,7 @@ class ModelNetwork {
     ASSERT(is_said);
   }
   void crash(std::size_t index) {
+    members_[index].prober.reset();
     members_[index].machine.reset();
     members_[index].crashed_ms = now_ms_;
   }
@@ -121,8 +129,11 @@ class ModelNetwork {
         if (config_.stall_every_ms_mean > 0) stall_perhaps(member);
         if (!member.machine || stands_still(member)) continue;
         const bool round = (now_ms_ - member.round_offset_ms) % config_.round_ms == 0;
-        take(i, round ? member.machine->round(clock_of(i), random_)
-                      : member.machine->tick(clock_of(i), random_));
+        const std::vector<OutgoingProbe> probes = member.prober->tick(clock_of(i), random_);
+        const Output output =
+            round ? member.machine->round(clock_of(i), random_) : member.machine->tick(clock_of(i));
+        for (const OutgoingProbe& probe : probes) send(i, probe);
+        take(i, output);
       }
       now_ms_ += config_.tick_ms;
     }
@@ -153,6 +164,7 @@ class ModelNetwork {
  private:
   struct Member {
     std::unique_ptr<Membership> machine;
+    std::optional<Prober> prober;  // of the machine
     bool paused = false;
     std::int64_t stalled_until_ms = 0;
     std::int64_t round_offset_ms = 0;
@@ -165,7 +177,7 @@ class ModelNetwork {
   struct Letter {
     std::size_t from;
     std::size_t to;
-    base::Bytes bytes;
+    std::variant<base::Bytes, Probe> content;
   };
 
   // Ids in another order than the indexes.
@@ -200,15 +212,21 @@ class ModelNetwork {
       const std::size_t to =
           seed != nullptr ? seed->value() : index_of(std::get<model::NodeId>(outgoing.to));
       base::Bytes bytes = encode(outgoing.message);
-      ++messages_sent_;
-      bytes_sent_ += bytes.size();
-      message_bytes_largest_ = std::max(message_bytes_largest_, bytes.size());
-      if (!reaches(from, to) || random_.chance(config_.loss)) continue;
-      const auto latency = static_cast<std::int64_t>(
-          random_.between(1, static_cast<std::uint64_t>(config_.latency_ms_max)));
-      letters_.emplace(std::pair(now_ms_ + latency, ++letter_number_),
-                       Letter{from, to, std::move(bytes)});
+      const std::size_t size = bytes.size();
+      post({from, to, std::move(bytes)}, size);
     }
+  }
+  void send(std::size_t from, const OutgoingProbe& probe) {
+    post({from, index_of(probe.to), probe.probe}, encoded_size(probe.probe, kCluster));
+  }
+  void post(Letter letter, std::size_t size) {
+    ++messages_sent_;
+    bytes_sent_ += size;
+    message_bytes_largest_ = std::max(message_bytes_largest_, size);
+    if (!reaches(letter.from, letter.to) || random_.chance(config_.loss)) return;
+    const auto latency = static_cast<std::int64_t>(
+        random_.between(1, static_cast<std::uint64_t>(config_.latency_ms_max)));
+    letters_.emplace(std::pair(now_ms_ + latency, ++letter_number_), std::move(letter));
   }
 
   // Letters set out from when they are delivered, so an exchange of three needs no three ticks.
@@ -224,7 +242,12 @@ class ModelNetwork {
         letters_.emplace(std::pair(end_ms + config_.tick_ms, ++letter_number_), letter);
         continue;
       }
-      const auto message = decode(letter.bytes);
+      if (const auto* probe = std::get_if<Probe>(&letter.content)) {
+        const auto next = member.prober->receive(*probe, id_of(letter.from), clock_of(letter.to));
+        if (next) send(letter.to, *next);
+        continue;
+      }
+      const auto message = decode(std::get<base::Bytes>(letter.content));
       ASSERT(message.has_value(), "{}", message.error().to_string());
       const auto output = member.machine->receive(*message, clock_of(letter.to), random_);
       ASSERT(output.has_value(), "{}", output.error().to_string());

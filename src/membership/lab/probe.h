@@ -6,15 +6,18 @@
 //   origin ── ping_request ──▶ helper ── ping ──▶ subject ── acknowledgement ──▶ helper ──▶ origin
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
+#include "base/codec.h"
+#include "base/uuid.h"
 #include "model/node_id.h"
 
 namespace helenus::membership {
 
 struct Probe {
-  // The numbers are the wire's.
   enum class Kind : std::uint8_t { ping = 0, ping_request = 1, acknowledgement = 2 };
 
   Kind kind = Kind::ping;
@@ -57,6 +60,12 @@ inline std::optional<OutgoingProbe> answer_to(const Probe& probe, model::NodeId 
       return OutgoingProbe{probe.origin, next};
   }
   return std::nullopt;
+}
+
+// How many bytes it takes on the wire, in a message like those of gossip.
+inline std::size_t encoded_size(const Probe& probe, std::string_view cluster) {
+  constexpr std::size_t kHead = 1 + 1 + 1 + base::Uuid::kSize;  // version, kind, length, sender
+  return kHead + cluster.size() + 1 + base::varint_size(probe.number) + 2 * base::Uuid::kSize;
 }
 
 }  // namespace helenus::membership

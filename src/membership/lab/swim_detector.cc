@@ -1,4 +1,4 @@
-#include "membership/swim_detector.h"
+#include "membership/lab/swim_detector.h"
 
 #include <algorithm>
 

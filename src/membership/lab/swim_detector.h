@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-#include "membership/failure_detector.h"
+#include "membership/lab/prober.h"
 
 namespace helenus::membership {
 
@@ -33,7 +33,7 @@ struct SwimConfig {
   runtime::Duration suspicion_timeout = std::chrono::seconds(5);
 };
 
-class SwimDetector final : public FailureDetector {
+class SwimDetector final : public ProbingDetector {
  public:
   // Requires: 0 < acknowledgement_timeout < period, suspicion_timeout > 0.
   SwimDetector(model::NodeId self, const SwimConfig& config);

@@ -1,15 +1,12 @@
-#include "membership/failure_detector.h"
-
-#include <cmath>
+// The detectors that nodes do not run.
 #include <set>
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
+#include "membership/lab/prober.h"
+#include "membership/lab/swim_detector.h"
+#include "membership/lab/timeout_detector.h"
 #include "membership/membership_test_support.h"
-#include "membership/phi_detector.h"
-#include "membership/swim_detector.h"
-#include "membership/timeout_detector.h"
 
 namespace helenus::membership {
 namespace {
@@ -37,81 +34,6 @@ TEST(TimeoutDetector, ANodeIsDeadWhenItsTimeIsOver) {
   EXPECT_DOUBLE_EQ(detector.suspicion(kPeer, at_ms(6'000)), 0.5);
   detector.forget(kPeer);
   EXPECT_EQ(detector.suspicion(kPeer, at_ms(6'000)), FailureDetector::kUnheardOf);
-}
-
-// Beats once a second until the guess that windows begin with is gone.
-std::int64_t beat_regularly(PhiDetector& detector, int beats) {
-  detector.watch(kPeer);
-  for (int i = 0; i <= beats; ++i) detector.heard(kPeer, at_ms(1'000 * i));
-  return 1'000 * std::int64_t{beats};
-}
-
-TEST(PhiDetector, PhiIsTheElapsedTimeOverTheMeanInDecimalLogarithms) {
-  PhiDetector detector(PhiConfig{.samples_max = 100});
-  const std::int64_t last = beat_regularly(detector, 150);
-  EXPECT_NEAR(detector.phi(kPeer, at_ms(last + 1'000)), 1 / std::log(10.0), 1e-9);
-  EXPECT_NEAR(detector.phi(kPeer, at_ms(last + 5'000)), 5 / std::log(10.0), 1e-9);
-  // The chance of a silence of t is 10^-phi.
-  EXPECT_NEAR(std::pow(10, -detector.phi(kPeer, at_ms(last + 2'000))), std::exp(-2.0), 1e-9);
-  EXPECT_TRUE(detector.is_alive(kPeer, at_ms(last + 18'400)));
-  EXPECT_FALSE(detector.is_alive(kPeer, at_ms(last + 18'500)));
-}
-
-TEST(PhiDetector, TheGuessCountsAsOneInterval) {
-  PhiDetector detector(PhiConfig{.interval_initial = 2s});
-  const std::int64_t last = beat_regularly(detector, 3);
-  // (2 + 1 + 1 + 1) / 4 seconds.
-  EXPECT_NEAR(detector.phi(kPeer, at_ms(last + 1'250)), 1 / std::log(10.0), 1e-9);
-}
-
-TEST(PhiDetector, ALongSilenceDoesNotMakeItPatient) {
-  PhiDetector detector(PhiConfig{.samples_max = 10});
-  std::int64_t now = beat_regularly(detector, 20);
-  const double before = detector.phi(kPeer, at_ms(now + 1'000));
-  now += 3'600'000;
-  EXPECT_FALSE(detector.is_alive(kPeer, at_ms(now)));
-  detector.heard(kPeer, at_ms(now));
-  EXPECT_TRUE(detector.is_alive(kPeer, at_ms(now)));
-  EXPECT_DOUBLE_EQ(detector.phi(kPeer, at_ms(now + 1'000)), before);
-}
-
-TEST(PhiDetector, BeatsInABunchDoNotMakeItRash) {
-  PhiDetector detector(PhiConfig{.samples_max = 4, .mean_min = 100ms});
-  detector.watch(kPeer);
-  for (int i = 0; i < 10; ++i) detector.heard(kPeer, at_ms(5));
-  EXPECT_NEAR(detector.phi(kPeer, at_ms(105)), 1 / std::log(10.0), 1e-9);
-}
-
-TEST(PhiDetector, AForgottenNodeStartsAgain) {
-  PhiDetector detector(PhiConfig{});
-  beat_regularly(detector, 3);
-  detector.forget(kPeer);
-  detector.heard(kPeer, at_ms(9'000));
-  EXPECT_EQ(detector.phi(kPeer, at_ms(9'000)), FailureDetector::kUnheardOf);
-  detector.watch(kPeer);
-  EXPECT_FALSE(detector.is_alive(kPeer, at_ms(9'000)));
-}
-
-RC_GTEST_PROP(PhiDetector, SuspicionGrowsWithSilenceAndFallsWithTheThreshold, ()) {
-  const auto steps = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 4'000));
-  PhiDetector strict(PhiConfig{.threshold = 2, .samples_max = 5});
-  PhiDetector patient(PhiConfig{.threshold = 8, .samples_max = 5});
-  strict.watch(kPeer);
-  patient.watch(kPeer);
-  std::int64_t now = 0;
-  for (const int step : steps) {
-    now += step;
-    strict.heard(kPeer, at_ms(now));
-    patient.heard(kPeer, at_ms(now));
-  }
-  double previous = 0;
-  for (int i = 0; i < 20 && !steps.empty(); ++i, now += 700) {
-    const double level = strict.suspicion(kPeer, at_ms(now));
-    RC_ASSERT(level >= previous);
-    RC_ASSERT(std::isfinite(level));
-    RC_ASSERT(patient.suspicion(kPeer, at_ms(now)) <= level);
-    previous = level;
-  }
 }
 
 constexpr SwimConfig kSwim = {
@@ -233,6 +155,51 @@ TEST(Probe, WhatIsMeantForOthersIsNotAnswered) {
   EXPECT_FALSE(answer_to({Probe::Kind::acknowledgement, 1, kSelf, kPeer}, node_of(3), other));
   EXPECT_EQ(answer_to({Probe::Kind::ping_request, 1, kSelf, other}, kSelf, other),
             (OutgoingProbe{kSelf, {Probe::Kind::acknowledgement, 1, kSelf, other}}));
+}
+
+TEST(Probe, TakesWhatAMessageOfGossipWould) {
+  const Probe probe = {Probe::Kind::ping, 300, kSelf, kPeer};
+  EXPECT_EQ(encoded_size(probe, "troy"), 1U + 1 + 5 + 16 + 1 + 2 + 16 + 16);
+}
+
+// A machine that has heard of kPeer.
+Membership machine_with(std::unique_ptr<FailureDetector> detector) {
+  base::Prng random(1);
+  Membership machine({.cluster = "troy", .self = kSelf, .limits = {}}, std::move(detector));
+  const Delta delta{.node = kPeer,
+                    .generation = 1,
+                    .after = 0,
+                    .states = {{StateKey::status, 1, encode_status(Status::normal)}}};
+  const Message tidings{.cluster = "troy", .sender = kPeer, .body = Closing{{delta}}};
+  EXPECT_TRUE(machine.receive(tidings, at_ms(0), random));
+  return machine;
+}
+
+TEST(Prober, AnswersWhicheverDetectorRuns) {
+  const Membership machine = machine_with(std::make_unique<TimeoutDetector>(10s));
+  Prober prober(machine, nullptr);
+  base::Prng random(1);
+  EXPECT_TRUE(prober.tick(at_ms(0), random).empty());
+  const auto answer = prober.receive({Probe::Kind::ping, 4, kPeer, kSelf}, kPeer, at_ms(0));
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(answer->to, kPeer);
+  EXPECT_FALSE(prober.receive({Probe::Kind::ping_request, 4, kPeer, node_of(55)}, kPeer, at_ms(0)))
+      << "a node nobody here knows is not called";
+}
+
+TEST(Prober, ASwimNodeHearsItsAcknowledgement) {
+  auto made = std::make_unique<SwimDetector>(kSelf, SwimConfig{});
+  SwimDetector* swim = made.get();
+  Membership machine = machine_with(std::move(made));
+  Prober prober(machine, swim);
+  base::Prng random(1);
+  EXPECT_TRUE(machine.tick(at_ms(50)).events.empty());
+  const auto pings = prober.tick(at_ms(100), random);
+  ASSERT_EQ(pings.size(), 1U);
+  EXPECT_FALSE(prober.receive(acknowledgement_of(pings[0].probe), kPeer, at_ms(150)));
+  const Output out = machine.tick(at_ms(200));
+  ASSERT_EQ(out.events.size(), 1U);
+  EXPECT_EQ(out.events[0].kind, Event::Kind::up);
 }
 
 }  // namespace
