@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "base/prng.h"
+#include "rpc/frame_test_support.h"
 
 namespace helenus::rpc {
 namespace {
@@ -189,26 +190,17 @@ TEST(Frame, APartOfAFrameIsWaitedFor) {
   }
 }
 
-Bytes head(std::uint32_t size, std::uint32_t checksum) {
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  out.u32_le(size);
-  out.u32_le(checksum);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
-}
-
 TEST(Frame, AFrameThatIsTooLargeIsKnownByItsHead) {
   FrameReader reader(1000);
-  const auto read = read_all(reader, head(1001, 0), SIZE_MAX);
+  const auto read = read_all(reader, head_of_frame(1001, 0), SIZE_MAX);
   EXPECT_EQ(read.error().to_string(), "corrupt: a frame of 1001 bytes, where 1000 are the most");
-  EXPECT_TRUE(read_all(head(0, 0)).failed_with(Errc::corrupt));
+  EXPECT_TRUE(read_all(head_of_frame(0, 0)).failed_with(Errc::corrupt));
   EXPECT_TRUE(read_all(base::as_bytes("GET / HTTP/1.1\r\n\r\n")).failed_with(Errc::corrupt));
 }
 
 TEST(Frame, MemoryGrowsWithWhatComesAndNotWithWhatIsPromised) {
   FrameReader reader(kFrameBodySizeMaxDefault);
-  const auto read = read_all(reader, head(kFrameBodySizeMaxDefault, 0), SIZE_MAX);
+  const auto read = read_all(reader, head_of_frame(kFrameBodySizeMaxDefault, 0), SIZE_MAX);
   ASSERT_TRUE(read.has_value());
   EXPECT_LE(reader.room().size(), 2 * FrameReader::kInputSizeMin);
 }
