@@ -30,7 +30,7 @@ NodeId node_of(std::uint8_t number) {
 const VersionRange kOneToTwo{.oldest = ProtocolVersion(1), .newest = ProtocolVersion(2)};
 
 Hello a_hello() {
-  return {.versions = kOneToTwo,
+  return {.versions = kVersions,
           .cluster = "troy",
           .from = node_of(1),
           .life = 0x0807060504030201,
@@ -43,7 +43,7 @@ Hello a_hello() {
 std::vector<Frame> one_of_each() {
   return {
       a_hello(),
-      Hello{.versions = kVersions,
+      Hello{.versions = kOneToTwo,
             .cluster = std::string(kClusterNameSizeMax, 'c'),
             .from = node_of(3),
             .life = 0,
@@ -103,8 +103,8 @@ base::Result<std::vector<Frame>> read_all(ByteView bytes) {
 TEST(Frame, BytesAreAsDocumented) {
   const auto hex = [](const Frame& frame) { return base::to_hex(bytes_of({frame})); };
   EXPECT_EQ(hex(a_hello()),
-            "41000000291117c656cf5756"
-            "00484c4e5301020474726f79000000000000000000000000000000010102030405060708"
+            "41000000f587d59a685f90de"
+            "00484c4e5301010474726f79000000000000000000000000000000010102030405060708"
             "010000000000000000000000000000000201040a000001581b80808008");
   EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1), .node = node_of(2), .body_size_max = 4096}),
             "18000000dbfd0cbc0614c33c"
