@@ -38,15 +38,15 @@
 #include "bench/report.h"
 #include "bench/stopwatch.h"
 #include "filters/adaptive_cuckoo.h"
-#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
-#include "filters/dynamic_cuckoo.h"
 #include "filters/forgetful_bloom.h"
 #include "filters/hash_ring.h"
-#include "filters/recyclable_bloom.h"
+#include "filters/lab/adaptive_forgetful.h"
+#include "filters/lab/dynamic_cuckoo.h"
+#include "filters/lab/recyclable_bloom.h"
 #include "filters/sliced_forgetful.h"
 
 namespace helenus::bench {

@@ -1,6 +1,5 @@
 // Fuzzes the catalog's document behind a sound checksum: what decodes encodes to the very bytes it
-// came from, or means the same if an earlier version wrote them, and names a storage id for every
-// table and no other.
+// came from, and names a storage id for every table and no other.
 #include "cql/catalog/catalog_document.h"
 
 #include <cstddef>
@@ -21,13 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   out.u32_le(base::crc32c(bytes));
   const auto document = cql::decode_catalog_document(sound.view());
   if (!document) return 0;
-  const base::Bytes encoded = cql::encode(*document);
-  if (encoded.view().front() == bytes.front()) {
-    ASSERT(base::equal(encoded, sound.view()));
-  } else {
-    const auto again = cql::decode_catalog_document(encoded);
-    ASSERT(again.has_value() && *again == *document);
-  }
+  ASSERT(base::equal(cql::encode(*document), sound.view()));
   std::size_t tables = 0;
   for (const auto& [name, keyspace] : document->users.keyspaces()) {
     for (const auto& [table_name, table] : keyspace->tables) {

@@ -16,15 +16,15 @@
 
 #include "base/codec.h"
 #include "filters/adaptive_cuckoo.h"
-#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
-#include "filters/dynamic_cuckoo.h"
 #include "filters/envelope.h"
 #include "filters/forgetful_bloom.h"
-#include "filters/recyclable_bloom.h"
+#include "filters/lab/adaptive_forgetful.h"
+#include "filters/lab/dynamic_cuckoo.h"
+#include "filters/lab/recyclable_bloom.h"
 #include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {

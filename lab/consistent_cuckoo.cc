@@ -25,8 +25,8 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
-#include "filters/consistent_analysis.h"
-#include "filters/dynamic_cuckoo.h"
+#include "filters/lab/consistent_analysis.h"
+#include "filters/lab/dynamic_cuckoo.h"
 #include "lab/filters.h"
 #include "lab/flow_trace.h"
 #include "lab/walking_cuckoo.h"

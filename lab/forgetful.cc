@@ -14,10 +14,11 @@
 
 #include "base/assert.h"
 #include "base/prng.h"
-#include "filters/adaptive_forgetful.h"
-#include "filters/forgetful_analysis.h"
 #include "filters/forgetful_bloom.h"
-#include "filters/recyclable_bloom.h"
+#include "filters/forgetful_rates.h"
+#include "filters/lab/adaptive_forgetful.h"
+#include "filters/lab/forgetful_analysis.h"
+#include "filters/lab/recyclable_bloom.h"
 #include "filters/sliced_forgetful.h"
 #include "lab/filters.h"
 
@@ -150,7 +151,7 @@ void forgetful_figure_9(Notebook& notebook) {
       const auto filter = filled(shape, periods * keys / 2, periods);
       const auto x = static_cast<double>(keys);
       measured.points.push_back({x, average_rate(notebook, shape, periods * keys / 2, periods)});
-      printed.points.push_back({x, filter.rate_as_printed()});
+      printed.points.push_back({x, filters::rate_as_printed(filter)});
       corrected.points.push_back({x, filter.rate_by_equation()});
       fill.points.push_back({x, filter.false_positive_rate()});
       if (keys < 300) continue;
@@ -197,7 +198,7 @@ void forgetful_figure_10(Notebook& notebook) {
     const auto filter = filled(shape, 300, 2);
     const auto x = static_cast<double>(bits);
     measured.points.push_back({x, average_rate(notebook, shape, 300, 2)});
-    printed.points.push_back({x, filter.rate_as_printed()});
+    printed.points.push_back({x, filters::rate_as_printed(filter)});
     corrected.points.push_back({x, filter.rate_by_equation()});
     const double seen = measured.points.back().y;
     if (seen < 1e-5) continue;
@@ -286,7 +287,7 @@ void forgetful_figure_12(Notebook& notebook) {
       rate_line.points.push_back({static_cast<double>(rate), filter.false_positive_rate()});
       if (rate == 100 && (count == 24 || count == 3)) {
         at_100[count == 24 ? 1 : 0] = filter.false_positive_rate();
-        printed_at_100[count == 24 ? 1 : 0] = filter.rate_as_printed();
+        printed_at_100[count == 24 ? 1 : 0] = filters::rate_as_printed(filter);
       }
     }
     lines.push_back(std::move(rate_line));
@@ -637,14 +638,14 @@ void sliced_beside_forgetful(Notebook& notebook) {
       least = std::min(least, with_as_many / optimised);
       if (past <= 14) most = std::max(most, with_as_many / optimised);
       default_most = std::max(default_most, with_default / optimised);
-      table.rows.push_back({fmt::format("{}", past), fmt::format("{}", keys),
-                            fmt::format("{:.2f}", filters::bloom_fill(kSmall.bits, 5, keys)),
-                            scientific(simple), scientific(optimised),
-                            scientific(both.paper().rate_as_printed()), scientific(with_as_many),
-                            fmt::format("{:.2f}", with_as_many / optimised),
-                            fmt::format("{}", by_default.shape().slices),
-                            fmt::format("{}", by_default.shape().probes), scientific(with_default),
-                            fmt::format("{:.2f}", with_default / optimised)});
+      table.rows.push_back(
+          {fmt::format("{}", past), fmt::format("{}", keys),
+           fmt::format("{:.2f}", filters::bloom_fill(kSmall.bits, 5, keys)), scientific(simple),
+           scientific(optimised), scientific(filters::rate_as_printed(both.paper())),
+           scientific(with_as_many), fmt::format("{:.2f}", with_as_many / optimised),
+           fmt::format("{}", by_default.shape().slices),
+           fmt::format("{}", by_default.shape().probes), scientific(with_default),
+           fmt::format("{:.2f}", with_default / optimised)});
     }
   }
   notebook.table(table);

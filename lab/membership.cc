@@ -19,10 +19,10 @@
 #include <fmt/format.h>
 
 #include "lab/notebook.h"
-#include "membership/model_network.h"
+#include "membership/lab/model_network.h"
+#include "membership/lab/swim_detector.h"
+#include "membership/lab/timeout_detector.h"
 #include "membership/phi_detector.h"
-#include "membership/swim_detector.h"
-#include "membership/timeout_detector.h"
 
 namespace helenus::lab {
 namespace {

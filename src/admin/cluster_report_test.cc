@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <rapidcheck/gtest.h>
 
-#include "membership/timeout_detector.h"
+#include "membership/phi_detector.h"
 #include "metadata/metadata_test_support.h"
 #include "metadata/transitions.h"
 #include "ring/placement.h"
@@ -296,7 +296,7 @@ TEST(HeardBy, WhatWasSaidIsTakenAndWhatDoesNotDecodeIsNot) {
   config.cluster = "Troy";
   config.self = node_id(1);
   membership::Membership membership(
-      config, std::make_unique<membership::TimeoutDetector>(std::chrono::seconds(10)));
+      config, std::make_unique<membership::PhiDetector>(membership::PhiConfig{}));
   ASSERT_TRUE(membership.set(StateKey::load, membership::encode_load(77)));
   ASSERT_TRUE(membership.set(StateKey::serves_clients, membership::encode_serves_clients(true)));
   ASSERT_TRUE(membership.set(StateKey::metadata_version, membership::encode_metadata_version(9)));

@@ -1,5 +1,7 @@
 #include "base/uuid.h"
 
+#include <algorithm>
+
 #include "base/codec.h"
 
 namespace helenus::base {
@@ -60,6 +62,12 @@ std::string Uuid::to_string() const {
   std::string text = to_hex(octets_);
   for (const std::size_t dash : {8U, 13U, 18U, 23U}) text.insert(dash, 1, '-');
   return text;
+}
+
+Uuid decode_uuid(Decoder& in) {
+  Uuid::Octets octets{};
+  std::ranges::copy(in.raw(Uuid::kSize), octets.begin());
+  return Uuid(octets);
 }
 
 }  // namespace helenus::base

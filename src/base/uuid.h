@@ -17,6 +17,8 @@
 
 namespace helenus::base {
 
+class Decoder;
+
 class Uuid {
  public:
   static constexpr std::size_t kSize = 16;
@@ -46,6 +48,9 @@ class Uuid {
  private:
   Octets octets_{};
 };
+
+// The next sixteen bytes; nil if the decoder has failed.
+Uuid decode_uuid(Decoder& in);
 
 }  // namespace helenus::base
 

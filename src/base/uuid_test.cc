@@ -41,5 +41,15 @@ TEST(Uuid, RandomOnesCarryVersionAndVariant) {
   EXPECT_FALSE(Uuid::from_random({}).is_nil());
 }
 
+TEST(Uuid, IsDecodedFromItsBytesAndNilWhereTheyEnd) {
+  const Uuid uuid = Uuid::from_random(7, 8);
+  Decoder whole(uuid.bytes());
+  EXPECT_EQ(decode_uuid(whole), uuid);
+  EXPECT_TRUE(whole.finish().has_value());
+  Decoder short_one(uuid.bytes().first(15));
+  EXPECT_EQ(decode_uuid(short_one), Uuid());
+  EXPECT_TRUE(short_one.finish().failed_with(Errc::corrupt));
+}
+
 }  // namespace
 }  // namespace helenus::base

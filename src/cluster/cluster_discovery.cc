@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/codec.h"
-#include "cluster/join_rules.h"
 #include "metadata/metadata_codec.h"
 #include "metadata/transitions.h"
 #include "rpc/verb.h"
@@ -58,8 +57,6 @@ Task<Result<void>> ClusterDiscovery::find_or_found(Until until) {
       case FoundingStep::Kind::found:
         co_return co_await found(until);
       case FoundingStep::Kind::fetch_metadata: {
-        // Before anything of the cluster is kept here: the folder may still found one.
-        if (!context_.options.schema.keyspaces().empty()) co_return has_own_keyspaces();
         const bool fetched = co_await fetch_metadata(std::move(answers.informed), until);
         if (fetched) co_return {};
         step.waits_for = "a seed to tell its metadata";
@@ -108,13 +105,10 @@ Task<bool> ClusterDiscovery::fetch_metadata(std::vector<NodeId> from, Until unti
 Task<Result<void>> ClusterDiscovery::found(Until until) {
   const ClusterOptions& options = context_.options;
   context_.phase.set("founds the cluster");
-  CO_TRY(auto metadata, metadata::found({.cluster_name = options.cluster_name,
-                                         .partitioner = options.partitioner,
-                                         .tokens = ring::evenly_spread_tokens(options.tokens),
-                                         .nodes = {context_.self}}));
-  if (!options.schema.keyspaces().empty()) {
-    CO_TRY(metadata, metadata::change_schema(metadata, options.schema));
-  }
+  CO_TRY(const auto metadata, metadata::found({.cluster_name = options.cluster_name,
+                                               .partitioner = options.partitioner,
+                                               .tokens = ring::evenly_spread_tokens(options.tokens),
+                                               .nodes = {context_.self}}));
   CO_TRY(const auto document,
          consensus::found(consensus::RegisterId(runtime::draw_uuid(context_.runtime.random)),
                           {context_.self.id}, metadata::encode(metadata)));

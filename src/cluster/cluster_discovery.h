@@ -34,9 +34,8 @@ class ClusterDiscovery {
   // Tells others, by rpc::verbs::kMetadataVersion, which version this node knows. Requires: once;
   // this outlives the Rpc's stop().
   void serve();
-  // Returns when the store knows a document. Errors: of the file; refused if there is a cluster and
-  // this node has keyspaces of its own; cancelled, timeout. Requires: the store knows none; the Rpc
-  // has started.
+  // Returns when the store knows a document. Errors: of the file; cancelled, timeout. Requires: the
+  // store knows none; the Rpc has started.
   runtime::Task<base::Result<void>> find_or_found(runtime::Until until);
 
  private:

@@ -81,26 +81,6 @@ TEST(ClusterDiscovery, AFounderThatCannotWriteSaysSoAtOnce) {
   EXPECT_TRUE(cluster.service(0).failure().has_value());
 }
 
-TEST(ClusterDiscovery, ANodeWithAPastFoundsAndDoesNotJoin) {
-  Cluster cluster(12, 2, 1);
-  const auto past = [](NodePlan& plan) {
-    const auto founded = metadata::found({.cluster_name = "before",
-                                          .tokens = ring::evenly_spread_tokens(1),
-                                          .nodes = {plan.options.self}});
-    plan.options.schema = add_keyspace("shop")(*founded)->schema;
-  };
-  past(cluster.plan(0));
-  cluster.machine(0).start();
-  cluster.expect_whole(1, 5s);
-  EXPECT_TRUE(cluster.service(0).metadata()->keyspaces.contains("shop"));
-  past(cluster.plan(1));
-  cluster.machine(1).start();
-  EXPECT_TRUE(
-      cluster.world().run_until([&] { return cluster.plan(1).start_error.has_value(); }, 10s));
-  EXPECT_EQ(cluster.plan(1).start_error->code(), Errc::refused);
-  EXPECT_THAT(cluster.plan(1).start_error->to_string(), HasSubstr("keyspaces of its own"));
-}
-
 TEST(ClusterDiscovery, OneClusterIsFoundedThroughFaults) {
   constexpr sim::FaultBudget kBudget{
       .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};

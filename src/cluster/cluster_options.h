@@ -12,7 +12,6 @@
 #include "consensus/document.h"
 #include "membership/phi_detector.h"
 #include "metadata/cluster_metadata.h"
-#include "model/schema.h"
 #include "ring/partitioner.h"
 #include "rpc/rpc.h"
 #include "runtime/address.h"
@@ -33,9 +32,6 @@ struct ClusterOptions {
   // Of a cluster that this node founds.
   ring::Partitioner partitioner = ring::Partitioner::murmur3;
   std::size_t tokens = ring::kTokensDefault;
-  // The schema that a node without a cluster has already. With keyspaces in it the node may found a
-  // cluster, and may not join one.
-  model::Schema schema{};
   runtime::Duration retry_pause = std::chrono::milliseconds(500);
   runtime::Duration attempt_timeout = std::chrono::seconds(5);
   // How long a start waits for a majority of the acceptors to tell the newest metadata.

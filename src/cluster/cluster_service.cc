@@ -80,8 +80,7 @@ Task<Result<void>> ClusterService::start(Until until) {
   StoreParts& parts = *store_parts_;
   if (store_->known().is_blank()) CO_TRY_VOID(co_await parts.discovery.find_or_found(until));
   CO_TRY(const auto found, metadata::decode_cluster_metadata(store_->known().content));
-  const bool has_keyspaces = !options_.schema.keyspaces().empty();
-  CO_TRY_VOID(check_place(found, options_.cluster_name, self_, has_keyspaces));
+  CO_TRY_VOID(check_place(found, options_.cluster_name, self_));
   CO_TRY_VOID(known_.adopt(store_->known()));
   tasks_.spawn(parts.follower.follow());
   tasks_.spawn(proximity_.run());

@@ -82,12 +82,14 @@ TEST(ClusterService, ANodeKnowsWhichOthersAreNearByTheirPlaceAndTheirRoundTrips)
   }
 }
 
+// What this release speaks, and the next one may.
+constexpr rpc::ProtocolVersion kOlder = rpc::kVersions.newest;
+constexpr rpc::ProtocolVersion kNewest(kOlder.value() + 1);
+constexpr rpc::VersionRange kNext{.oldest = kOlder, .newest = kNewest};
+
 TEST(ClusterService, NodesOfTwoReleasesAreOneCluster) {
-  constexpr rpc::ProtocolVersion kNewest = rpc::kVersions.newest;
-  constexpr rpc::ProtocolVersion kOlder(kNewest.value() - 1);
   Cluster cluster(19, 3);
-  // It refuses what is written in a later version than it speaks.
-  cluster.plan(1).options.versions.newest = kOlder;
+  for (const std::size_t i : {0U, 2U}) cluster.plan(i).options.versions = kNext;
   cluster.start_all();
   cluster.expect_whole(3);
   cluster.tell(0, change(add_keyspace("shop")));
@@ -100,7 +102,7 @@ TEST(ClusterService, NodesOfTwoReleasesAreOneCluster) {
   EXPECT_EQ(cluster.spoken(0, 2), kNewest);
   // It is brought up to date.
   cluster.machine(1).kill();
-  cluster.plan(1).options.versions = rpc::kVersions;
+  cluster.plan(1).options.versions = kNext;
   cluster.machine(1).start();
   cluster.expect_whole(3);
   cluster.world().run_for(10s);
@@ -108,9 +110,8 @@ TEST(ClusterService, NodesOfTwoReleasesAreOneCluster) {
 }
 
 TEST(ClusterService, ANodeThatIsTakenBackToTheReleaseBeforeIsStillOfTheCluster) {
-  constexpr rpc::ProtocolVersion kNewest = rpc::kVersions.newest;
-  constexpr rpc::ProtocolVersion kOlder(kNewest.value() - 1);
   Cluster cluster(24, 3);
+  for (const std::size_t i : {0U, 1U, 2U}) cluster.plan(i).options.versions = kNext;
   cluster.start_all();
   cluster.expect_whole(3);
   cluster.tell(0, change(add_keyspace("shop")));
@@ -118,7 +119,7 @@ TEST(ClusterService, ANodeThatIsTakenBackToTheReleaseBeforeIsStillOfTheCluster) 
   EXPECT_EQ(cluster.spoken(0, 1), kNewest);
   cluster.machine(1).kill();
   // It decides on what was accepted and decided among those of the newer one.
-  cluster.plan(1).options.versions.newest = kOlder;
+  cluster.plan(1).options.versions = rpc::kVersions;
   cluster.machine(1).start();
   cluster.expect_whole(3);
   cluster.machine(2).kill();

@@ -10,17 +10,14 @@ using base::Result;
 using metadata::ClusterMetadata;
 
 Result<void> check_place(const ClusterMetadata& metadata, const std::string& cluster_name,
-                         const metadata::NodeDescription& self, bool has_keyspaces) {
+                         const metadata::NodeDescription& self) {
   if (metadata.cluster_name != cluster_name) {
     return Error(Errc::refused, "this node is of the cluster \"{}\", and not of \"{}\"",
                  metadata.cluster_name, cluster_name);
   }
   const metadata::Node* node = metadata.find(self.id);
-  if (node == nullptr) {
-    // The removed node hears of its removal when it asks to join.
-    if (metadata.was_removed(self.id) || !has_keyspaces) return {};
-    return has_own_keyspaces();
-  }
+  // The removed node hears of its removal when it asks to join.
+  if (node == nullptr) return {};
   const metadata::NodeDescription& known = node->description;
   if (known.datacentre != self.datacentre || known.rack != self.rack) {
     return Error(
@@ -30,13 +27,6 @@ Result<void> check_place(const ClusterMetadata& metadata, const std::string& clu
         known.rack, known.datacentre, self.rack, self.datacentre);
   }
   return {};
-}
-
-Error has_own_keyspaces() {
-  return Error(
-      Errc::refused,
-      "this node's folder has keyspaces of its own, and there is a cluster already: with "
-      "this folder it can only be alone, or found a cluster; to join, it needs an empty one");
 }
 
 Result<ClusterMetadata> begin_join(const ClusterMetadata& now,

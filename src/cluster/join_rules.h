@@ -17,13 +17,10 @@
 namespace helenus::cluster {
 
 // Whether this node belongs where these metadata are from. Errors: refused if they are of another
-// cluster, place the node elsewhere, or do not name it though it has keyspaces of its own.
+// cluster or place the node elsewhere.
 base::Result<void> check_place(const metadata::ClusterMetadata& metadata,
                                const std::string& cluster_name,
-                               const metadata::NodeDescription& self, bool has_keyspaces);
-
-// Why a node that has keyspaces does not join: its tables would have to make way for the cluster's.
-base::Error has_own_keyspaces();
+                               const metadata::NodeDescription& self);
 
 // The metadata in which the node joins. Errors: those of metadata::begin_join; unsupported if there
 // are keyspaces and no Transfer.

@@ -28,20 +28,13 @@ ClusterMetadata without_last(std::uint8_t nodes) {
 
 TEST(JoinRules, ANodeBelongsToTheClusterOfItsNameAndWhereItStood) {
   const ClusterMetadata metadata = a_cluster(2);
-  EXPECT_TRUE(check_place(metadata, "Troy", a_node(1, "r1"), false));
-  EXPECT_TRUE(check_place(metadata, "Carthage", a_node(1, "r1"), false).failed_with(Errc::refused));
-  EXPECT_TRUE(check_place(metadata, "Troy", a_node(1, "r9"), false).failed_with(Errc::refused));
-  EXPECT_TRUE(
-      check_place(metadata, "Troy", a_node(1, "r1", "dc9"), false).failed_with(Errc::refused));
-}
-
-TEST(JoinRules, ANodeWithKeyspacesOfItsOwnBelongsOnlyWhereItIsNamed) {
-  const ClusterMetadata metadata = a_cluster(2);
-  EXPECT_TRUE(check_place(metadata, "Troy", a_node(1, "r1"), true));
-  EXPECT_TRUE(check_place(metadata, "Troy", a_node(3), false));
-  EXPECT_TRUE(check_place(metadata, "Troy", a_node(3), true).failed_with(Errc::refused));
-  // The join tells it that it was removed.
-  EXPECT_TRUE(check_place(without_last(3), "Troy", a_node(3), true));
+  EXPECT_TRUE(check_place(metadata, "Troy", a_node(1, "r1")));
+  EXPECT_TRUE(check_place(metadata, "Carthage", a_node(1, "r1")).failed_with(Errc::refused));
+  EXPECT_TRUE(check_place(metadata, "Troy", a_node(1, "r9")).failed_with(Errc::refused));
+  EXPECT_TRUE(check_place(metadata, "Troy", a_node(1, "r1", "dc9")).failed_with(Errc::refused));
+  // Whom it does not name may ask to join, and is told then that it was removed.
+  EXPECT_TRUE(check_place(metadata, "Troy", a_node(3)));
+  EXPECT_TRUE(check_place(without_last(3), "Troy", a_node(3)));
 }
 
 TEST(JoinRules, WithoutATransferNodesJoinClustersWithoutKeyspaces) {

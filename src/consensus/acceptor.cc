@@ -1,12 +1,11 @@
 #include "consensus/acceptor.h"
 
-#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "base/assert.h"
 #include "base/codec.h"
-#include "base/crc32c.h"
+#include "base/versioned_file.h"
 
 namespace helenus::consensus {
 
@@ -15,9 +14,7 @@ using base::Error;
 
 namespace {
 
-constexpr std::string_view kMagic = "HLNSPAXO";
-constexpr std::uint8_t kFormatVersion = 1;
-constexpr std::size_t kChecksumSize = 4;
+constexpr base::FileFormat kFormat{.magic = "HLNSPAXO", .version = 1};
 
 // A1 and A4 within one state.
 bool is_sound(const AcceptorState& state) {
@@ -52,39 +49,18 @@ AcceptorState AcceptorState::founding(model::NodeId node, Document document) {
 base::Bytes encode(const AcceptorState& state) {
   base::Buffer buffer;
   base::Encoder out(buffer);
-  out.raw(base::as_bytes(kMagic));
-  out.u8(kFormatVersion);
   put(out, state.node.value());
   put(out, state.decided);
   put(out, state.promised);
   put(out, state.accepted);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
+  return base::encode_file(kFormat, buffer.view());
 }
 
 base::Result<AcceptorState> decode_acceptor_state(base::ByteView bytes) {
-  base::Decoder in(bytes);
-  const auto magic = in.raw(kMagic.size());
-  const std::uint8_t version = in.u8();
-  if (in.ok() && !base::equal(magic, base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "does not begin with {}", kMagic);
-  }
-  if (in.ok() && version != kFormatVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version,
-                 kFormatVersion);
-  }
-  if (bytes.size() < in.offset() + kChecksumSize) {
-    return Error(Errc::corrupt, "ends at offset {}, inside its beginning", bytes.size());
-  }
-  const base::ByteView covered = bytes.first(bytes.size() - kChecksumSize);
-  if (base::load_le<std::uint32_t>(bytes.last(kChecksumSize).data()) != base::crc32c(covered)) {
-    return Error(Errc::corrupt, "the checksum at offset {} is not that of the bytes before it",
-                 covered.size());
-  }
-  in = base::Decoder(covered);
-  in.raw(kMagic.size() + 1);
+  TRY(const auto content, base::decode_file(kFormat, bytes));
+  base::Decoder in(content);
   AcceptorState state;
-  state.node = model::NodeId(get_uuid(in));
+  state.node = model::NodeId(base::decode_uuid(in));
   state.decided = get_document(in);
   state.promised = get_ballot(in);
   state.accepted = get_optional_proposal(in);

@@ -17,15 +17,6 @@ class AcceptorTest : public testing::Test {
   static Ballot ballot(std::uint64_t round, std::uint64_t proposer = 1) {
     return {.round = round, .proposer = proposer_id(proposer)};
   }
-  static Document next(const Document& previous, std::uint64_t id = 1) {
-    auto document = apply({.id = change_id(id),
-                           .expected = previous.version,
-                           .acceptors = previous.acceptors,
-                           .content = appended(previous.content, change_id(id))},
-                          previous);
-    EXPECT_TRUE(document);
-    return *document;
-  }
   Message about(Body body) const {
     return {.register_id = first_.register_id, .body = std::move(body)};
   }
@@ -42,7 +33,7 @@ class AcceptorTest : public testing::Test {
   }
 
   const Document first_ = founding_document(3);
-  const Document second_ = next(first_);
+  const Document second_ = next_document(first_);
   Acceptor acceptor_{AcceptorState::founding(node_id(1), first_)};
 };
 
@@ -111,7 +102,7 @@ TEST_F(AcceptorTest, TellsTheDecidedDocumentToWhoeverAsksAboutAnOlderVersion) {
 }
 
 TEST_F(AcceptorTest, ForgetsTheInstanceThatIsDecided) {
-  ask(acceptor_, Accept{.proposal = {.ballot = ballot(5), .document = next(first_, 8)}});
+  ask(acceptor_, Accept{.proposal = {.ballot = ballot(5), .document = next_document(first_, 8)}});
   ask(acceptor_, Learn{.document = second_});
   EXPECT_EQ(acceptor_.state().promised, Ballot());
   EXPECT_EQ(acceptor_.state().accepted, std::nullopt);
@@ -162,12 +153,12 @@ using AcceptorDeathTest = AcceptorTest;
 
 TEST_F(AcceptorDeathTest, StopsRatherThanGoOnWithTwoHistories) {
   ask(acceptor_, Accept{.proposal = {.ballot = ballot(1), .document = second_}});
-  const Accept other{.proposal = {.ballot = ballot(1), .document = next(first_, 2)}};
+  const Accept other{.proposal = {.ballot = ballot(1), .document = next_document(first_, 2)}};
   EXPECT_DEATH(acceptor_.receive(node_id(9), about(other)), "under one ballot");
   ask(acceptor_, Learn{.document = second_});
-  EXPECT_DEATH(acceptor_.receive(node_id(9), about(Learn{.document = next(first_, 2)})),
+  EXPECT_DEATH(acceptor_.receive(node_id(9), about(Learn{.document = next_document(first_, 2)})),
                "two documents of version 2");
-  const Document third = next(next(first_, 2), 3);
+  const Document third = next_document(next_document(first_, 2), 3);
   EXPECT_DEATH(acceptor_.receive(node_id(9), about(Learn{.document = third})),
                "made from another 2");
 }

@@ -59,39 +59,29 @@ std::vector<Message> one_of_each() {
 
 TEST(ConsensusCodec, EveryMessageComesBackAsItWas) {
   for (auto message : one_of_each()) {
-    for (const FormatVersion version : {kFormatOldest, kFormatNewest}) {
-      const auto decoded = decode_message(encode(message, version), version);
-      ASSERT_TRUE(decoded) << message.body.index();
-      EXPECT_EQ(*decoded, message);
-    }
+    const auto decoded = decode_message(encode(message));
+    ASSERT_TRUE(decoded) << message.body.index();
+    EXPECT_EQ(*decoded, message);
     // What a later release adds is read over, and kept.
     message.later = base::Bytes::of_static("new");
     EXPECT_EQ(decode_message(encode(message)), message);
   }
 }
 
-TEST(ConsensusCodec, EveryMessageThatIsCutOrTooLongIsRefused) {
+TEST(ConsensusCodec, EveryMessageThatIsCutIsRefused) {
   for (const auto& message : one_of_each()) {
-    for (const FormatVersion version : {kFormatOldest, kFormatNewest}) {
-      const auto bytes = encode(message, version);
-      for (std::size_t size = 0; size < bytes.size(); ++size) {
-        EXPECT_TRUE(decode_message(bytes.view().first(size)).failed_with(Errc::corrupt));
-      }
+    const auto bytes = encode(message);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_TRUE(decode_message(bytes.view().first(size)).failed_with(Errc::corrupt));
     }
-    base::Buffer longer;
-    longer.append(encode(message, 1));
-    longer.push_back(std::byte{0});
-    EXPECT_TRUE(decode_message(longer.view()).failed_with(Errc::corrupt));
   }
 }
 
 TEST(ConsensusCodec, AnotherVersionOrKindIsRefused) {
   base::Buffer bytes;
   bytes.append(encode(one_of_each().front()));
-  bytes.mutable_view()[0] = std::byte{3};
-  EXPECT_TRUE(decode_message(bytes.view()).failed_with(Errc::unsupported));
   bytes.mutable_view()[0] = std::byte{2};
-  EXPECT_TRUE(decode_message(bytes.view(), 1).failed_with(Errc::unsupported));
+  EXPECT_TRUE(decode_message(bytes.view()).failed_with(Errc::unsupported));
   bytes.mutable_view()[0] = std::byte{0};
   EXPECT_TRUE(decode_message(bytes.view()).failed_with(Errc::corrupt));
   bytes.mutable_view()[0] = std::byte{1};
@@ -177,8 +167,7 @@ TEST(ConsensusCodec, APrepareHasTheseBytes) {
       "02"
       "ac02"
       "00000000000000000000000000000000";
-  EXPECT_EQ(base::to_hex(encode(message, 1)), "01" + fields);
-  EXPECT_EQ(base::to_hex(encode(message, 2)), "02" + fields);
+  EXPECT_EQ(base::to_hex(encode(message)), "01" + fields);
 }
 
 TEST(Document, TellsTheFateOfChanges) {

@@ -95,12 +95,6 @@ void put(base::Encoder& out, const base::Uuid& uuid) {
   out.raw(uuid.bytes());
 }
 
-base::Uuid get_uuid(base::Decoder& in) {
-  base::Uuid::Octets octets{};
-  std::ranges::copy(in.raw(base::Uuid::kSize), octets.begin());
-  return base::Uuid(octets);
-}
-
 void put(base::Encoder& out, const Document& document) {
   out.varint(document.version.value());
   if (document.is_blank()) return;
@@ -116,15 +110,16 @@ Document get_document(base::Decoder& in) {
   Document document;
   document.version = Version(in.varint());
   if (document.is_blank()) return document;
-  document.register_id = RegisterId(get_uuid(in));
+  document.register_id = RegisterId(base::decode_uuid(in));
   const std::size_t acceptors = in.count(base::Uuid::kSize);
   if (acceptors > kAcceptorsMax) in.fail("too many acceptors");
   for (std::size_t i = 0; in.ok() && i < acceptors; ++i) {
-    document.acceptors.emplace_back(get_uuid(in));
+    document.acceptors.emplace_back(base::decode_uuid(in));
   }
   const std::size_t changes = in.count(base::Uuid::kSize);
   if (changes > kTrailMax) in.fail("too long a trail");
-  for (std::size_t i = 0; in.ok() && i < changes; ++i) document.trail.emplace_back(get_uuid(in));
+  for (std::size_t i = 0; in.ok() && i < changes; ++i)
+    document.trail.emplace_back(base::decode_uuid(in));
   document.content = base::Bytes::copy_of(in.prefixed());
   if (!in.ok()) return {};
   if (const char* problem = problem_of(document)) {

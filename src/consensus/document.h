@@ -93,6 +93,5 @@ Document get_document(base::Decoder& in);
 
 // Sixteen bytes as they are.
 void put(base::Encoder& out, const base::Uuid& uuid);
-base::Uuid get_uuid(base::Decoder& in);
 
 }  // namespace helenus::consensus

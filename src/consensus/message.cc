@@ -15,8 +15,7 @@ using base::Error;
 
 namespace {
 
-// From this version on bytes may follow the fields.
-constexpr FormatVersion kFormatWithLater = 2;
+constexpr std::uint8_t kMessageVersion = 1;
 
 Version get_version(Decoder& in) {
   const Version version(in.varint());
@@ -29,7 +28,7 @@ void put(Encoder& out, const Ticket& ticket) {
   out.varint(ticket.sequence);
 }
 Ticket get_ticket(Decoder& in) {
-  const ProposerId proposer(get_uuid(in));
+  const ProposerId proposer(base::decode_uuid(in));
   return {.proposer = proposer, .sequence = in.varint()};
 }
 
@@ -163,7 +162,7 @@ void put(Encoder& out, const Ballot& ballot) {
 Ballot get_ballot(Decoder& in) {
   const std::uint64_t round = in.varint();
   if (round > kRoundMax) in.fail("a round beyond all that were ever tried");
-  return {.round = round, .proposer = ProposerId(get_uuid(in))};
+  return {.round = round, .proposer = ProposerId(base::decode_uuid(in))};
 }
 
 void put(Encoder& out, const std::optional<Proposal>& proposal) {
@@ -182,34 +181,31 @@ bool is_question(const Message& message) {
   return message.body.index() <= Body(Learn()).index();
 }
 
-base::Bytes encode(const Message& message, FormatVersion version) {
-  ASSERT(version >= kFormatOldest && version <= kFormatNewest, "version {}", version);
+base::Bytes encode(const Message& message) {
   base::Buffer buffer;
   Encoder out(buffer);
-  out.u8(version);
+  out.u8(kMessageVersion);
   out.u8(static_cast<std::uint8_t>(message.body.index()));
   put(out, message.register_id.value());
   std::visit([&out](const auto& body) { put_body(out, body); }, message.body);
-  if (version >= kFormatWithLater) out.raw(message.later);
+  out.raw(message.later);
   return std::move(buffer).freeze();
 }
 
-base::Result<Message> decode_message(base::ByteView bytes, FormatVersion newest) {
+base::Result<Message> decode_message(base::ByteView bytes) {
   Decoder in(bytes);
-  const FormatVersion version = in.u8();
-  if (in.ok() && version > newest) {
+  const std::uint8_t version = in.u8();
+  if (version > kMessageVersion) {
     return Error(Errc::unsupported, "a message of version {}, where {} is understood", version,
-                 newest);
+                 kMessageVersion);
   }
-  if (version < kFormatOldest) in.fail("version 0");
+  if (version == 0) in.fail("version 0");
   const std::uint8_t kind = in.u8();
   if (kind >= kReaders.size()) in.fail("no such kind of message");
-  Message message{.register_id = RegisterId(get_uuid(in)), .body = {}};
+  Message message{.register_id = RegisterId(base::decode_uuid(in)), .body = {}};
   TRY_VOID(in.status());
   message.body = kReaders[kind](in);
-  if (version >= kFormatWithLater && in.ok()) {
-    message.later = base::Bytes::copy_of(in.raw(in.remaining()));
-  }
+  if (in.ok()) message.later = base::Bytes::copy_of(in.raw(in.remaining()));
   TRY_VOID(in.finish());
   return message;
 }

@@ -128,17 +128,11 @@ struct Message {
 // Whether it is for an acceptor; for a proposer otherwise.
 bool is_question(const Message& message);
 
-// The bytes: docs/formats/consensus.md. A message is written in the version that its reader
-// understands, which the handshake of rpc tells. From version 2 on a reader keeps what follows the
-// fields it knows as `later`, and makes nothing of it; version 1 has no room for that. What decodes
-// encodes to the bytes it came from, in the same version.
-using FormatVersion = std::uint8_t;
-inline constexpr FormatVersion kFormatOldest = 1;
-inline constexpr FormatVersion kFormatNewest = 2;
-// Requires: one of these versions.
-base::Bytes encode(const Message& message, FormatVersion version = kFormatNewest);
-// Errors: corrupt; unsupported for a version of the format later than `newest`.
-base::Result<Message> decode_message(base::ByteView bytes, FormatVersion newest = kFormatNewest);
+// The bytes: docs/formats/consensus.md. A reader keeps what follows the fields it knows as `later`,
+// and makes nothing of it. What decodes encodes to the bytes it came from.
+base::Bytes encode(const Message& message);
+// Errors: corrupt; unsupported for a later version of the format.
+base::Result<Message> decode_message(base::ByteView bytes);
 
 // Parts that the acceptor's state on disk shares with the messages.
 void put(base::Encoder& out, const Ballot& ballot);

@@ -51,6 +51,17 @@ inline base::Bytes appended(const base::Bytes& content, ChangeId id) {
   return std::move(buffer).freeze();
 }
 
+// What a change that appends its id makes of the document before.
+inline Document next_document(const Document& previous, std::uint64_t id = 1) {
+  auto document = apply({.id = change_id(id),
+                         .expected = previous.version,
+                         .acceptors = previous.acceptors,
+                         .content = appended(previous.content, change_id(id))},
+                        previous);
+  ASSERT(document);
+  return *document;
+}
+
 class World {
  public:
   struct Options {

@@ -10,19 +10,10 @@
 
 namespace helenus {
 
-namespace {
-
-consensus::FormatVersion format_of(rpc::ProtocolVersion spoken) {
-  return static_cast<consensus::FormatVersion>(
-      std::min<std::uint16_t>(spoken.value(), consensus::kFormatNewest));
-}
-
-}  // namespace
-
 template <>
 struct rpc::Codec<consensus::Message> {
-  static base::Bytes encode(const consensus::Message& message, rpc::ProtocolVersion version) {
-    return consensus::encode(message, format_of(version));
+  static base::Bytes encode(const consensus::Message& message, rpc::ProtocolVersion) {
+    return consensus::encode(message);
   }
 };
 
@@ -155,7 +146,7 @@ void PaxosStore::heard_of(NodeId node, Version version) {
 }
 
 Result<Message> PaxosStore::understand(const rpc::Incoming& incoming) const {
-  TRY(Message message, decode_message(incoming.payload, format_of(incoming.version)));
+  TRY(Message message, decode_message(incoming.payload));
   const bool names_a_register = message.register_id != RegisterId();
   if (names_a_register && !known().is_blank() && message.register_id != known().register_id) {
     return Error(Errc::refused, "about the register {}, and this node is of {}",

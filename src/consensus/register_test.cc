@@ -85,15 +85,6 @@ TEST(RegisterDeathTest, DisksThatForgetWhatTheyAcknowledgedAreFoundOut) {
 // The checker must see what it is there for.
 class HistoryChecker : public testing::Test {
  protected:
-  Document next(const Document& previous, std::uint64_t id) {
-    auto document = apply({.id = change_id(id),
-                           .expected = previous.version,
-                           .acceptors = previous.acceptors,
-                           .content = appended(previous.content, change_id(id))},
-                          previous);
-    EXPECT_TRUE(document);
-    return *document;
-  }
   static Change change_to(const Document& document) {
     return {.id = document.trail.back(),
             .expected = Version(document.version.value() - 1),
@@ -102,8 +93,8 @@ class HistoryChecker : public testing::Test {
   }
 
   const Document first_ = founding_document(3);
-  const Document second_ = next(first_, 1);
-  const Document third_ = next(second_, 2);
+  const Document second_ = next_document(first_, 1);
+  const Document third_ = next_document(second_, 2);
   History history_{first_};
 };
 
@@ -126,12 +117,12 @@ TEST_F(HistoryChecker, SeesAReadThatGoesBack) {
 
 TEST_F(HistoryChecker, SeesTwoDocumentsOfOneVersion) {
   history_.saw(second_);
-  history_.saw(next(first_, 9));
+  history_.saw(next_document(first_, 9));
   EXPECT_THAT(history_.complaints(), Contains(HasSubstr("two documents")));
 }
 
 TEST_F(HistoryChecker, SeesAnAcknowledgedChangeThatIsNotThere) {
-  const auto change = history_.invoke(change_to(next(first_, 9)));
+  const auto change = history_.invoke(change_to(next_document(first_, 9)));
   history_.complete(change, {.kind = Outcome::Kind::changed, .document = second_});
   EXPECT_THAT(history_.complaints(), Contains(HasSubstr("is not there")));
 }

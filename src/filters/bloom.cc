@@ -7,7 +7,7 @@
 
 #include "filters/bit_count.h"
 #include "filters/envelope.h"
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
 #include "filters/overlap.h"
 
 namespace helenus::filters {

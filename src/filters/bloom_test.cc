@@ -11,7 +11,7 @@
 #include "filters/blocked_bloom.h"
 #include "filters/envelope.h"
 #include "filters/filter_contract.h"
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
 
 namespace helenus::filters {
 namespace {

@@ -1,4 +1,4 @@
-// Every filter there is, held to the contract of filter.h.
+// Every filter of this folder, held to the contract of filter.h.
 #include "filters/filter_contract.h"
 
 #include <cstdint>
@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "filters/adaptive_cuckoo.h"
-#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
-#include "filters/dynamic_cuckoo.h"
 #include "filters/forgetful_bloom.h"
-#include "filters/recyclable_bloom.h"
 #include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {
@@ -68,12 +65,6 @@ struct FilterSubject<OnHashedRing> {
   }
 };
 
-template <>
-struct FilterSubject<DynamicCuckoo> {
-  static DynamicCuckoo make(std::uint64_t capacity) {
-    return *DynamicCuckoo::for_capacity(capacity);
-  }
-};
 // A forgetful filter whose periods end when their share of the capacity is in, and which refuses
 // when one refresh more would forget: what its owner's clock does, without a clock.
 class PacedForgetful {
@@ -111,55 +102,6 @@ template <>
 struct FilterSubject<PacedForgetful> {
   static PacedForgetful make(std::uint64_t capacity) {
     return PacedForgetful(*ForgetfulBloom::for_rate(capacity, 2, 0.01));
-  }
-};
-// The paper's resizing filter, mended, whose clock ticks twice with every key: it is refreshed when
-// half of them are in, and after all of them the first key is as old as the window and no older.
-class PacedAdaptive {
- public:
-  explicit PacedAdaptive(AdaptiveForgetful filter) : filter_(std::move(filter)) {}
-
-  bool insert(KeyHash key) {
-    if (filter_.size() >= capacity() || !filter_.insert(key)) return false;
-    while (filter_.now() < 2 * filter_.size()) EXPECT_TRUE(filter_.tick().has_value());
-    return true;
-  }
-  bool contains(KeyHash key) const { return filter_.contains(key); }
-  void contains_batch(std::span<const KeyHash> keys, std::span<bool> answers) const {
-    filter_.contains_batch(keys, answers);
-  }
-  void prefetch(KeyHash key) const { filter_.prefetch(key); }
-  std::uint64_t size() const { return filter_.size(); }
-  std::uint64_t capacity() const { return filter_.options().period; }
-  double false_positive_rate() const { return filter_.false_positive_rate(); }
-  double false_positive_rate_max() const { return filter_.false_positive_rate_max(); }
-  std::uint64_t memory_bytes() const { return filter_.memory_bytes(); }
-  base::Bytes encode() const { return filter_.encode(); }
-  static base::Result<PacedAdaptive> decode(const base::Bytes& bytes) {
-    TRY(AdaptiveForgetful filter, AdaptiveForgetful::decode(bytes));
-    return PacedAdaptive(std::move(filter));
-  }
-
- private:
-  AdaptiveForgetful filter_;
-};
-template <>
-struct FilterSubject<PacedAdaptive> {
-  // It looks ahead, and sheds before the target is met.
-  static constexpr double kTightness = 0.2;
-  static PacedAdaptive make(std::uint64_t capacity) {
-    const Bloom::Shape shape = Bloom::for_rate(capacity, 0.003)->shape();
-    return PacedAdaptive(*AdaptiveForgetful::with_options({.bits = shape.bits,
-                                                           .probes = shape.probes,
-                                                           .filters = 3,
-                                                           .period = capacity,
-                                                           .rate_max = 0.01}));
-  }
-};
-template <>
-struct FilterSubject<RecyclableBloom> {
-  static RecyclableBloom make(std::uint64_t capacity) {
-    return *RecyclableBloom::for_rate(capacity, 0.01);
   }
 };
 template <>
@@ -209,12 +151,11 @@ struct FilterSubject<GrowingSliced> {
 };
 
 using Filters = ::testing::Types<Bloom, BlockedBloom, Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32,
-                                 KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>, DynamicCuckoo,
-                                 ConsistentCuckoo, OnHashedRing, RecyclableBloom, PacedForgetful,
-                                 PacedAdaptive, SlicedForgetful, GrowingSliced>;
+                                 KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>, ConsistentCuckoo,
+                                 OnHashedRing, PacedForgetful, SlicedForgetful, GrowingSliced>;
 using ErasableFilters =
     ::testing::Types<Cuckoo8, Cuckoo12, Cuckoo16, Cuckoo32, KeyedAdaptiveCuckoo<16>,
-                     KeyedAdaptiveCuckoo<32>, DynamicCuckoo, ConsistentCuckoo, OnHashedRing>;
+                     KeyedAdaptiveCuckoo<32>, ConsistentCuckoo, OnHashedRing>;
 using AdaptiveFilters = ::testing::Types<KeyedAdaptiveCuckoo<16>, KeyedAdaptiveCuckoo<32>>;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Every, FilterContract, Filters);

@@ -9,7 +9,7 @@
 #include "base/codec.h"
 #include "filters/bit_count.h"
 #include "filters/envelope.h"
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
 #include "filters/overlap.h"
 
 namespace helenus::filters {
@@ -192,15 +192,6 @@ double ForgetfulBloom::rate_by_equation() const {
 double ForgetfulBloom::false_positive_rate_max() const {
   const std::uint64_t keys_per_period = (shape_.capacity + filter_count() - 1) / filter_count();
   return rate_when_full(shape_.bits, shape_.probes, filter_count(), keys_per_period, shape_.check);
-}
-
-double ForgetfulBloom::rate_as_printed() const {
-  std::vector<double> rates;
-  for (unsigned role = 0; role < filter_count(); ++role) {
-    const std::uint64_t keys = periods_[role] + (role == 0 ? 0 : periods_[role - 1]);
-    rates.push_back(bloom_rate_approximated(shape_.bits, shape_.probes, keys));
-  }
-  return forgetful_rate_as_printed(rates);
 }
 
 base::Bytes ForgetfulBloom::encode() const {

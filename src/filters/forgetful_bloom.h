@@ -86,9 +86,8 @@ class ForgetfulBloom {
   double false_positive_rate() const;
   // With `capacity` keys, as many in each period, by the corrected equations.
   double false_positive_rate_max() const;
-  // From the numbers of keys: by the corrected equations, and by equations 1 to 3 of the paper.
+  // From the numbers of keys, by the corrected equations.
   double rate_by_equation() const;
-  double rate_as_printed() const;
   std::uint64_t memory_bytes() const { return table_.memory_bytes(); }
   bool is_borrowed() const { return table_.is_borrowed(); }
 

@@ -1,50 +1,19 @@
 // Files of format version 1, which must decode for ever, and be written as they were.
-#include <fstream>
-#include <iterator>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "filters/adaptive_cuckoo.h"
-#include "filters/adaptive_forgetful.h"
 #include "filters/blocked_bloom.h"
 #include "filters/bloom.h"
 #include "filters/consistent_cuckoo.h"
 #include "filters/cuckoo.h"
-#include "filters/dynamic_cuckoo.h"
 #include "filters/forgetful_bloom.h"
-#include "filters/recyclable_bloom.h"
+#include "filters/golden_test_support.h"
 #include "filters/sliced_forgetful.h"
 
 namespace helenus::filters {
 namespace {
-
-base::Bytes golden(std::string_view name) {
-  std::ifstream file(std::string(HELENUS_TESTDATA) + "/" + std::string(name), std::ios::binary);
-  EXPECT_TRUE(file.is_open()) << name;
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  return base::Bytes::copy_of(bytes);
-}
-
-const std::vector<std::string> kKeys = {"key-0", "key-1", "key-2", "key-3", "key-4", "key-5"};
-
-// The filter has all keys.
-template <class F>
-void expect_golden_bytes(std::string_view name, const F& filter) {
-  EXPECT_EQ(base::to_hex(filter.encode()), base::to_hex(golden(name))) << name;
-  const auto decoded = F::decode(golden(name));
-  ASSERT_TRUE(decoded.has_value()) << name << ": " << decoded.error().to_string();
-  EXPECT_EQ(decoded->size(), kKeys.size());
-  for (const std::string& key : kKeys) EXPECT_TRUE(decoded->contains(key)) << name << ", " << key;
-}
-
-template <class F>
-void expect_golden(std::string_view name, F filter) {
-  for (const std::string& key : kKeys) ASSERT_TRUE(filter.insert(key));
-  expect_golden_bytes(name, filter);
-}
 
 TEST(FilterFormat, VersionOneOfBloom) {
   expect_golden("bloom-v1", *Bloom::with_shape({.bits = 61, .probes = 3, .capacity = 8}));
@@ -66,18 +35,9 @@ TEST(FilterFormat, VersionOneOfAdaptiveCuckooAndItsResidents) {
   expect_golden("keyed_adaptive_cuckoo32-v1", *KeyedAdaptiveCuckoo<32>::with_buckets(3));
 }
 
-TEST(FilterFormat, VersionOneOfDynamicCuckoo) {
-  expect_golden("dynamic_cuckoo-v1",
-                *DynamicCuckoo::with_options({.capacity = 8, .slots = 2, .member_buckets = 2}));
-}
-
 TEST(FilterFormat, VersionOneOfConsistentCuckoo) {
   expect_golden("consistent_cuckoo-v1",
                 *ConsistentCuckoo::with_options({.capacity = 8, .shape = {.slots = 2}}));
-}
-
-TEST(FilterFormat, ARecyclableBloomIsABloom) {
-  EXPECT_EQ(RecyclableBloom::decode(golden("bloom-v1"))->encode(), golden("bloom-v1"));
 }
 
 // Two keys in each of three periods.
@@ -88,17 +48,6 @@ TEST(FilterFormat, VersionOneOfForgetfulBloom) {
     filter.insert(kKeys[i]);
   }
   expect_golden_bytes("forgetful_bloom-v1", filter);
-}
-
-// A key a tick, and a refresh after the third.
-TEST(FilterFormat, VersionOneOfAdaptiveForgetful) {
-  auto filter = *AdaptiveForgetful::with_options(
-      {.bits = 61, .probes = 3, .filters = 3, .period = 3, .rate_max = 0.5, .filters_max = 5});
-  for (const std::string& key : kKeys) {
-    if (filter.size() > 0) ASSERT_TRUE(filter.tick().has_value());
-    ASSERT_TRUE(filter.insert(key));
-  }
-  expect_golden_bytes("adaptive_forgetful-v1", filter);
 }
 
 // A key a tick, from tick 100 on; the fourth does not fit the first table.

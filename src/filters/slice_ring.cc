@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/codec.h"
-#include "filters/forgetful_analysis.h"
+#include "filters/forgetful_rates.h"
 
 namespace helenus::filters {
 

@@ -17,8 +17,8 @@
 #include "filters/checked_window.h"
 #include "filters/envelope.h"
 #include "filters/filter_contract.h"
-#include "filters/forgetful_analysis.h"
 #include "filters/forgetful_bloom.h"
+#include "filters/forgetful_rates.h"
 #include "filters/hostile_bytes_test_support.h"
 
 namespace helenus::filters {
@@ -222,7 +222,7 @@ TEST(SlicedForgetful, WithoutTheMemoryForABurstItShedsAndLosesNothing) {
 TEST(SlicedForgetful, ACounterBehindItIsWithinTheErrorThatItsUserAllows) {
   for (const double percent : {0.1, 1.0, 5.0}) {
     auto filter = *SlicedForgetful::with_options(
-        {.window = 1000, .rate_max = rate_for_counter_error(percent), .capacity = 15'000});
+        {.window = 1000, .rate_max = percent / 100, .capacity = 15'000});
     base::Prng prng(9);
     std::uint64_t increments = 0;
     std::uint64_t counter = 0;

@@ -1,19 +1,16 @@
 // FailureDetector: from when a node was last heard of to whether it is taken for dead.
 //
-// No detector can be both quick and never wrong; three that choose differently stand behind one
-// interface. What counts as hearing of a node is the caller's business: gossip counts a heartbeat
-// that is newer than the one before. Time is passed in, and a time before an earlier one counts as
-// no time passed.
+// No detector can be both quick and never wrong; PhiDetector is the one that nodes run, and others
+// to compare it with are in membership/lab. What counts as hearing of a node is the caller's
+// business: gossip counts a heartbeat that is newer than the one before. Time is passed in, and a
+// time before an earlier one counts as no time passed.
 //
 // Belongs to one core.
 #pragma once
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
-#include "base/prng.h"
-#include "membership/probe.h"
 #include "model/node_id.h"
 #include "runtime/time.h"
 
@@ -40,13 +37,6 @@ class FailureDetector {
   bool is_alive(model::NodeId node, runtime::MonotonicTime now) const {
     return suspicion(node, now) < 1;
   }
-
-  // To be called often: what a detector that asks for itself wants to have sent.
-  virtual std::vector<OutgoingProbe> tick(runtime::MonotonicTime /*now*/, base::Prng& /*random*/) {
-    return {};
-  }
-  // An acknowledgement came of a probe whose origin is this node.
-  virtual void acknowledged(const Probe& /*probe*/, runtime::MonotonicTime /*now*/) {}
 
  protected:
   static runtime::Duration elapsed(runtime::MonotonicTime since, runtime::MonotonicTime now) {

@@ -12,19 +12,10 @@
 
 namespace helenus {
 
-namespace {
-
-membership::FormatVersion format_of(rpc::ProtocolVersion spoken) {
-  return static_cast<membership::FormatVersion>(
-      std::min<std::uint16_t>(spoken.value(), membership::kFormatNewest));
-}
-
-}  // namespace
-
 template <>
 struct rpc::Codec<membership::Message> {
-  static base::Bytes encode(const membership::Message& message, rpc::ProtocolVersion version) {
-    return membership::encode(message, format_of(version));
+  static base::Bytes encode(const membership::Message& message, rpc::ProtocolVersion) {
+    return membership::encode(message);
   }
 };
 
@@ -112,7 +103,7 @@ Task<void> GossipService::run() {
       ++statistics_.rounds;
       act_on(membership_.round(now, prng_));
     } else {
-      act_on(membership_.tick(now, prng_));
+      act_on(membership_.tick(now));
     }
     // What was missed while this node was held up is not made up for.
     next = std::max(next + pause, now);
@@ -122,7 +113,7 @@ Task<void> GossipService::run() {
 
 Task<Result<base::Bytes>> GossipService::handle(rpc::Incoming incoming) {
   if (stopping_.stop_requested()) co_return Error(Errc::closed);
-  auto message = decode(incoming.payload, format_of(incoming.version));
+  auto message = decode(incoming.payload);
   if (message && message->sender != incoming.from) {
     message = Error(Errc::refused, "node {} speaks for node {}", incoming.from, message->sender);
   }

@@ -34,7 +34,7 @@ Membership::Membership(MembershipConfig config, std::unique_ptr<FailureDetector>
 
 Output Membership::round(MonotonicTime now, base::Prng& random) {
   gossip_.beat();
-  Output out = tick(now, random);
+  Output out = tick(now);
   choose_peers(random, out);
   return out;
 }
@@ -62,14 +62,9 @@ Output Membership::tell_some(std::vector<NodeId> nodes, const Message& message,
   return out;
 }
 
-Output Membership::tick(MonotonicTime now, base::Prng& random) {
-  Output out;
-  for (const OutgoingProbe& probe : detector_->tick(now, random)) {
-    out.messages.push_back({probe.to, message_with(probe.probe)});
-  }
+Output Membership::tick(MonotonicTime now) {
   judge(now);
-  out.events = view_.take_events();
-  return out;
+  return {.messages = {}, .events = view_.take_events(), .progress = {}};
 }
 
 base::Result<Output> Membership::receive(const Message& message, MonotonicTime now,
@@ -86,10 +81,8 @@ base::Result<Output> Membership::receive(const Message& message, MonotonicTime n
     received = gossip_.receive(*opening, random);
   } else if (const auto* answer = std::get_if<Answer>(&message.body)) {
     received = gossip_.receive(*answer, random);
-  } else if (const auto* closing = std::get_if<Closing>(&message.body)) {
-    received = gossip_.receive(*closing);
   } else {
-    take(std::get<Probe>(message.body), message.sender, now, out);
+    received = gossip_.receive(std::get<Closing>(message.body));
   }
   for (const Progress& progress : received.progress) take(progress, now);
   if (received.reply) {
@@ -159,19 +152,6 @@ void Membership::take(const Progress& progress, MonotonicTime now) {
   if (progress.heartbeat) {
     detector_->heard(node, now);
     view_.set_alive(node, true);
-  }
-}
-
-void Membership::take(const Probe& probe, NodeId from, MonotonicTime now, Output& out) {
-  if (probe.kind == Probe::Kind::acknowledgement && probe.origin == gossip_.self()) {
-    detector_->acknowledged(probe, now);
-    return;
-  }
-  if (const std::optional<OutgoingProbe> next = answer_to(probe, from, gossip_.self())) {
-    // Only to nodes that are known: a probe must not make this node call strangers.
-    if (next->to == from || gossip_.find(next->to) != nullptr) {
-      out.messages.push_back({next->to, message_with(next->probe)});
-    }
   }
 }
 

@@ -81,8 +81,8 @@ class Membership {
   // Opens exchanges with some of these, out of turn: all of them if there are no more than
   // kSpreadPeersMax. For who has just started, and knows from elsewhere who may be there.
   Output greet(std::vector<model::NodeId> nodes, base::Prng& random);
-  // The detector probes and judges.
-  Output tick(runtime::MonotonicTime now, base::Prng& random);
+  // The detector judges.
+  Output tick(runtime::MonotonicTime now);
   // Errors: refused for a message of another cluster; nothing has changed then.
   base::Result<Output> receive(const Message& message, runtime::MonotonicTime now,
                                base::Prng& random);
@@ -102,7 +102,6 @@ class Membership {
   void choose_peers(base::Prng& random, Output& out);
   void judge(runtime::MonotonicTime now);
   void take(const Progress& progress, runtime::MonotonicTime now);
-  void take(const Probe& probe, model::NodeId from, runtime::MonotonicTime now, Output& out);
 
   MembershipConfig config_;
   Gossip gossip_;

@@ -13,25 +13,21 @@ using model::NodeId;
 
 namespace {
 
-// From this version on bytes may follow the fields.
-constexpr FormatVersion kFormatWithLater = 2;
+constexpr std::uint8_t kFormatVersion = 1;
 
 constexpr std::size_t kKnowledgeBytesMin = base::Uuid::kSize + 2;
 constexpr std::size_t kStateBytesMin = 3;
 constexpr std::size_t kDeltaBytesMin = base::Uuid::kSize + 3 + kStateBytesMin;
 
 // In the order of Body's alternatives.
-enum class Kind : std::uint8_t { opening, answer, closing, probe };
+enum class Kind : std::uint8_t { opening, answer, closing };
 
 void encode(Encoder& out, NodeId node) {
   out.raw(node.value().bytes());
 }
 
 NodeId decode_node(Decoder& in) {
-  const base::ByteView octets = in.raw(base::Uuid::kSize);
-  base::Uuid::Octets copied{};
-  if (in.ok()) std::ranges::copy(octets, copied.begin());
-  return NodeId(base::Uuid(copied));
+  return NodeId(base::decode_uuid(in));
 }
 
 std::uint64_t decode_limited(Decoder& in, std::uint64_t max) {
@@ -167,24 +163,6 @@ void encode(Encoder& out, const Closing& closing) {
   encode(out, closing.deltas);
 }
 
-void encode(Encoder& out, const Probe& probe) {
-  out.u8(static_cast<std::uint8_t>(probe.kind));
-  out.varint(probe.number);
-  encode(out, probe.origin);
-  encode(out, probe.subject);
-}
-
-Probe decode_probe(Decoder& in) {
-  Probe probe;
-  const std::uint8_t kind = in.u8();
-  if (kind > static_cast<std::uint8_t>(Probe::Kind::acknowledgement)) in.fail("no such probe");
-  probe.kind = static_cast<Probe::Kind>(kind);
-  probe.number = in.varint();
-  probe.origin = decode_node(in);
-  probe.subject = decode_node(in);
-  return probe;
-}
-
 Body decode_body(Decoder& in, std::uint8_t kind) {
   switch (static_cast<Kind>(kind)) {
     case Kind::opening:
@@ -197,8 +175,6 @@ Body decode_body(Decoder& in, std::uint8_t kind) {
     }
     case Kind::closing:
       return Closing{decode_deltas(in)};
-    case Kind::probe:
-      return decode_probe(in);
   }
   in.fail("no such kind of message");
   return {};
@@ -206,31 +182,30 @@ Body decode_body(Decoder& in, std::uint8_t kind) {
 
 }  // namespace
 
-base::Bytes encode(const Message& message, FormatVersion version) {
-  ASSERT(version >= kFormatOldest && version <= kFormatNewest, "version {}", version);
+base::Bytes encode(const Message& message) {
   ASSERT(!message.cluster.empty() && message.cluster.size() <= kClusterNameBytesMax);
   base::Buffer buffer;
   Encoder out(buffer);
-  out.u8(version);
+  out.u8(kFormatVersion);
   out.u8(static_cast<std::uint8_t>(message.body.index()));
   out.prefixed(message.cluster);
   encode(out, message.sender);
   std::visit([&](const auto& body) { encode(out, body); }, message.body);
-  if (version >= kFormatWithLater) out.raw(message.later);
+  out.raw(message.later);
   return std::move(buffer).freeze();
 }
 
-base::Result<Message> decode(base::ByteView bytes, FormatVersion newest) {
+base::Result<Message> decode(base::ByteView bytes) {
   if (bytes.size() > kMessageBytesMax) {
     return Error(Errc::corrupt, "a gossip message of {} bytes", bytes.size());
   }
   Decoder in(bytes);
-  const FormatVersion version = in.u8();
-  if (in.ok() && version > newest) {
+  const std::uint8_t version = in.u8();
+  if (version > kFormatVersion) {
     return Error(Errc::unsupported, "gossip messages of version {}, where {} is understood",
-                 version, newest);
+                 version, kFormatVersion);
   }
-  if (version < kFormatOldest) in.fail("version 0");
+  if (version == 0) in.fail("version 0");
   const std::uint8_t kind = in.u8();
   Message message;
   message.cluster = in.prefixed_text();
@@ -239,9 +214,7 @@ base::Result<Message> decode(base::ByteView bytes, FormatVersion newest) {
   }
   message.sender = decode_node(in);
   message.body = decode_body(in, kind);
-  if (version >= kFormatWithLater && in.ok()) {
-    message.later = base::Bytes::copy_of(in.raw(in.remaining()));
-  }
+  if (in.ok()) message.later = base::Bytes::copy_of(in.raw(in.remaining()));
   TRY_VOID(in.finish());
   return message;
 }

@@ -17,10 +17,10 @@
 //
 // Every message names the cluster.
 //
-// Releases. A message is written in the version of the format that its reader understands, which
-// the handshake of rpc tells. From version 2 on a reader keeps what follows the fields it knows as
-// `later`, and makes nothing of it: so a release may add a field, and older ones read on. Encoding
-// is canonical: what decodes encodes to the same bytes in the same version.
+// Releases. A reader keeps what follows the fields it knows as `later`, and makes nothing of it: so
+// a release may add a field, and older ones read on. One that changes a field raises the version,
+// and writes as before to a reader that is behind, which the handshake of rpc tells. Encoding is
+// canonical: what decodes encodes to the same bytes.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,6 @@
 #include "base/codec.h"
 #include "base/result.h"
 #include "membership/application_state.h"
-#include "membership/probe.h"
 #include "model/node_id.h"
 
 namespace helenus::membership {
@@ -107,7 +106,7 @@ struct Closing {
   friend bool operator==(const Closing&, const Closing&) = default;
 };
 
-using Body = std::variant<Opening, Answer, Closing, Probe>;
+using Body = std::variant<Opening, Answer, Closing>;
 
 struct Message {
   std::string cluster;  // 1 to kClusterNameBytesMax bytes
@@ -118,15 +117,10 @@ struct Message {
   friend bool operator==(const Message&, const Message&) = default;
 };
 
-// The versions of the format. Version 1 has no room for later fields: they are not written.
-using FormatVersion = std::uint8_t;
-inline constexpr FormatVersion kFormatOldest = 1;
-inline constexpr FormatVersion kFormatNewest = 2;
-
-// Requires: the orders and limits stated above; one of these versions.
-base::Bytes encode(const Message& message, FormatVersion version = kFormatNewest);
-// Errors: corrupt; unsupported for a version of the format later than `newest`.
-base::Result<Message> decode(base::ByteView bytes, FormatVersion newest = kFormatNewest);
+// Requires: the orders and limits stated above.
+base::Bytes encode(const Message& message);
+// Errors: corrupt; unsupported for a later version of the format.
+base::Result<Message> decode(base::ByteView bytes);
 
 // What the parts take on the wire, for those who fill a message up to a limit. The head of a delta
 // is all but its states; `previous` is the version before the state's, or `after`.

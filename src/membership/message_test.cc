@@ -56,11 +56,6 @@ class Arbitrary {
     return result;
   }
 
-  Probe probe() {
-    const auto kind = static_cast<Probe::Kind>(random_.below(3));
-    return {kind, random_.next(), node_of(random_.next()), node_of(random_.next())};
-  }
-
  private:
   // Of any length, short ones as often as long ones.
   std::uint64_t number(std::uint64_t max) {
@@ -83,11 +78,8 @@ RC_GTEST_PROP(GossipMessage, EveryKindComesBack, ()) {
   bodies.emplace_back(Opening{{.arc = {}, .nodes = arbitrary.knowledge()}});
   bodies.emplace_back(Answer{arbitrary.knowledge(), arbitrary.deltas()});
   bodies.emplace_back(Closing{arbitrary.deltas()});
-  bodies.emplace_back(arbitrary.probe());
   for (const Body& body : bodies) {
     Message message = with(body);
-    RC_ASSERT((decode(encode(message, 1)) == message));
-    RC_ASSERT((decode(encode(message, 1), 1) == message));
     RC_ASSERT((decode(encode(message)) == message));
     // What a later release adds is read over, and kept.
     message.later = value_of(3);
@@ -123,22 +115,17 @@ Answer example_answer() {
                                  {StateKey::heartbeat, 200, {}}}}}};
 }
 
-TEST(GossipMessage, ATruncatedOrLengthenedMessageIsCorrupt) {
+TEST(GossipMessage, ATruncatedMessageIsCorrupt) {
   const std::vector<Message> messages = {
       with(Opening{
           {.arc = {.after = node_of(1), .last = node_of(9)}, .nodes = {{node_of(3), 5, 6}}}}),
-      with(example_answer()), with(Closing{example_answer().deltas}),
-      with(Probe{Probe::Kind::ping, 300, node_of(1), node_of(2)})};
+      with(example_answer()), with(Closing{example_answer().deltas})};
   for (const Message& message : messages) {
-    for (const FormatVersion version : {kFormatOldest, kFormatNewest}) {
-      const base::Bytes bytes = encode(message, version);
-      ASSERT_EQ(decode(bytes), message);
-      for (std::size_t size = 0; size < bytes.size(); ++size) {
-        EXPECT_TRUE(decode(bytes.slice(0, size)).failed_with(Errc::corrupt)) << size;
-      }
+    const base::Bytes bytes = encode(message);
+    ASSERT_EQ(decode(bytes), message);
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_TRUE(decode(bytes.slice(0, size)).failed_with(Errc::corrupt)) << size;
     }
-    const std::string longer = std::string(encode(message, 1).text()) + '\0';
-    EXPECT_TRUE(decode(base::as_bytes(longer)).failed_with(Errc::corrupt));
   }
 }
 
@@ -172,11 +159,9 @@ TEST(GossipMessage, AnAnswerHasTheseBytes) {
       "bc01"
       "00";
   Message message = with(example_answer());
-  EXPECT_EQ(base::to_hex(encode(message, 1)), "01" + fields);
-  EXPECT_EQ(base::to_hex(encode(message, 2)), "02" + fields);
+  EXPECT_EQ(base::to_hex(encode(message)), "01" + fields);
   message.later = base::Bytes::copy_of("new");
-  EXPECT_EQ(base::to_hex(encode(message, 1)), "01" + fields) << "there is no room for it";
-  EXPECT_EQ(base::to_hex(encode(message, 2)), "02" + fields + "6e6577");
+  EXPECT_EQ(base::to_hex(encode(message)), "01" + fields + "6e6577");
 }
 
 // The message's bytes with one of them changed.
@@ -191,10 +176,9 @@ constexpr std::size_t kBodyOffset = 1 + 1 + 1 + 4 + 16;
 
 TEST(GossipMessage, ALaterVersionIsUnsupportedAndNoneIsCorrupt) {
   const Message message = with(Closing{});
-  EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 3))).failed_with(Errc::unsupported));
-  EXPECT_TRUE(decode(encode(message, 2), 1).failed_with(Errc::unsupported));
+  EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 2))).failed_with(Errc::unsupported));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 0, 0))).failed_with(Errc::corrupt));
-  EXPECT_TRUE(decode(base::as_bytes(changed(message, 1, 4))).failed_with(Errc::corrupt));
+  EXPECT_TRUE(decode(base::as_bytes(changed(message, 1, 3))).failed_with(Errc::corrupt));
   EXPECT_TRUE(decode(base::as_bytes(changed(message, 2, 0))).failed_with(Errc::corrupt));
   EXPECT_TRUE(decode({}).failed_with(Errc::corrupt));
 }
@@ -274,11 +258,6 @@ TEST(GossipMessage, AValueThatIsTooLongIsRefused) {
   out.varint(1);
   out.prefixed(value_of(kStateValueBytesMax + 1).view());
   EXPECT_TRUE(decode(buffer.view()).failed_with(Errc::corrupt));
-}
-
-TEST(GossipMessage, AProbeOfAnUnknownKindIsRefused) {
-  const Message message = with(Probe{});
-  EXPECT_TRUE(decode(base::as_bytes(changed(message, kBodyOffset, 3))).failed_with(Errc::corrupt));
 }
 
 }  // namespace

@@ -36,9 +36,7 @@ void put(Encoder& out, NodeId node) {
   out.raw(node.value().bytes());
 }
 NodeId get_node_id(Decoder& in) {
-  base::Uuid::Octets octets{};
-  std::ranges::copy(in.raw(base::Uuid::kSize), octets.begin());
-  return NodeId(base::Uuid(octets));
+  return NodeId(base::decode_uuid(in));
 }
 
 void put(Encoder& out, const Address& address) {

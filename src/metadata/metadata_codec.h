@@ -1,7 +1,6 @@
 // The bytes of a cluster's metadata: docs/formats/cluster-metadata.md.
 //
-// Equal values have equal bytes, and of this version no others are read: what decodes encodes to
-// what it came from, unless the schema in it was written by an earlier release.
+// Equal values have equal bytes, and no others are read: what decodes encodes to what it came from.
 #pragma once
 
 #include "base/bytes.h"
@@ -13,7 +12,7 @@ namespace helenus::metadata {
 // Requires: valid.
 base::Bytes encode(const ClusterMetadata& metadata);
 
-// What comes back is valid. Errors: corrupt; unsupported for a version from the future.
+// What comes back is valid. Errors: corrupt; unsupported for another version.
 base::Result<ClusterMetadata> decode_cluster_metadata(base::ByteView bytes);
 
 }  // namespace helenus::metadata

@@ -150,8 +150,6 @@ class Schema {
   Keyspaces keyspaces_;
 };
 
-using SchemaPtr = std::shared_ptr<const Schema>;
-
 // Types of a keyspace ordered so that each comes behind those it is made of.
 std::vector<DataType> types_in_order_of_use(const Keyspace& keyspace);
 

@@ -13,13 +13,9 @@
 
 #include "base/prng.h"
 #include "base/test_scale.h"
-#include "cql/parser/parser.h"
-#include "cql/schema/system_schema.h"
 #include "cql/server/server_test_support.h"
-#include "node/core_limits.h"
 #include "node/node.h"
 #include "node/nodes_test_support.h"
-#include "runtime/files.h"
 #include "runtime/sleep.h"
 #include "runtime/when_all.h"
 #include "sim/faults.h"
@@ -438,64 +434,6 @@ TEST_F(LonelyTest, StopsServingRowsWhenAnotherOneIsThere) {
   for (const std::size_t i : {0U, 1U}) {
     EXPECT_THAT(ask(i, kInsert), HasSubstr("rows are not replicated"));
   }
-}
-
-// Nodes of earlier releases had a catalog and were of no cluster.
-Task<void> live_before_clusters(Runtime& rt, const Config& config) {
-  CO_ASSERT_OK(co_await runtime::make_directories_durably(rt, config.data_directory));
-  const Identity identity{.node = model::NodeId(base::Uuid::from_random(7, 7)),
-                          .created = rt.clock.wall_now(),
-                          .is_prepared = false};
-  CO_ASSERT_OK(
-      co_await runtime::replace_file(rt, config.data_directory + "/identity", encode(identity)));
-  auto coordinator = co_await replication::Coordinator::open(rt, coordinator_options(config, 1));
-  CO_ASSERT_OK(coordinator);
-  {
-    cql::CatalogOptions options;
-    options.system = cql::make_system_schema();
-    auto catalog = co_await cql::Catalog::open(rt, **coordinator, std::move(options));
-    CO_ASSERT_OK(catalog);
-    for (const std::string& text : {kCreateKeyspace, kCreateTable}) {
-      const auto done =
-          co_await (*catalog)->change(*cql::parser::parse(text), "", runtime::Until::forever());
-      EXPECT_TRUE(done.has_value()) << text;
-    }
-    co_await (*catalog)->stop();
-  }
-  CO_ASSERT_OK(co_await (*coordinator)->stop());
-}
-
-TEST_F(LonelyTest, FromBeforeThereWereClustersFoundsOneWithItsSchema) {
-  machine(0).set_process(sim::FunctionProcess::factory(
-      [&](Runtime& rt, StopToken) { return live_before_clusters(rt, config(0)); }));
-  machine(0).start();
-  ASSERT_TRUE(world_.run_until([&] { return !machine(0).is_up(); }, 1min));
-  machine(0).set_process([this](Runtime& rt) { return make_process(rt, 0); });
-  for (int life = 0; life < 2; ++life) {
-    start_and_expect_up({0});
-    EXPECT_EQ(node(0).cluster().metadata()->keyspaces.size(), 1U);
-    EXPECT_EQ(ask(0, kInsert), "done");
-    EXPECT_EQ(ask(0, kSelect), "00000001");
-    EXPECT_EQ(ask(0, fmt::format("CREATE TABLE ks.u{} (k int PRIMARY KEY)", life)), "done");
-    machine(0).power_loss();
-  }
-}
-
-TEST_F(LonelyTest, WithKeyspacesOfItsOwnDoesNotJoinAndLosesNothing) {
-  machine(1).set_process(sim::FunctionProcess::factory(
-      [&](Runtime& rt, StopToken) { return live_before_clusters(rt, config(1)); }));
-  machine(1).start();
-  ASSERT_TRUE(world_.run_until([&] { return !machine(1).is_up(); }, 1min));
-  machine(1).set_process([this](Runtime& rt) { return make_process(rt, 1); });
-  start_and_expect_up({0});
-  start({1});
-  run_until_refused(1);
-  EXPECT_EQ(start_error(1)->code(), Errc::refused);
-  EXPECT_THAT(start_error(1)->to_string(), HasSubstr("keyspaces of its own"));
-  EXPECT_EQ(node(0).cluster().metadata()->nodes.size(), 1U);
-  config(1).seeds.clear();
-  start_and_expect_up({1});
-  EXPECT_EQ(ask(1, kInsert), "done");
 }
 
 }  // namespace

@@ -6,8 +6,7 @@
 //
 // What a node needs besides and must never lose is made before its identity: its vote on the
 // cluster's metadata (cluster/cluster_service.h). So where there is an identity and no such file it
-// was lost, and is not made again. Version 1 of the file is of nodes from before there were
-// clusters: they have nothing yet, and it is made for them once.
+// was lost, and is not made again.
 #pragma once
 
 #include <functional>
@@ -25,12 +24,11 @@ namespace helenus::node {
 struct Identity {
   model::NodeId node;
   runtime::WallTime created;
-  bool is_prepared = true;  // false: of version 1
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
 base::Bytes encode(const Identity& identity);
-// Errors: corrupt; unsupported (a newer version).
+// Errors: corrupt; unsupported (another version).
 base::Result<Identity> decode_identity(base::ByteView bytes);
 
 // Makes durable what has to be there before the node's identity is. May be called again for a node

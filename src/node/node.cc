@@ -110,7 +110,6 @@ void Node::make_cluster() {
 }
 
 ClusterService::Options Node::cluster_options() const {
-  const cql::Catalog& catalog = database_->catalog();
   const runtime::Duration interval = std::chrono::milliseconds(config_.gossip_interval_ms);
   return {.data_directory = config_.data_directory,
           .cluster_name = config_.cluster_name,
@@ -123,7 +122,6 @@ ClusterService::Options Node::cluster_options() const {
           .seeds = config_.seeds,
           .partitioner = config_.partitioner,
           .tokens = config_.tokens,
-          .schema = catalog.decided_version() == 0 ? catalog.snapshot()->users() : model::Schema(),
           .gossip_interval = interval,
           .detector = {.threshold = config_.phi_threshold,
                        .interval_initial = 2 * interval,

@@ -1,7 +1,6 @@
 #include "ring/partitioner.h"
 
 #include <cstdint>
-#include <optional>
 
 #include "base/assert.h"
 #include "ring/murmur3.h"
@@ -18,32 +17,6 @@ constexpr std::size_t kTokenSize = 8;
 
 Position of_ordered_word(std::uint64_t word) {
   return Position::of_token(model::Token(static_cast<std::int64_t>(word ^ kSignBit)));
-}
-
-std::optional<unsigned> digit_of(char symbol) {
-  if (symbol >= '0' && symbol <= '9') return static_cast<unsigned>(symbol - '0');
-  if (symbol >= 'a' && symbol <= 'f') return static_cast<unsigned>(symbol - 'a' + 10);
-  if (symbol >= 'A' && symbol <= 'F') return static_cast<unsigned>(symbol - 'A' + 10);
-  return std::nullopt;
-}
-
-base::Result<Position> parse_hexadecimal(std::string_view text) {
-  if (text.size() % 2 != 0 || text.size() / 2 > Position::kSizeMax) {
-    return base::Error(base::Errc::invalid_argument, "a token of {} hexadecimal digits",
-                       text.size());
-  }
-  std::string bytes;
-  bytes.reserve(text.size() / 2);
-  for (std::size_t index = 0; index < text.size(); index += 2) {
-    const auto high = digit_of(text[index]);
-    const auto low = digit_of(text[index + 1]);
-    if (!high || !low) {
-      return base::Error(base::Errc::invalid_argument, "no hexadecimal digits in a token at {}",
-                         index);
-    }
-    bytes.push_back(static_cast<char>(*high << 4 | *low));
-  }
-  return Position::of_bytes(base::as_bytes(bytes));
 }
 
 }  // namespace
@@ -89,12 +62,6 @@ base::Result<Partitioner> parse_partitioner(std::string_view name) {
 std::string to_text(Partitioner partitioner, const Position& position) {
   return partitioner == Partitioner::murmur3 ? model::to_string(position.token())
                                              : base::to_hex(position.bytes());
-}
-
-base::Result<Position> parse_position(Partitioner partitioner, std::string_view text) {
-  if (partitioner == Partitioner::ordered) return parse_hexadecimal(text);
-  TRY(const auto token, model::parse_token(text));
-  return Position::of_token(token);
 }
 
 std::vector<Position> evenly_spread_tokens(std::size_t count) {

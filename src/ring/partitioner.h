@@ -59,8 +59,6 @@ base::Result<Partitioner> parse_partitioner(std::string_view name);
 
 // As in system.local's `tokens`. Requires: a position of this partitioner.
 std::string to_text(Partitioner partitioner, const Position& position);
-// Errors: invalid_argument.
-base::Result<Position> parse_position(Partitioner partitioner, std::string_view text);
 
 inline constexpr std::size_t kTokensMax = 65536;
 inline constexpr std::size_t kTokensDefault = 256;

@@ -29,13 +29,6 @@ RC_GTEST_PROP(Position, KeysLieInTheOrderOfTheirBytes, (std::string a, std::stri
   RC_ASSERT((base::as_text(first.bytes()) == a));
 }
 
-RC_GTEST_PROP(Position, TextIsReadBack, (std::string key)) {
-  for (const Partitioner partitioner : kPartitioners) {
-    const Position position = position_of(partitioner, base::as_bytes(key));
-    RC_ASSERT((parse_position(partitioner, to_text(partitioner, position)) == position));
-  }
-}
-
 TEST(Position, OfAKeyIsItsMurmur3TokenOrTheKey) {
   const std::string key = "\xe2\x82\xac";
   const Position hashed = position_of(Partitioner::murmur3, base::as_bytes(key));
@@ -43,20 +36,6 @@ TEST(Position, OfAKeyIsItsMurmur3TokenOrTheKey) {
   EXPECT_EQ(to_text(Partitioner::murmur3, hashed), "8619152265340498936");
   const Position itself = position_of(Partitioner::ordered, base::as_bytes(key));
   EXPECT_EQ(to_text(Partitioner::ordered, itself), "e282ac");
-}
-
-TEST(Position, TextThatIsNoneIsRefused) {
-  const auto refused = [](Partitioner partitioner, std::string_view text) {
-    return parse_position(partitioner, text).failed_with(base::Errc::invalid_argument);
-  };
-  EXPECT_TRUE(refused(Partitioner::murmur3, ""));
-  EXPECT_TRUE(refused(Partitioner::murmur3, "9223372036854775808"));
-  EXPECT_TRUE(refused(Partitioner::ordered, "abc"));
-  EXPECT_TRUE(refused(Partitioner::ordered, "0g"));
-  EXPECT_TRUE(refused(Partitioner::ordered, "g0"));
-  EXPECT_TRUE(refused(Partitioner::ordered, std::string(2 * Position::kSizeMax + 2, '0')));
-  EXPECT_EQ(parse_position(Partitioner::ordered, ""), Position());
-  EXPECT_EQ(to_text(Partitioner::ordered, *parse_position(Partitioner::ordered, "0AfF")), "0aff");
 }
 
 TEST(Partitioner, NamesAreThoseOfCassandrasClasses) {

@@ -50,10 +50,7 @@ void put(Encoder& out, NodeId node) {
 }
 
 NodeId get_node(Decoder& in) {
-  const ByteView octets = in.raw(base::Uuid::kSize);
-  base::Uuid::Octets copied{};
-  if (in.ok()) std::ranges::copy(octets, copied.begin());
-  return NodeId(base::Uuid(copied));
+  return NodeId(base::decode_uuid(in));
 }
 
 void put(Encoder& out, VersionRange versions) {

@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "base/prng.h"
+#include "rpc/frame_test_support.h"
 
 namespace helenus::rpc {
 namespace {
@@ -29,7 +30,7 @@ NodeId node_of(std::uint8_t number) {
 const VersionRange kOneToTwo{.oldest = ProtocolVersion(1), .newest = ProtocolVersion(2)};
 
 Hello a_hello() {
-  return {.versions = kOneToTwo,
+  return {.versions = kVersions,
           .cluster = "troy",
           .from = node_of(1),
           .life = 0x0807060504030201,
@@ -42,7 +43,7 @@ Hello a_hello() {
 std::vector<Frame> one_of_each() {
   return {
       a_hello(),
-      Hello{.versions = kVersions,
+      Hello{.versions = kOneToTwo,
             .cluster = std::string(kClusterNameSizeMax, 'c'),
             .from = node_of(3),
             .life = 0,
@@ -102,8 +103,8 @@ base::Result<std::vector<Frame>> read_all(ByteView bytes) {
 TEST(Frame, BytesAreAsDocumented) {
   const auto hex = [](const Frame& frame) { return base::to_hex(bytes_of({frame})); };
   EXPECT_EQ(hex(a_hello()),
-            "41000000291117c656cf5756"
-            "00484c4e5301020474726f79000000000000000000000000000000010102030405060708"
+            "41000000f587d59a685f90de"
+            "00484c4e5301010474726f79000000000000000000000000000000010102030405060708"
             "010000000000000000000000000000000201040a000001581b80808008");
   EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1), .node = node_of(2), .body_size_max = 4096}),
             "18000000dbfd0cbc0614c33c"
@@ -189,26 +190,17 @@ TEST(Frame, APartOfAFrameIsWaitedFor) {
   }
 }
 
-Bytes head(std::uint32_t size, std::uint32_t checksum) {
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  out.u32_le(size);
-  out.u32_le(checksum);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
-}
-
 TEST(Frame, AFrameThatIsTooLargeIsKnownByItsHead) {
   FrameReader reader(1000);
-  const auto read = read_all(reader, head(1001, 0), SIZE_MAX);
+  const auto read = read_all(reader, head_of_frame(1001, 0), SIZE_MAX);
   EXPECT_EQ(read.error().to_string(), "corrupt: a frame of 1001 bytes, where 1000 are the most");
-  EXPECT_TRUE(read_all(head(0, 0)).failed_with(Errc::corrupt));
+  EXPECT_TRUE(read_all(head_of_frame(0, 0)).failed_with(Errc::corrupt));
   EXPECT_TRUE(read_all(base::as_bytes("GET / HTTP/1.1\r\n\r\n")).failed_with(Errc::corrupt));
 }
 
 TEST(Frame, MemoryGrowsWithWhatComesAndNotWithWhatIsPromised) {
   FrameReader reader(kFrameBodySizeMaxDefault);
-  const auto read = read_all(reader, head(kFrameBodySizeMaxDefault, 0), SIZE_MAX);
+  const auto read = read_all(reader, head_of_frame(kFrameBodySizeMaxDefault, 0), SIZE_MAX);
   ASSERT_TRUE(read.has_value());
   EXPECT_LE(reader.room().size(), 2 * FrameReader::kInputSizeMin);
 }

@@ -8,6 +8,7 @@
 
 #include "base/codec.h"
 #include "base/crc32c.h"
+#include "rpc/frame_test_support.h"
 #include "rpc/rpc_test_support.h"
 #include "sim/function_process.h"
 
@@ -86,15 +87,6 @@ Hello hello_of(std::uint64_t number) {
           .body_size_max = kFrameBodySizeMaxDefault};
 }
 
-Bytes head(std::uint32_t size, std::uint32_t checksum) {
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  out.u32_le(size);
-  out.u32_le(checksum);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
-}
-
 // The bytes of frames, read from a stream.
 Task<Result<Frame>> read_frame(runtime::Stream& stream, FrameReader& reader, Until until) {
   for (;;) {
@@ -146,7 +138,7 @@ TEST_F(HostileTest, AFrameThatIsNoHandshake) {
 }
 
 TEST_F(HostileTest, AHandshakeLargerThanAnyIs) {
-  expect_closed(stranger(head(1025, 0)), "a frame of 1025 bytes, where 1024 are the most");
+  expect_closed(stranger(head_of_frame(1025, 0)), "a frame of 1025 bytes, where 1024 are the most");
 }
 
 TEST_F(HostileTest, AHandshakeOfNoVersion) {
@@ -154,7 +146,7 @@ TEST_F(HostileTest, AHandshakeOfNoVersion) {
   body.append(bytes_of(hello_of(66)).slice(kFrameHeadSize));
   body.mutable_view()[5] = std::byte{0};
   base::Buffer frame;
-  frame.append(head(static_cast<std::uint32_t>(body.size()), base::crc32c(body.view())));
+  frame.append(head_of_frame(static_cast<std::uint32_t>(body.size()), base::crc32c(body.view())));
   frame.append(body.view());
   expect_closed(stranger(std::move(frame).freeze()), "a version out of range");
 }
@@ -176,7 +168,7 @@ TEST_F(HostileTest, ADamagedBody) {
 }
 
 TEST_F(HostileTest, AFrameAboveTheLimit) {
-  expect_closed(peer(head((16U << 20) + 1, 0)), "where 16777216 are the most");
+  expect_closed(peer(head_of_frame((16U << 20) + 1, 0)), "where 16777216 are the most");
 }
 
 TEST_F(HostileTest, AFrameOutOfTurn) {

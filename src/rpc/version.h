@@ -23,9 +23,8 @@ struct VersionRange {
   friend bool operator==(const VersionRange&, const VersionRange&) = default;
 };
 
-// What this release speaks. Since version 2 messages of gossip and consensus may have fields behind
-// those that their reader knows.
-inline constexpr VersionRange kVersions{.oldest = ProtocolVersion(1), .newest = ProtocolVersion(2)};
+// What this release speaks.
+inline constexpr VersionRange kVersions{.oldest = ProtocolVersion(1), .newest = ProtocolVersion(1)};
 
 // The newest that both speak; none if there is no such.
 constexpr std::optional<ProtocolVersion> common_version(VersionRange a, VersionRange b) {

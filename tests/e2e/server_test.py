@@ -135,6 +135,16 @@ class ServerTest(unittest.TestCase):
         with open(path, "rb") as file:
             self.assertEqual(file.read(), damaged)
 
+    def test_a_folder_of_another_release_is_refused_with_what_to_do(self):
+        with Server(self.folder) as server:
+            server.stop()
+        path = os.path.join(self.folder, "identity")
+        with open(path, "r+b") as file:
+            file.seek(8)
+            file.write(b"\x02")
+        result = run("node", "--data", self.folder, *ANY_PORTS)
+        self.assert_refused(result, path, "version 2 of its format", "with an empty folder")
+
     def test_bad_arguments_are_refused(self):
         self.assert_refused(run(), "helenus node")
         self.assert_refused(run("nodd"), "nodd")

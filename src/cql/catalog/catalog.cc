@@ -427,9 +427,7 @@ Task<Result<void>> Catalog::adopt(DecidedSchema decided, Until until) {
   CO_TRY(const auto permit, co_await turn_.acquire(1, until));
   if (decided.version < decided_version_) co_return {};
   const Schema before = snapshot_->users();
-  const bool is_first = decided_version_ == 0 && !before.keyspaces().empty();
-  const bool is_same = decided.version == decided_version_ || decided.users == before;
-  if (is_same && !is_first) {
+  if (decided.version == decided_version_ || decided.users == before) {
     decided_version_ = decided.version;
     if (decided.has_all_rows == snapshot_->has_all_rows()) co_return {};
     publish(before, snapshot_->storage_ids(), decided.has_all_rows);

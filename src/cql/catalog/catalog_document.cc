@@ -5,6 +5,7 @@
 
 #include "base/codec.h"
 #include "base/crc32c.h"
+#include "base/versioned_file.h"
 #include "model/schema_codec.h"
 
 namespace helenus::cql {
@@ -16,20 +17,13 @@ using storage::TableId;
 
 namespace {
 
-constexpr std::uint8_t kVersionUndecided = 1;  // without decided_version
-constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kChecksumSize = 4;
-
-base::Uuid get_uuid(base::Decoder& in) {
-  base::Uuid::Octets octets{};
-  std::ranges::copy(in.raw(base::Uuid::kSize), octets.begin());
-  return base::Uuid(octets);
-}
 
 void get_storage(base::Decoder& in, CatalogDocument& document) {
   const std::size_t count = in.count(base::Uuid::kSize + 1);
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
-    const base::Uuid table = get_uuid(in);
+    const base::Uuid table = base::decode_uuid(in);
     const TableId id{in.varint()};
     if (!document.storage.empty() && table <= document.storage.rbegin()->first) {
       in.fail("tables are not in order");
@@ -96,10 +90,7 @@ base::Bytes encode(const CatalogDocument& document) {
 Result<CatalogDocument> decode_catalog_document(base::ByteView bytes) {
   if (bytes.empty()) return Error(Errc::corrupt, "the catalog's document is empty");
   const auto version = std::to_integer<std::uint8_t>(bytes.front());
-  if (version != kVersion && version != kVersionUndecided) {
-    return Error(Errc::unsupported, "catalog version {}, this program reads versions {} and {}",
-                 version, kVersionUndecided, kVersion);
-  }
+  if (version != kVersion) return base::unsupported_version(version, kVersion);
   if (bytes.size() < 1 + kChecksumSize) {
     return Error(Errc::corrupt, "the catalog's document ends early");
   }
@@ -111,7 +102,7 @@ Result<CatalogDocument> decode_catalog_document(base::ByteView bytes) {
   CatalogDocument document;
   base::Decoder in(content.subspan(1));
   document.next_storage_id = in.varint();
-  if (version != kVersionUndecided) document.decided_version = in.varint();
+  document.decided_version = in.varint();
   get_storage(in, document);
   get_doomed(in, document);
   const base::ByteView schema = in.prefixed();

@@ -83,7 +83,6 @@ class Restrictions {
   bool names_rows() const { return names_rows_; }
   // At most one row, whatever is bound.
   bool names_one_row() const { return names_rows_ && !has_in_; }
-  bool names_one_partition() const { return names_partitions_ && !partition_has_in_; }
   bool restricts_clustering() const { return restricts_clustering_; }
   bool restricts_regular() const { return restricts_regular_; }
   bool has_slice() const { return lower_ || upper_; }
@@ -124,7 +123,6 @@ class Restrictions {
   bool names_partitions_ = false;
   bool names_rows_ = false;
   bool has_in_ = false;
-  bool partition_has_in_ = false;
   bool restricts_clustering_ = false;
   bool restricts_regular_ = false;
   // = or IN, in the order of the partition key, if names_partitions_.

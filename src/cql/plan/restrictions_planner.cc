@@ -371,7 +371,7 @@ QueryResult<void> RestrictionsPlanner::plan_partitions() {
     }
   }
   if (made_.names_partitions_) {
-    made_.partition_has_in_ = std::ranges::any_of(named, &Predicate::is_in);
+    made_.has_in_ = std::ranges::any_of(named, &Predicate::is_in);
     made_.partition_ = std::move(named);
     return {};
   }
@@ -467,7 +467,6 @@ QueryResult<void> RestrictionsPlanner::plan_rows() {
   for (const Predicate& predicate : on_clustering_) TRY_VOID(refuse_leftover(predicate));
   if (rules_.kind != StatementKind::select) TRY_VOID(check_rows_of_write());
   std::ranges::move(on_clustering_, std::back_inserter(made_.filters_));
-  made_.has_in_ = made_.has_in_ || made_.partition_has_in_;
   if (made_.names_partitions_ || !made_.restricts_clustering_) return {};
   if (!rules_.allow_filtering) return needs_allow_filtering();
   // Without partitions there is nowhere to look rows up: they are filtered.

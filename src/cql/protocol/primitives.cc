@@ -205,12 +205,6 @@ Inet get_inet(Decoder& in) {
   return inet;
 }
 
-base::Uuid get_uuid(Decoder& in) {
-  base::Uuid::Octets octets{};
-  std::ranges::copy(in.raw(octets.size()), octets.begin());
-  return base::Uuid(octets);
-}
-
 Consistency get_consistency(Decoder& in) {
   const std::uint16_t code = in.u16_be();
   if (code > model::kConsistencyMax) {

@@ -126,7 +126,6 @@ Value get_value(base::Decoder& in);
 std::vector<std::string_view> get_string_list(base::Decoder& in);
 std::vector<PayloadEntry> get_payload(base::Decoder& in);
 Inet get_inet(base::Decoder& in);
-base::Uuid get_uuid(base::Decoder& in);
 Consistency get_consistency(base::Decoder& in);
 // A [short], or an [int], that counts elements of at least `bytes_each_min` (> 0) bytes to come.
 std::size_t get_short_count(base::Decoder& in, std::size_t bytes_each_min);

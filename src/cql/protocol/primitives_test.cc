@@ -69,7 +69,7 @@ TEST(Primitives, ReadBackWhatTheyWrote) {
   Decoder in(bytes);
   EXPECT_EQ(get_inet(in), v6);
   EXPECT_EQ(get_payload(in), payload);
-  EXPECT_EQ(get_uuid(in), uuid);
+  EXPECT_EQ(base::decode_uuid(in), uuid);
   EXPECT_EQ(get_value(in), Value::of(base::as_bytes("x")));
   EXPECT_EQ(get_value(in), Value::unset());
   EXPECT_EQ(get_value(in), Value::null());

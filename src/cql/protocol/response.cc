@@ -426,7 +426,7 @@ ResponseMessage get_message(Opcode opcode, Decoder& in, const Bytes& body) {
 
 ResponsePrefix get_prefix(Decoder& in, const FrameHeader& header) {
   ResponsePrefix prefix;
-  if (header.has(kFlagTracing)) prefix.tracing = get_uuid(in);
+  if (header.has(kFlagTracing)) prefix.tracing = base::decode_uuid(in);
   if (header.has(kFlagWarnings)) prefix.warnings = get_owned_list(in);
   if (header.has(kFlagPayload)) {
     for (const PayloadEntry& entry : get_payload(in)) {

@@ -2,9 +2,10 @@
 # includes name helenus/ ("base/..." could be anybody's), and the macros have the prefix that inside
 # the tree would only be noise.
 set(macros ASSERT ASSERT_SLOW UNREACHABLE TRY TRY_VOID CO_TRY CO_TRY_VOID)
-set(test_headers checked_filter.h checked_window.h filter_contract.h)
+set(test_headers checked_filter.h checked_window.h filter_contract.h)  # and *_test_support.h
 
 file(GLOB headers RELATIVE "${SOURCE}" "${SOURCE}/filters/*.h")
+list(FILTER headers EXCLUDE REGEX "_test_support\\.h$")
 foreach(header IN LISTS test_headers)
   list(REMOVE_ITEM headers "filters/${header}")
 endforeach()

@@ -116,12 +116,6 @@ Address local_address_of(const Descriptor& socket) {
   return from_system(address);
 }
 
-Address peer_address_of(const Descriptor& socket) {
-  SocketAddress address;
-  ::getpeername(socket.number(), address.generic(), &address.size);
-  return from_system(address);
-}
-
 Accepted accept_connection(const Descriptor& listener) {
   SocketAddress peer;
   Descriptor socket(

@@ -27,7 +27,6 @@ int begin_connect(const Descriptor& socket, const Address& address);
 int outcome_of_connect(const Descriptor& socket);
 
 Address local_address_of(const Descriptor& socket);
-Address peer_address_of(const Descriptor& socket);
 
 // Accepts one connection, ready for use. On failure the descriptor is not valid and errno tells.
 struct Accepted {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/codec.h"
-#include "base/crc32c.h"
+#include "base/versioned_file.h"
 #include "runtime/file_system.h"
 #include "runtime/files.h"
 
@@ -18,43 +18,12 @@ using runtime::Task;
 
 namespace {
 
-constexpr std::string_view kMarkerMagic = "HLNSPLCE";
-constexpr std::string_view kGenerationsMagic = "HLNSGNRT";
+constexpr base::FileFormat kMarkerFormat{.magic = "HLNSPLCE", .version = 1};
+constexpr base::FileFormat kGenerationsFormat{.magic = "HLNSGNRT", .version = 1};
 constexpr std::string_view kGenerationsPrefix = "generations-";
-constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kChecksumSize = 4;
-constexpr std::size_t kMarkerSize = 8 + 1 + base::Uuid::kSize + 4 * 4 + kChecksumSize;
+constexpr std::size_t kMarkerSize = kMarkerFormat.frame_size() + base::Uuid::kSize + 3 * 4;
 // A shard and its generation take at most 3 and 10 bytes.
 constexpr std::size_t kGenerationsSizeMax = std::size_t{64} << 10;
-
-base::Bytes framed(std::string_view magic, base::ByteView body) {
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  out.raw(base::as_bytes(magic));
-  out.u8(kVersion);
-  out.raw(body);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
-}
-
-Result<base::ByteView> body_of(std::string_view magic, base::ByteView bytes) {
-  const std::size_t head_size = magic.size() + 1;
-  if (bytes.size() < head_size + kChecksumSize ||
-      !base::equal(bytes.first(magic.size()), base::as_bytes(magic))) {
-    return Error(Errc::corrupt, "at offset 0: does not begin with {}", magic);
-  }
-  const auto version = std::to_integer<std::uint8_t>(bytes[magic.size()]);
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
-                 magic.size(), version, kVersion);
-  }
-  const std::size_t covered = bytes.size() - kChecksumSize;
-  if (base::load_le<std::uint32_t>(bytes.data() + covered) != base::crc32c(bytes.first(covered))) {
-    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
-                 covered);
-  }
-  return bytes.subspan(head_size, covered - head_size);
-}
 
 }  // namespace
 
@@ -64,21 +33,16 @@ base::Bytes encode(const DirectoryMarker& marker) {
   out.raw(marker.folder.bytes());
   out.u32_le(marker.index);
   out.u32_le(marker.directories);
-  out.u32_le(marker.marked_from);
   out.u32_le(marker.start);
-  return framed(kMarkerMagic, body.view());
+  return base::encode_file(kMarkerFormat, body.view());
 }
 
 Result<DirectoryMarker> decode_directory_marker(base::ByteView bytes) {
-  TRY(const auto body, body_of(kMarkerMagic, bytes));
-  if (bytes.size() != kMarkerSize) return Error(Errc::corrupt, "{} bytes", bytes.size());
-  base::Uuid::Octets octets;
-  std::ranges::copy(body.first(octets.size()), octets.begin());
-  base::Decoder in(body.subspan(octets.size()));
-  DirectoryMarker marker{.folder = base::Uuid(octets)};
+  TRY(const auto body, base::decode_file(kMarkerFormat, bytes));
+  base::Decoder in(body);
+  DirectoryMarker marker{.folder = base::decode_uuid(in)};
   marker.index = in.u32_le();
   marker.directories = in.u32_le();
-  marker.marked_from = in.u32_le();
   marker.start = in.u32_le();
   TRY_VOID(in.finish());
   return marker;
@@ -92,11 +56,11 @@ base::Bytes encode_generations(const Generations& generations) {
     out.varint(shard);
     out.varint(generation);
   }
-  return framed(kGenerationsMagic, body.view());
+  return base::encode_file(kGenerationsFormat, body.view());
 }
 
 Result<Generations> decode_generations(base::ByteView bytes) {
-  TRY(const auto body, body_of(kGenerationsMagic, bytes));
+  TRY(const auto body, base::decode_file(kGenerationsFormat, bytes));
   base::Decoder in(body);
   Generations generations;
   for (std::size_t left = in.count(2); left > 0 && in.ok(); --left) {
@@ -216,7 +180,8 @@ const DirectoryMarker* folder_marker(const DirectorySet& set) {
 Result<void> check_unmarked(const DirectorySet& set, const DirectoryMarker& known,
                             std::uint32_t index) {
   const DataDirectory& data = set.data[index];
-  if (last_written_start(set.log) < known.marked_from) return {};
+  // The first start was cut short: nothing was written since.
+  if (last_written_start(set.log) == 0) return {};
   std::uint32_t count = 0;
   for (const DataDirectory& other : set.data) {
     if (other.marker) count = std::max(count, other.marker->directories);
@@ -287,12 +252,12 @@ Result<void> check_shard_directory(const CommitLogDirectory& log, const ShardDir
 }  // namespace
 
 Result<void> check_directory_set(const DirectorySet& set) {
-  const DirectoryMarker* known = folder_marker(set);
-  if (known != nullptr) {
-    if (!set.log.marker && !set.log.fresh) {
-      return Error(Errc::corrupt, "{}: the logs are not of folder {}, or are older: no marker; {}",
-                   set.log.directory, known->folder, kRemedy);
-    }
+  if (!set.log.marker && !set.log.fresh) {
+    return Error(Errc::corrupt,
+                 "{}: the logs are not of the folder in {}, or are older: no marker; {}",
+                 set.log.directory, set.data.front().directory, kRemedy);
+  }
+  if (const DirectoryMarker* known = folder_marker(set); known != nullptr) {
     for (std::uint32_t index = 0; index < set.data.size(); ++index) {
       TRY_VOID(check_data_directory(set, *known, index));
     }

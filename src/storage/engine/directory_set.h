@@ -38,8 +38,7 @@
 //      older than the manifest. (So are logs of which segments are missing: log_directory.h.)
 //   4. A manifest's files are where it says they are (shard.h), and their numbers are not given
 //      twice within a start: so of several data directories none is older than the manifests.
-// A folder without markers is of a time before there were any. The first start with them writes
-// them; while it has not been completed (W < `marked_from`), data directories without one are fine.
+// While the first start has not been completed (W = 0), data directories without a marker are fine.
 //
 // A lost log that is accepted (EngineOptions::accept_lost_log_of_start) leaves files and manifests.
 // A tablet may go on with them, since they are a consistent pair of data and clock, which is what
@@ -93,8 +92,6 @@ struct DirectoryMarker {
   base::Uuid folder;
   std::uint32_t index = 0;        // which of the data directories, or kLogDirectory
   std::uint32_t directories = 0;  // how many data directories there are
-  // The first start with markers.
-  std::uint32_t marked_from = 0;
   // In a data directory the last start that was completed; in the log's the last one before the
   // newest with a log that was written to.
   std::uint32_t start = 0;
@@ -105,10 +102,10 @@ struct DirectoryMarker {
 using Generations = absl::btree_map<std::uint32_t, std::uint64_t>;
 
 base::Bytes encode(const DirectoryMarker& marker);
-// Errors: corrupt; unsupported (a later version).
+// Errors: corrupt; unsupported (another version).
 base::Result<DirectoryMarker> decode_directory_marker(base::ByteView bytes);
 base::Bytes encode_generations(const Generations& generations);
-// Errors: corrupt; unsupported (a later version).
+// Errors: corrupt; unsupported (another version).
 base::Result<Generations> decode_generations(base::ByteView bytes);
 
 // The two kinds have different names: the logs may lie in a data directory.

@@ -97,6 +97,11 @@ Task<void> try_open(Runtime& runtime, EngineOptions options, Result<void>& resul
   result = engine ? co_await (*engine)->stop() : Result<void>(std::move(engine).error());
 }
 
+Task<void> try_open_once(Runtime& runtime, EngineOptions options) {
+  Result<void> result;
+  co_await try_open(runtime, std::move(options), result);
+}
+
 Result<void> open_result(LogWorld& world, const EngineOptions& options = small_engine()) {
   Result<void> result;
   world.run([&](Runtime& runtime) { return try_open(runtime, options, result); });
@@ -126,20 +131,21 @@ Tale expect_rows(std::size_t count) {
   return [count](EngineStory& story) { return expect_count(story, count); };
 }
 
+// All files but locks, which a start makes.
+Backup files_of(LogWorld& world) {
+  Backup all = backup_of(world, "/data");
+  std::erase_if(all, [](const auto& file) { return file.first.ends_with("lock"); });
+  return all;
+}
+
 // The start is refused for these two, and leaves every file as it is.
 void expect_refused(LogWorld& world, const std::string& one, const std::string& other,
                     const EngineOptions& options = small_engine()) {
-  // Locks aside, which a start makes.
-  const auto files = [&] {
-    Backup all = backup_of(world, "/data");
-    std::erase_if(all, [](const auto& file) { return file.first.ends_with("lock"); });
-    return all;
-  };
-  const Backup before = files();
+  const Backup before = files_of(world);
   const auto opened = open_result(world, options);
   ASSERT_TRUE(opened.failed_with(Errc::corrupt)) << one << " " << other;
   EXPECT_THAT(opened.error().to_string(), AllOf(HasSubstr(one), HasSubstr(other)));
-  EXPECT_TRUE(files() == before) << "something was changed";
+  EXPECT_TRUE(files_of(world) == before) << "something was changed";
 }
 
 TEST(DirectorySet, DataOlderThanTheLogIsRefused) {
@@ -373,67 +379,93 @@ TEST(DirectorySet, WhatOnlyALostLogHadIsNotTakenForDeleted) {
       accepting);
 }
 
-// ---- Folders of before ----
+// ---- Folders of others ----
 
-void remove_markers(LogWorld& world) {
+TEST(DirectorySet, AFolderOfAnotherVersionIsRefusedAndLeftAsItIs) {
+  for (const std::string& path : {kFirst + "/engine", kFirst + "/shard-0000/manifest",
+                                  kSecond + "/place", kLogFolder + std::string("/log-place")}) {
+    LogWorld world;
+    live(world, write_rows("a"));
+    constexpr std::size_t kVersionOffset = 8;
+    world.write(path, kVersionOffset, "\7");
+    const Backup before = files_of(world);
+    const auto opened = open_result(world);
+    ASSERT_TRUE(opened.failed_with(Errc::unsupported)) << path;
+    EXPECT_THAT(
+        opened.error().to_string(),
+        HasSubstr(path + ": version 7 of its format, and this release reads version 1: start the "
+                         "release that wrote it, or this one with an empty folder"));
+    EXPECT_TRUE(files_of(world) == before) << "something was changed";
+  }
+}
+
+TEST(DirectorySet, AFolderWithoutMarkersIsRefused) {
+  LogWorld world;
+  live(world, write_rows("a"));
   for (const auto& [path, bytes] : backup_of(world, "/data")) {
     if (path.ends_with("/place") || path.ends_with("/log-place") ||
         path.find("/generations-") != std::string::npos) {
       remove(world, path);
     }
   }
-}
-
-TEST(DirectorySet, AFolderWithoutMarkersGetsThemAtItsNextStart) {
-  LogWorld world;
-  live(world, write_rows("a"));
-  remove_markers(world);
-  live(world, expect_rows(31));
-  const auto marker = decode_directory_marker(base::as_bytes(world.read(kSecond + "/place")));
-  ASSERT_TRUE(marker.has_value());
-  EXPECT_EQ(marker->index, 1);
-  EXPECT_EQ(marker->directories, 2);
-  remove_all(world, kLogFolder);
-  remove_markers(world);
   expect_refused(world, kFirst, kLogFolder);
 }
 
 TEST(DirectorySet, AStartThatIsCutShortAnywhereFitsTogetherAtTheNext) {
   const Tale expect = expect_rows(31);
-  for (const bool marked : {true, false}) {
-    std::uint64_t cut_short = 0;
-    for (std::uint64_t events = 1;; events += 7) {
-      LogWorld world(events);
-      live(world, write_rows("a"));
-      if (!marked) remove_markers(world);
-      // Twice, since the second one finds what the first one left.
-      bool whole = false;
-      for (const std::uint64_t count : {events, events / 2}) {
-        world.start([&](Runtime& runtime) { return life(runtime, small_engine(), expect); });
-        for (std::uint64_t event = 0; event < count && world.machine().is_up(); ++event) {
-          if (!world.world().step()) break;
-        }
-        whole = !world.machine().is_up();
-        if (whole) break;
-        world.machine().power_loss();
-        ++cut_short;
+  std::uint64_t cut_short = 0;
+  for (std::uint64_t events = 1;; events += 7) {
+    LogWorld world(events);
+    live(world, write_rows("a"));
+    // Twice, since the second one finds what the first one left.
+    bool whole = false;
+    for (const std::uint64_t count : {events, events / 2}) {
+      world.start([&](Runtime& runtime) { return life(runtime, small_engine(), expect); });
+      for (std::uint64_t event = 0; event < count && world.machine().is_up(); ++event) {
+        if (!world.world().step()) break;
       }
-      live(world, expect);
-      ASSERT_FALSE(HasFailure()) << "after event " << events;
+      whole = !world.machine().is_up();
       if (whole) break;
+      world.machine().power_loss();
+      ++cut_short;
     }
-    EXPECT_GT(cut_short, 50);
+    live(world, expect);
+    ASSERT_FALSE(HasFailure()) << "after event " << events;
+    if (whole) break;
   }
+  EXPECT_GT(cut_short, 50);
+}
+
+// The first start: what makes the folder, and the markers of its directories.
+TEST(DirectorySet, AFirstStartThatIsCutShortAnywhereIsFollowedByOneThatMakesTheFolder) {
+  const Tale expect = expect_rows(31);
+  std::uint64_t cut_short = 0;
+  for (std::uint64_t events = 1;; events += 3) {
+    LogWorld world(events);
+    bool whole = false;
+    for (const std::uint64_t count : {events, events / 2}) {
+      world.start([&](Runtime& runtime) { return try_open_once(runtime, small_engine()); });
+      for (std::uint64_t event = 0; event < count && world.machine().is_up(); ++event) {
+        if (!world.world().step()) break;
+      }
+      whole = !world.machine().is_up();
+      if (whole) break;
+      world.machine().power_loss();
+      ++cut_short;
+    }
+    live(world, write_rows("a"));
+    live(world, expect);
+    ASSERT_FALSE(HasFailure()) << "after event " << events;
+    if (whole) break;
+  }
+  EXPECT_GT(cut_short, 50);
 }
 
 // ---- Formats ----
 
 TEST(DirectorySet, MarkersAndGenerationsRoundTripAndDamageIsAnError) {
-  const DirectoryMarker marker{.folder = base::Uuid::from_random(1, 2),
-                               .index = 1,
-                               .directories = 2,
-                               .marked_from = 7,
-                               .start = 9};
+  const DirectoryMarker marker{
+      .folder = base::Uuid::from_random(1, 2), .index = 1, .directories = 2, .start = 9};
   EXPECT_EQ(decode_directory_marker(encode(marker)), marker);
   const Generations generations{{0, 12}, {3, 1}, {4095, UINT64_MAX}};
   EXPECT_EQ(decode_generations(encode_generations(generations)), generations);

@@ -70,10 +70,12 @@ TEST(MutationRecord, RoundTripsAndOnlyWhole) {
   expect_only_whole(whole, decodes_as_mutation);
 }
 
-TEST(MutationRecord, ALaterVersionAndAKeyThatCannotBeAreRefused) {
-  std::string later = record_of_the_example();
-  later[0] = 3;
-  EXPECT_TRUE(decode_mutation(Bytes::copy_of(later)).failed_with(Errc::unsupported));
+TEST(MutationRecord, AnotherVersionAndAKeyThatCannotBeAreRefused) {
+  for (const char version : {'\0', '\2'}) {
+    std::string other = record_of_the_example();
+    other[0] = version;
+    EXPECT_TRUE(decode_mutation(Bytes::copy_of(other)).failed_with(Errc::unsupported));
+  }
   std::string unknown_birth = record_of_the_example();
   unknown_birth[1] = 2;
   EXPECT_TRUE(decode_mutation(Bytes::copy_of(unknown_birth)).failed_with(Errc::corrupt));
@@ -113,13 +115,6 @@ SstableMetadata metadata_of_the_example() {
   return metadata;
 }
 
-SstableMetadata metadata_of_version_one() {
-  SstableMetadata metadata = metadata_of_the_example();
-  metadata.cells = 0;
-  metadata.garbage.clear();
-  return metadata;
-}
-
 void expect_same(const SstableMetadata& found, const SstableMetadata& wanted) {
   EXPECT_EQ(found.table, wanted.table);
   EXPECT_EQ(found.freeze_first, wanted.freeze_first);
@@ -146,10 +141,12 @@ TEST(SstableMetadata, RoundTripsAndOnlyWhole) {
                     [](const Bytes& bytes) { return decode_sstable_metadata(bytes).has_value(); });
 }
 
-TEST(SstableMetadata, ALaterVersionAndFreezesOutOfOrderAreRefused) {
-  std::string later(encode(metadata_of_the_example()).text());
-  later[0] = 3;
-  EXPECT_TRUE(decode_sstable_metadata(Bytes::copy_of(later)).failed_with(Errc::unsupported));
+TEST(SstableMetadata, AnotherVersionAndFreezesOutOfOrderAreRefused) {
+  for (const char version : {'\0', '\2'}) {
+    std::string other(encode(metadata_of_the_example()).text());
+    other[0] = version;
+    EXPECT_TRUE(decode_sstable_metadata(Bytes::copy_of(other)).failed_with(Errc::unsupported));
+  }
   SstableMetadata disordered = metadata_of_the_example();
   std::swap(disordered.freeze_first, disordered.freeze_last);
   EXPECT_TRUE(decode_sstable_metadata(encode(disordered)).failed_with(Errc::corrupt));
@@ -215,38 +212,11 @@ ManifestState manifest_of_the_example() {
   return state;
 }
 
-// The same as version three had it, when all files had the node's filters.
-ManifestState manifest_of_version_three() {
-  ManifestState state = manifest_of_the_example();
-  state.tables[TableId{7}].options.filter = std::nullopt;
-  return state;
-}
-
-// The same as version two had it, which did not count.
-ManifestState manifest_of_version_two() {
-  ManifestState state = manifest_of_version_three();
-  state.set_aside.clear();
-  state.generation = 0;
-  state.log_reached = {};
-  return state;
-}
-
-// The same as version one had it, which kept no mutations.
-ManifestState manifest_of_version_one() {
-  ManifestState state = manifest_of_version_two();
-  state.mutation_files.clear();
-  state.dropped_ranges.clear();
-  TabletRecord& tablet = state.tablets[TabletId{2}];
-  tablet.shed = tablet.clock;
-  tablet.shed_largest = causality::kTimestampMin;
-  return state;
-}
-
 // Those that docs/formats/engine.md takes apart.
 DirectoryMarker marker_of_the_example() {
   base::Uuid::Octets octets;
   for (std::size_t at = 0; at < octets.size(); ++at) octets[at] = std::byte(0x10 + at);
-  return {.folder = base::Uuid(octets), .index = 1, .directories = 2, .marked_from = 7, .start = 9};
+  return {.folder = base::Uuid(octets), .index = 1, .directories = 2, .start = 9};
 }
 Generations generations_of_the_example() {
   return {{0, 12}, {3, 300}};
@@ -318,40 +288,31 @@ TEST(MutationFile, AValueIsTheTableAndTheRecord) {
   EXPECT_TRUE(decode_mutation_value(Bytes::copy_of("\x80")).failed_with(Errc::corrupt));
 }
 
-TEST(EngineGolden, EveryVersionReadsForEver) {
-  for (const auto& [name, replication] : {std::pair{"mutation-record-v1", Replication::peers},
-                                          {"mutation-record-v2", Replication::none}}) {
-    const auto mutation = decode_mutation(Bytes::copy_of(golden(name)));
-    ASSERT_TRUE(mutation.has_value()) << name;
-    EXPECT_EQ(mutation->replication, replication) << name;
-    EXPECT_EQ(*causality::decode_delta(mutation->delta), delta_of_the_example()) << name;
-  }
+TEST(EngineGolden, VersionOneReadsForEver) {
+  const auto mutation = decode_mutation(Bytes::copy_of(golden("mutation-record-v1")));
+  ASSERT_TRUE(mutation.has_value());
+  EXPECT_EQ(mutation->replication, Replication::none);
+  EXPECT_EQ(*causality::decode_delta(mutation->delta), delta_of_the_example());
   const auto metadata = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v1")));
   ASSERT_TRUE(metadata.has_value());
-  expect_same(*metadata, metadata_of_version_one());
-  const auto second = decode_sstable_metadata(Bytes::copy_of(golden("sstable-metadata-v2")));
-  ASSERT_TRUE(second.has_value());
-  expect_same(*second, metadata_of_the_example());
+  expect_same(*metadata, metadata_of_the_example());
   EXPECT_EQ(decode_mutation_file_metadata(Bytes::copy_of(golden("mutation-file-metadata-v1"))),
             mutations_of_the_example());
   EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), manifest_of_version_one());
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_version_two());
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v3"))), manifest_of_version_three());
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v4"))), manifest_of_the_example());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), manifest_of_the_example());
   EXPECT_EQ(decode_directory_marker(base::as_bytes(golden("place-v1"))), marker_of_the_example());
   EXPECT_EQ(decode_generations(base::as_bytes(golden("generations-v1"))),
             generations_of_the_example());
 }
 
-TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
+TEST(EngineGolden, VersionOneIsWhatIsWritten) {
   const auto hex = [](const std::string& text) { return base::to_hex(base::as_bytes(text)); };
-  EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v2")));
-  EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v2")));
+  EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v1")));
+  EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode(mutations_of_the_example())),
             hex(golden("mutation-file-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));
-  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v4")));
+  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v1")));
   EXPECT_EQ(base::to_hex(encode(marker_of_the_example())), hex(golden("place-v1")));
   EXPECT_EQ(base::to_hex(encode_generations(generations_of_the_example())),
             hex(golden("generations-v1")));

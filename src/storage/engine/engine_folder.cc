@@ -1,9 +1,7 @@
 #include "storage/engine/engine_folder.h"
 
-#include <string_view>
-
 #include "base/codec.h"
-#include "base/crc32c.h"
+#include "base/versioned_file.h"
 #include "storage/mutations/mutation_record.h"
 
 namespace helenus::storage {
@@ -14,43 +12,24 @@ using base::Result;
 
 namespace {
 
-constexpr std::string_view kMagic = "HLNSENGN";
-constexpr std::uint8_t kVersion = 1;
-static_assert(kFolderFileSize == kMagic.size() + 1 + 4 + 4);
+constexpr base::FileFormat kFormat{.magic = "HLNSENGN", .version = 1};
+static_assert(kFolderFileSize == kFormat.frame_size() + 4);
 
 }  // namespace
 
 base::Bytes encode_folder_file(std::uint32_t shards) {
   ASSERT(shards > 0 && shards <= kShardsMax);
-  base::Buffer buffer;
-  base::Encoder out(buffer);
-  out.raw(base::as_bytes(kMagic));
-  out.u8(kVersion);
-  out.u32_le(shards);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
+  base::Buffer content;
+  base::Encoder(content).u32_le(shards);
+  return base::encode_file(kFormat, content.view());
 }
 
 Result<std::uint32_t> decode_folder_file(base::ByteView bytes) {
-  if (bytes.size() < kMagic.size() + 1 ||
-      !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "at offset 0: does not begin with {}", kMagic);
-  }
-  const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
-                 kMagic.size(), version, kVersion);
-  }
-  if (bytes.size() != kFolderFileSize ||
-      base::load_le<std::uint32_t>(bytes.data() + kFolderFileSize - 4) !=
-          base::crc32c(bytes.first(kFolderFileSize - 4))) {
-    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
-                 kFolderFileSize - 4);
-  }
-  const auto shards = base::load_le<std::uint32_t>(bytes.data() + kMagic.size() + 1);
-  if (shards == 0 || shards > kShardsMax) {
-    return Error(Errc::corrupt, "at offset {}: {} shards", kMagic.size() + 1, shards);
-  }
+  TRY(const auto content, base::decode_file(kFormat, bytes));
+  base::Decoder in(content);
+  const std::uint32_t shards = in.u32_le();
+  TRY_VOID(in.finish());
+  if (shards == 0 || shards > kShardsMax) return Error(Errc::corrupt, "{} shards", shards);
   return shards;
 }
 

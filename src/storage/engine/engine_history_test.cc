@@ -58,35 +58,6 @@ TEST(EngineHistory, APartitionOfManyDeletesReadsAsTheDotStoresItsDeltasMake) {
   EXPECT_GT(counts.range_paths_read, 300) << "deletes of ranges lay in parts";
 }
 
-// A delete of a row lies with the row where this version wrote it, and among the ranges of the
-// partition where the first one did: both, beside one another, in every merge.
-TEST(EngineHistory, FilesOfTheFirstFormatReadAsTheDotStoresTheirDeltasMake) {
-  EngineHistory::Counts counts;
-  const std::uint64_t first = base::number_from_environment("HELENUS_HISTORY_FROM", 1);
-  const std::uint64_t seeds = base::count_from_environment("HELENUS_HISTORY_SEEDS", 6);
-  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    // Few rows, to meet again; many, so that deletes lie in parts.
-    EngineHistory history(seed, {.steps = 120,
-                                 .tables = 2,
-                                 .tablets = 1,
-                                 .shards = 1,
-                                 .partitions = 1,
-                                 .rows = seed % 2 == 0 ? 12U : 60U,
-                                 .peers = seed % 4 != 0,
-                                 .schema_changes = false,
-                                 .files_of_first_format = true});
-    for (int life = 0; life < 5 && !HasFailure(); ++life) {
-      history.start_life();
-      history.run_to_end();
-    }
-    counts.add(history.counts());
-    ASSERT_FALSE(HasFailure()) << "seed " << seed;
-  }
-  EXPECT_GT(counts.compactions, 10);
-  EXPECT_GT(counts.row_deletes_among_ranges, 100);
-  EXPECT_GT(counts.range_paths_read, 100);
-}
-
 TEST(EngineHistory, AMutationLogOverItsCapNamesWhatItCannotGive) {
   std::uint64_t shed = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {

@@ -8,7 +8,6 @@
 #include "causality/resolve.h"
 #include "runtime/sleep.h"
 #include "sim/machine.h"
-#include "storage/engine/first_format_test_support.h"
 
 namespace helenus::storage::testing {
 
@@ -68,7 +67,6 @@ void EngineHistory::Counts::add(const Counts& other) {
   walks += other.walks;
   range_paths_read += other.range_paths_read;
   values_with_a_ttl += other.values_with_a_ttl;
-  row_deletes_among_ranges += other.row_deletes_among_ranges;
   refusals += other.refusals;
   ended_for_good += other.ended_for_good;
 }
@@ -182,7 +180,6 @@ Until EngineHistory::until() const {
 Task<void> EngineHistory::life(runtime::Runtime& runtime, int steps) {
   ++counts_.lives;
   runtime_ = &runtime;
-  if (options_.files_of_first_format) co_await make_files_old(runtime);
   auto opened = co_await open(runtime);
   if (!fine(opened)) co_return;
   Engine& engine = **opened;
@@ -199,11 +196,6 @@ Task<void> EngineHistory::life(runtime::Runtime& runtime, int steps) {
   co_await check_everything(engine);
   note_end(engine);
   (void)fine(co_await engine.stop());
-}
-
-Task<void> EngineHistory::make_files_old(runtime::Runtime& runtime) {
-  const auto deletes = co_await write_in_first_format(runtime, engine_options());
-  if (fine(deletes)) counts_.row_deletes_among_ranges += *deletes;
 }
 
 Task<base::Result<std::unique_ptr<Engine>>> EngineHistory::open(runtime::Runtime& runtime) {

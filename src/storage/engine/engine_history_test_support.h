@@ -67,8 +67,6 @@ class EngineHistory {
     bool peer_is_away = false;
     // Tables and tablets are dropped and made anew.
     bool schema_changes = true;
-    // Every life but the first begins with files as the engine's first version wrote them.
-    bool files_of_first_format = false;
     // So little memory that a start flushes before it has replayed everything.
     bool tight_memory = false;
     std::uint64_t mutation_log_bytes_max = std::uint64_t{1} << 30;
@@ -127,9 +125,8 @@ class EngineHistory {
     std::uint64_t walks = 0;
     std::uint64_t range_paths_read = 0;  // by scans
     std::uint64_t values_with_a_ttl = 0;
-    std::uint64_t row_deletes_among_ranges = 0;  // in files of the first format
-    std::uint64_t refusals = 0;                  // because of trouble
-    std::uint64_t ended_for_good = 0;            // lives in which writing did
+    std::uint64_t refusals = 0;        // because of trouble
+    std::uint64_t ended_for_good = 0;  // lives in which writing did
     void add(const Counts& other);
   };
   const Counts& counts() const { return counts_; }
@@ -157,7 +154,6 @@ class EngineHistory {
   // Lives (engine_history_test_support.cc).
   runtime::Task<base::Result<std::unique_ptr<Engine>>> open(runtime::Runtime& runtime);
   runtime::Task<void> life(runtime::Runtime& runtime, int steps);
-  runtime::Task<void> make_files_old(runtime::Runtime& runtime);
   runtime::Task<void> settle_start(Engine& engine);
   runtime::Task<void> settle_tables(Engine& engine);
   void settle_tablets(Engine& engine);

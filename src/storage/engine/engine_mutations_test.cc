@@ -471,68 +471,6 @@ TEST(MutationLogOfEngine, ADamagedFileDoesNotKeepTheOthersFromBeingMerged) {
   live(world, [&](EngineStory& story) { return merge_around_damage(story, world); });
 }
 
-// ---- Folders from before there was a mutation log ----
-
-// The manifest as version 1 had it: without what follows a tablet's clock, and without filters of
-// tables. Requires: one tablet, one table.
-std::string manifest_of_version_one(const std::string& newest) {
-  auto state = decode_manifest(Bytes::copy_of(newest));
-  EXPECT_TRUE(state && state->tablets.size() == 1 && state->tables.size() == 1);
-  state->mutation_files.clear();
-  state->generation = 0;
-  state->log_reached = {};
-  const std::size_t shed = 4 + 10 + 4;  // no dots, the smallest timestamp, and nothing covered
-  const std::size_t lists = 5;          // no mutation files, ranges, files set aside, no counting
-  const std::size_t checksum = 4;
-  const std::size_t filter = 9 + base::varint_size(state->next_file.value()) +
-                             base::varint_size(state->next_freeze.value()) + 1 +
-                             base::varint_size(state->tables.begin()->first.value()) + 2;
-  const Bytes encoded = encode(*state);
-  base::Buffer first;
-  first.append(encoded.view().first(filter));
-  first.append(encoded.view().subspan(filter + 1));
-  first.truncate(first.size() - shed - lists - checksum);
-  first.mutable_view()[8] = std::byte{1};
-  base::Encoder(first).u32_le(base::crc32c(first.view()));
-  return std::string(base::as_text(first.view()));
-}
-
-Task<void> expect_old_folder(EngineStory& story) {
-  EXPECT_EQ((*co_await story.scan()).size(), 1);
-  EXPECT_EQ(co_await given(story, {}), "");
-  EXPECT_EQ(co_await withheld(story, {}), own_up_to(10)) << "named, though nobody shed it";
-  EXPECT_EQ(co_await withheld(story, own_up_to(10)), Clock());
-  CO_ASSERT_OK(co_await story.put("q", "r", "v"));
-  EXPECT_EQ(co_await given(story, {}), "1.1:11=q");
-}
-
-Task<void> expect_taken_over(EngineStory& story) {
-  EXPECT_EQ((*co_await story.scan()).size(), 2);
-  EXPECT_EQ(co_await given(story, {}), "1.1:11=q");
-  EXPECT_EQ(co_await withheld(story, {}), own_up_to(10));
-  story.engine().set_watermarks(kTablet, {Watermark{own_up_to(11), kWall}});
-  EXPECT_EQ(co_await given(story, {}), "");
-}
-
-TEST(MutationLogOfEngine, AFolderOfTheFirstVersionIsTakenOverAndItsDotsAreWithheld) {
-  LogWorld world;
-  live(world, flush_one);
-  const std::string path = std::string(kEngineFolder) + "/a/shard-0000/manifest";
-  const std::string first = manifest_of_version_one(world.read(path));
-  world.disk().truncate(*world.disk().find(path), 0);
-  world.write(path, 0, first);
-  // Nor did the log directory know of it then.
-  for (const char* name : {"log-place", "generations-start", "generations-0000"}) {
-    world.remove(fmt::format("{}/{}", kLogFolder, name));
-  }
-  for (const char* directory : {"a", "b"}) {
-    const std::string marker = fmt::format("{}/{}/place", kEngineFolder, directory);
-    ASSERT_TRUE(world.disk().remove(marker).has_value());
-  }
-  live(world, expect_old_folder);
-  live(world, expect_taken_over);
-}
-
 // ---- Timestamps ----
 
 Task<Result<Timestamp>> write_at(EngineStory& story, std::string partition, std::string row,

@@ -177,8 +177,7 @@ Task<Result<std::vector<LogShare>>> EngineRecovery::begin_logs(DirectorySet set,
                                                                std::uint32_t cores) {
   const std::uint32_t written = set.log.fresh ? 0 : last_written_start(set.log);
   const std::uint64_t high = state_.runtime.random.next();
-  DirectoryMarker marker{.folder = base::Uuid::from_random(high, state_.runtime.random.next()),
-                         .marked_from = written + 1};
+  DirectoryMarker marker{.folder = base::Uuid::from_random(high, state_.runtime.random.next())};
   for (const DataDirectory& data : set.data) {
     if (data.marker) marker = *data.marker;
   }

@@ -15,11 +15,12 @@ using base::Result;
 
 namespace {
 
-// Of a row without deletes of its own, and of ranges.
-constexpr std::uint8_t kFormatPlain = 1;
-constexpr std::uint8_t kFormatDeletedRow = 2;
-// Of ranges that are not all there are.
-constexpr std::uint8_t kFormatFirstOfRanges = 3;
+// What an entry begins with; later releases may have more of them.
+enum class Form : std::uint8_t {
+  plain = 1,  // a row without deletes of its own, or ranges
+  deleted_row = 2,
+  first_of_ranges = 3,  // ranges that are not all there are
+};
 
 }  // namespace
 
@@ -93,12 +94,12 @@ void encode(base::Encoder& out, const Entry& entry) {
   const bool row = !entry.row_.empty() || !entry.row_deletes_.empty();
   ASSERT(!row || !entry.holds_ranges(), "a row and ranges under one key");
   if (!entry.row_deletes_.empty()) {
-    out.u8(kFormatDeletedRow);
+    out.u8(static_cast<std::uint8_t>(Form::deleted_row));
     out.prefixed(causality::encoded(entry.row_deletes_));
     causality::encode(out, entry.row_);
     return;
   }
-  out.u8(entry.depths_.empty() ? kFormatPlain : kFormatFirstOfRanges);
+  out.u8(static_cast<std::uint8_t>(entry.depths_.empty() ? Form::plain : Form::first_of_ranges));
   if (!entry.depths_.empty()) {
     out.varint(entry.depths_.size());
     for (const RangeDepth depth : entry.depths_) out.varint(depth);
@@ -168,21 +169,21 @@ Result<causality::PartitionStore> decode_ranges(base::Decoder& in, std::size_t c
 
 Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
   base::Decoder in(bytes);
-  const std::uint8_t format = in.u8();
+  const std::uint8_t form = in.u8();
   TRY_VOID(in.status());
   std::size_t deleted_ranges = 0;
   bool row = true;
-  switch (format) {
-    case kFormatPlain:
+  switch (static_cast<Form>(form)) {
+    case Form::plain:
       deleted_ranges = in.count(1);
       row = deleted_ranges == 0;
       break;
-    case kFormatDeletedRow: {
+    case Form::deleted_row: {
       TRY(auto deletes, decode_deletes(in, bytes));
       entry.row_deletes_.absorb(std::move(deletes));
       break;
     }
-    case kFormatFirstOfRanges: {
+    case Form::first_of_ranges: {
       TRY(const auto depths, decode_depths(in));
       for (const RangeDepth depth : depths) entry.add_depth(depth);
       deleted_ranges = in.count(1);
@@ -190,7 +191,7 @@ Result<void> absorb_encoded(const base::Bytes& bytes, Entry& entry) {
       break;
     }
     default:
-      return Error(Errc::unsupported, "entry format {}", format);
+      return Error(Errc::unsupported, "an entry of form {}", form);
   }
   TRY_VOID(in.status());
   if (!row) {

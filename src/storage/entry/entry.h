@@ -10,8 +10,7 @@
 //
 // A delete of exactly one row lies under the row's own key, with its cells: a partition in which a
 // million rows were deleted has a million small entries, not one that every read must load.
-// (Entries of the first format have such deletes among the ranges. They count there all the same:
-// nothing below asks how many rows a range holds.)
+// Nothing below asks how many rows a range holds: one among the ranges counts all the same.
 //
 // Invariant. Before a reader may say that a cell lives, it must have merged every fragment under
 // the row's key, its cells and the deletes of the row, and every fragment of the ranges that hold

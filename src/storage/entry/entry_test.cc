@@ -151,19 +151,19 @@ std::string golden(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(Entry, WhatTheFirstFormatWroteIsReadForEver) {
+TEST(Entry, ARowAndRangesAreReadForEver) {
   Entry row;
   row.absorb(put_of(1, 0, "red"), Policy::lww);
-  EXPECT_EQ(decode_entry(text(golden("entry-v1-row"))).value(), row);
-  EXPECT_EQ(encoded(row).text(), golden("entry-v1-row"));
+  EXPECT_EQ(decode_entry(text(golden("entry-row-v1"))).value(), row);
+  EXPECT_EQ(encoded(row).text(), golden("entry-row-v1"));
   Entry deleted_ranges;
   deleted_ranges.absorb(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
   deleted_ranges.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
-  EXPECT_EQ(decode_entry(text(golden("entry-v1-scopes"))).value(), deleted_ranges);
-  EXPECT_EQ(encoded(deleted_ranges).text(), golden("entry-v1-scopes"));
+  EXPECT_EQ(decode_entry(text(golden("entry-ranges-v1"))).value(), deleted_ranges);
+  EXPECT_EQ(encoded(deleted_ranges).text(), golden("entry-ranges-v1"));
 }
 
-TEST(Entry, ADeletedRowHasTheSecondFormat) {
+TEST(Entry, ADeletedRowIsReadForEver) {
   Entry row;
   row.absorb_row_delete(delete_of(2, causality::range_of_row(text("r"))), Policy::lww);
   Delta later = put_of(3, 0, "blue");
@@ -171,18 +171,18 @@ TEST(Entry, ADeletedRowHasTheSecondFormat) {
   later.context.dots.add(causality::Dot{causality::actor_of(3, 1), 1});
   later.context.dots.add(causality::Dot{causality::actor_of(3, 1), 2});
   row.absorb(later, Policy::lww);
-  EXPECT_EQ(decode_entry(text(golden("entry-v2"))).value(), row);
-  EXPECT_EQ(encoded(row).text(), golden("entry-v2"));
+  EXPECT_EQ(decode_entry(text(golden("entry-deleted-row-v1"))).value(), row);
+  EXPECT_EQ(encoded(row).text(), golden("entry-deleted-row-v1"));
 }
 
-TEST(Entry, TheFirstOfManyRangesHasTheThirdFormat) {
+TEST(Entry, TheFirstOfManyRangesIsReadForEver) {
   Entry deleted_ranges;
   deleted_ranges.absorb(delete_of(3, {text("a"), std::nullopt}), Policy::lww);
   deleted_ranges.add_depth(300);
   deleted_ranges.add_depth(2);
   deleted_ranges.add_depth(300);
-  EXPECT_EQ(decode_entry(text(golden("entry-v3"))).value(), deleted_ranges);
-  EXPECT_EQ(encoded(deleted_ranges).text(), golden("entry-v3"));
+  EXPECT_EQ(decode_entry(text(golden("entry-first-of-ranges-v1"))).value(), deleted_ranges);
+  EXPECT_EQ(encoded(deleted_ranges).text(), golden("entry-first-of-ranges-v1"));
 }
 
 // ---- Settling ----
@@ -200,13 +200,13 @@ RangesAround around(const PartitionStore& deleted_ranges, const base::Bytes& row
 }
 
 // A partition of one row, "b", as a merge finds it: the row's entry and the ranges, among which
-// an entry of the first format has deletes of the row, too.
+// there may be deletes of the row, too.
 struct Fragments {
   Entry row;
   PartitionStore deleted_ranges;
   Clock seen;
 
-  void add(const Delta& delta, Policy policy, bool first_format) {
+  void add(const Delta& delta, Policy policy, bool among_ranges) {
     seen.add(delta.dot);
     const PartitionStore fragment = causality::fragment_of(delta, policy);
     for (const auto& [key, cells] : fragment.rows()) {
@@ -217,7 +217,7 @@ struct Fragments {
       row.absorb(std::move(part), policy);
     }
     for (const causality::RangeDelete& range_delete : fragment.range_deletes()) {
-      if (range_delete.range == causality::range_of_row(text("b")) && !first_format) {
+      if (range_delete.range == causality::range_of_row(text("b")) && !among_ranges) {
         Delta part = delta;
         part.timestamp = causality::timestamp_of_range_deletes(delta);
         part.cells.clear();

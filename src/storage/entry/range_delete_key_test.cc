@@ -25,7 +25,7 @@ base::Bytes any_key() {
 }
 
 causality::RowRange any_range() {
-  causality::RowRange range;
+  causality::RowRange row_range;
   base::Bytes from = any_key();
   base::Bytes to = any_key();
   if (to < from) std::swap(from, to);

@@ -6,6 +6,7 @@
 
 #include "base/codec.h"
 #include "base/crc32c.h"
+#include "base/versioned_file.h"
 #include "runtime/files.h"
 
 namespace helenus::storage {
@@ -100,10 +101,7 @@ Result<LogCatalog> decode_log_catalog(base::ByteView bytes) {
   }
   base::Decoder in(covered.subspan(kMagic.size()));
   const std::uint32_t version = in.u32_le();
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "at offset {}: version {}, this program reads version {}",
-                 kMagic.size(), version, kVersion);
-  }
+  if (version != kVersion) return base::unsupported_version(version, kVersion);
   LogCatalog catalog;
   catalog.incarnation = in.u32_le();
   const std::uint8_t doubt = in.u8();

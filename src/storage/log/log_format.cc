@@ -9,6 +9,7 @@
 #include "base/codec.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
+#include "base/versioned_file.h"
 
 namespace helenus::storage {
 
@@ -135,9 +136,7 @@ Result<SegmentHeader> decode_segment_header(ByteView bytes) {
       base::crc32c(bytes.first(kSegmentHeaderCovered))) {
     return Error(Errc::corrupt, "checksum of the segment's header does not match");
   }
-  if (version != kVersion) {
-    return Error(Errc::unsupported, "version {}, this program reads version {}", version, kVersion);
-  }
+  if (version != kVersion) return base::unsupported_version(version, kVersion);
   SegmentHeader header;
   header.id.incarnation = in.u32_le();
   header.core = in.u32_le();

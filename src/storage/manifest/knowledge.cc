@@ -12,9 +12,7 @@ using base::Result;
 
 namespace {
 
-constexpr std::uint8_t kMetadataVersion = 2;
-// Without figures of garbage.
-constexpr std::uint8_t kMetadataVersionFirst = 1;
+constexpr std::uint8_t kMetadataVersion = 1;
 // A tablet's id, two clocks and whether there is a wall time.
 constexpr std::size_t kTabletSizeMin = 4;
 // A tablet's id, deletes, an empty histogram and an empty clock.
@@ -94,7 +92,7 @@ Bytes encode(const SstableMetadata& metadata) {
 Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
   base::Decoder in(bytes);
   const std::uint8_t version = in.u8();
-  if (in.ok() && version != kMetadataVersion && version != kMetadataVersionFirst) {
+  if (in.ok() && version != kMetadataVersion) {
     return Error(Errc::unsupported, "sstable metadata of version {}", version);
   }
   SstableMetadata metadata;
@@ -111,10 +109,8 @@ Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
     metadata.at_last_freeze.emplace_hint(metadata.at_last_freeze.end(), tablet,
                                          std::move(knowledge));
   }
-  if (version != kMetadataVersionFirst) {
-    metadata.cells = in.varint();
-    TRY(metadata.garbage, get_garbage(in));
-  }
+  metadata.cells = in.varint();
+  TRY(metadata.garbage, get_garbage(in));
   TRY_VOID(in.finish());
   return metadata;
 }

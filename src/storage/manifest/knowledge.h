@@ -39,15 +39,14 @@ struct SstableMetadata {
   // How many of its entries are range deletes. Where there are none, reading a row needs no
   // look for them.
   std::uint64_t deleted_ranges = 0;
-  // How many cells and ranges it has, and what of them will be garbage. Zero and none in a file of
-  // the first version, of which it is not known.
+  // How many cells and ranges it has, and what of them will be garbage.
   std::uint64_t cells = 0;
   GarbageByTablet garbage = {};
   Knowledge at_last_freeze = {};
 };
 
 base::Bytes encode(const SstableMetadata& metadata);
-// Errors: corrupt; unsupported (a later version).
+// Errors: corrupt; unsupported (another version).
 base::Result<SstableMetadata> decode_sstable_metadata(const base::Bytes& bytes);
 
 }  // namespace helenus::storage

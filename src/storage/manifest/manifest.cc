@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "base/codec.h"
-#include "base/crc32c.h"
+#include "base/versioned_file.h"
 #include "causality/codec.h"
 #include "runtime/files.h"
 
@@ -18,15 +18,7 @@ using base::Result;
 
 namespace {
 
-constexpr std::string_view kMagic = "HLNSMNFT";
-constexpr std::uint8_t kVersion = 4;
-// Before there was a mutation log.
-constexpr std::uint8_t kVersionFirst = 1;
-// Before manifests were counted.
-constexpr std::uint8_t kVersionUncounted = 2;
-// Before tables had filters of their own.
-constexpr std::uint8_t kVersionOneFilter = 3;
-constexpr std::size_t kChecksumSize = 4;
+constexpr base::FileFormat kFormat{.magic = "HLNSMNFT", .version = 1};
 // The least a record of each kind can take.
 constexpr std::size_t kSstableSizeMin = 8;
 constexpr std::size_t kTableSizeMin = 6;
@@ -137,15 +129,14 @@ std::optional<TableFilter> get_filter(Decoder& in) {
   return filter;
 }
 
-TableOptions get_options(Decoder& in, std::uint8_t version) {
+TableOptions get_options(Decoder& in) {
   const std::uint8_t policy = in.u8();
   if (policy > static_cast<std::uint8_t>(causality::Policy::counter)) in.fail("unknown policy");
   const std::uint8_t compression = in.u8();
   if (compression > static_cast<std::uint8_t>(Compression::zstd)) in.fail("unknown compression");
-  TableOptions options{.policy = static_cast<causality::Policy>(policy),
-                       .compression = static_cast<Compression>(compression)};
-  if (version > kVersionOneFilter) options.filter = get_filter(in);
-  return options;
+  return {.policy = static_cast<causality::Policy>(policy),
+          .compression = static_cast<Compression>(compression),
+          .filter = get_filter(in)};
 }
 
 void put_files(Encoder& out, const std::vector<SstableRecord>& files) {
@@ -163,9 +154,9 @@ std::vector<SstableRecord> get_files(Decoder& in) {
   return files;
 }
 
-TableRecord get_table(Decoder& in, std::uint8_t version) {
+TableRecord get_table(Decoder& in) {
   TableRecord table;
-  table.options = get_options(in, version);
+  table.options = get_options(in);
   table.flushed = get_flushed(in);
   table.sstables = get_files(in);
   return table;
@@ -213,26 +204,18 @@ void put_tablet(Encoder& out, const TabletRecord& tablet) {
   out.prefixed(causality::encoded(tablet.covered));
 }
 
-Result<TabletRecord> get_tablet(Decoder& in, std::uint8_t version) {
+Result<TabletRecord> get_tablet(Decoder& in) {
   TabletRecord tablet;
   tablet.range = get_range(in);
   const std::uint32_t node = get_u32(in);
   tablet.actor = causality::actor_of(node, get_u32(in));
   const base::ByteView clock = in.prefixed();
-  TRY_VOID(in.status());
-  TRY(tablet.clock, causality::decode_clock(Bytes::copy_of(clock)));
-  if (version == kVersionFirst) {
-    // Nothing was kept.
-    tablet.shed = tablet.clock;
-    return tablet;
-  }
   const base::ByteView shed = in.prefixed();
   tablet.shed_largest = causality::Timestamp{in.signed_varint()};
-  TRY_VOID(in.status());
-  TRY(tablet.shed, causality::decode_clock(Bytes::copy_of(shed)));
-  if (version <= kVersionUncounted) return tablet;
   const base::ByteView covered = in.prefixed();
   TRY_VOID(in.status());
+  TRY(tablet.clock, causality::decode_clock(Bytes::copy_of(clock)));
+  TRY(tablet.shed, causality::decode_clock(Bytes::copy_of(shed)));
   TRY(tablet.covered, causality::decode_clock(Bytes::copy_of(covered)));
   return tablet;
 }
@@ -255,33 +238,6 @@ std::optional<LogReached> get_reached(Decoder& in) {
   reached.position.segment.sequence = get_u32(in);
   reached.position.offset = in.varint();
   return reached;
-}
-
-// The file without its frame: checked magic, version and checksum.
-struct Body {
-  std::uint8_t version = 0;
-  base::ByteView bytes;
-};
-
-Result<Body> body_of(base::ByteView bytes) {
-  const std::size_t head_size = kMagic.size() + 1;
-  if (bytes.size() < head_size + kChecksumSize ||
-      !base::equal(bytes.first(kMagic.size()), base::as_bytes(kMagic))) {
-    return Error(Errc::corrupt, "at offset 0: does not begin with {}", kMagic);
-  }
-  // The version is read first: a later one may have another frame.
-  const auto version = std::to_integer<std::uint8_t>(bytes[kMagic.size()]);
-  if (version < kVersionFirst || version > kVersion) {
-    return Error(Errc::unsupported,
-                 "at offset {}: version {}, this program reads versions {} to {}", kMagic.size(),
-                 version, kVersionFirst, kVersion);
-  }
-  const std::size_t covered = bytes.size() - kChecksumSize;
-  if (base::load_le<std::uint32_t>(bytes.data() + covered) != base::crc32c(bytes.first(covered))) {
-    return Error(Errc::corrupt, "at offset {}: checksum of all that is before does not match",
-                 covered);
-  }
-  return Body{.version = version, .bytes = bytes.subspan(head_size, covered - head_size)};
 }
 
 Result<void> check_given(const ManifestState& state, const std::vector<SstableRecord>& files) {
@@ -316,8 +272,6 @@ void FlushedLog::add(std::uint32_t core, LogPosition position) {
 Bytes encode(const ManifestState& state) {
   base::Buffer buffer;
   Encoder out(buffer);
-  out.raw(base::as_bytes(kMagic));
-  out.u8(kVersion);
   out.varint(state.next_file.value());
   out.varint(state.next_freeze.value());
   out.varint(state.tables.size());
@@ -343,13 +297,12 @@ Bytes encode(const ManifestState& state) {
   }
   out.varint(state.generation);
   put_reached(out, state.log_reached);
-  out.u32_le(base::crc32c(buffer.view()));
-  return std::move(buffer).freeze();
+  return base::encode_file(kFormat, buffer.view());
 }
 
 Result<ManifestState> decode_manifest(const Bytes& bytes) {
-  TRY(const auto body, body_of(bytes));
-  Decoder in(body.bytes);
+  TRY(const auto content, base::decode_file(kFormat, bytes));
+  Decoder in(content);
   ManifestState state;
   state.next_file = FileNumber{in.varint()};
   state.next_freeze = FreezeNumber{in.varint()};
@@ -357,29 +310,25 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
     const TableId id{in.varint()};
     const bool ascending = state.tables.empty() || state.tables.rbegin()->first < id;
     if (!ascending) in.fail("tables are out of order");
-    state.tables.emplace_hint(state.tables.end(), id, get_table(in, body.version));
+    state.tables.emplace_hint(state.tables.end(), id, get_table(in));
   }
   for (std::size_t left = in.count(kTabletSizeMin); left > 0 && in.ok(); --left) {
     const TabletId id{in.varint()};
     const bool ascending = state.tablets.empty() || state.tablets.rbegin()->first < id;
     if (!ascending) in.fail("tablets are out of order");
-    TRY(auto tablet, get_tablet(in, body.version));
+    TRY(auto tablet, get_tablet(in));
     state.tablets.emplace_hint(state.tablets.end(), id, std::move(tablet));
   }
-  if (body.version > kVersionFirst) {
-    state.mutation_files = get_files(in);
-    state.dropped_ranges = get_ranges(in);
+  state.mutation_files = get_files(in);
+  state.dropped_ranges = get_ranges(in);
+  for (std::size_t left = in.count(kSetAsideSizeMin); left > 0 && in.ok(); --left) {
+    const FileNumber number{in.varint()};
+    const bool ascending = state.set_aside.empty() || state.set_aside.rbegin()->first < number;
+    if (!ascending) in.fail("files set aside are out of order");
+    state.set_aside.emplace_hint(state.set_aside.end(), number, get_ranges(in));
   }
-  if (body.version > kVersionUncounted) {
-    for (std::size_t left = in.count(kSetAsideSizeMin); left > 0 && in.ok(); --left) {
-      const FileNumber number{in.varint()};
-      const bool ascending = state.set_aside.empty() || state.set_aside.rbegin()->first < number;
-      if (!ascending) in.fail("files set aside are out of order");
-      state.set_aside.emplace_hint(state.set_aside.end(), number, get_ranges(in));
-    }
-    state.generation = in.varint();
-    state.log_reached = get_reached(in);
-  }
+  state.generation = in.varint();
+  state.log_reached = get_reached(in);
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));
   TRY_VOID(check_given(state, state.mutation_files));

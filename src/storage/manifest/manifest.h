@@ -150,7 +150,7 @@ inline constexpr std::size_t kManifestSizeMax = std::size_t{1} << 30;
 
 // Always of the newest version.
 base::Bytes encode(const ManifestState& state);
-// Of any version so far. Errors: corrupt; unsupported (a later version).
+// Errors: corrupt; unsupported (another version).
 base::Result<ManifestState> decode_manifest(const base::Bytes& bytes);
 
 // Errors: not_found if there is none; those of decoding and of the file system, naming the file.

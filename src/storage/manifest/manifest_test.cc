@@ -70,7 +70,7 @@ TEST(Manifest, RoundTrips) {
 }
 
 TEST(Manifest, TheWorkedExampleOfTheFormatIsWhatIsWritten) {
-  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e4654040101000000000000009307d914");
+  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e465401010100000000000000b109e2fc");
 }
 
 TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {

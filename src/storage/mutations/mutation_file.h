@@ -38,7 +38,7 @@ struct TabletMutations {
 using MutationFileMetadata = absl::btree_map<TabletId, TabletMutations>;
 
 base::Bytes encode(const MutationFileMetadata& metadata);
-// Errors: corrupt; unsupported (a later version, or the metadata of another kind of file).
+// Errors: corrupt; unsupported (another version, or the metadata of another kind of file).
 base::Result<MutationFileMetadata> decode_mutation_file_metadata(const base::Bytes& bytes);
 
 // The key of an entry: sorts as (tablet, dot) does.

@@ -12,9 +12,7 @@ using base::Result;
 
 namespace {
 
-constexpr std::uint8_t kVersion = 2;
-// Before there was a mutation log.
-constexpr std::uint8_t kVersionFirst = 1;
+constexpr std::uint8_t kVersion = 1;
 
 }  // namespace
 
@@ -33,10 +31,10 @@ std::size_t encode_mutation(TabletId tablet, Replication replication, base::Byte
 Result<MutationRecord> decode_mutation(const base::Bytes& record) {
   base::Decoder in(record);
   const std::uint8_t version = in.u8();
-  if (in.ok() && (version < kVersionFirst || version > kVersion)) {
+  if (in.ok() && version != kVersion) {
     return Error(Errc::unsupported, "mutation record of version {}", version);
   }
-  const std::uint8_t replication = version == kVersionFirst ? 0 : in.u8();
+  const std::uint8_t replication = in.u8();
   if (replication > static_cast<std::uint8_t>(Replication::none))
     in.fail("a replication of no known kind");
   const TabletId tablet{in.varint()};

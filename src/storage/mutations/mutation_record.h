@@ -44,7 +44,7 @@ struct MutationRecord {
 // Appends the record; returns where in `out` the delta's encoding begins.
 std::size_t encode_mutation(TabletId tablet, Replication replication, base::ByteView partition,
                             const causality::Delta& delta, base::Buffer& out);
-// Of any version so far. Errors: corrupt; unsupported (a later version). The delta is not decoded.
+// Errors: corrupt; unsupported (another version). The delta is not decoded.
 base::Result<MutationRecord> decode_mutation(const base::Bytes& record);
 
 }  // namespace helenus::storage

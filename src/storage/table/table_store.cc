@@ -135,7 +135,7 @@ std::vector<CollectionCandidate> TableStore::collection_candidates(
     const auto left = garbage_left_.find(record.number);
     candidates.push_back({.number = record.number,
                           .bytes = record.bytes,
-                          .cells = std::max(sstable->metadata.cells, record.keys),
+                          .cells = sstable->metadata.cells,
                           .collectable = collectable(sstable->metadata, knowledge),
                           .left = left == garbage_left_.end() ? Collectable() : left->second,
                           .busy = busy(record.number) || rests(record.number, now)});

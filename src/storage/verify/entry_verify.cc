@@ -93,8 +93,7 @@ Result<void> EntryVerifier::check_counts(const SstableMetadata& metadata) const 
     return Error(Errc::corrupt, "states {} entries of ranges, the file has {}",
                  metadata.deleted_ranges, deleted_ranges_);
   }
-  // A file of the first version does not count them.
-  if (metadata.cells != 0 && cells_ != metadata.cells) {
+  if (cells_ != metadata.cells) {
     return Error(Errc::corrupt, "states {} cells and ranges, the file has {}", metadata.cells,
                  cells_);
   }
