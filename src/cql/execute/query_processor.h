@@ -35,7 +35,7 @@
 #include "cql/catalog/catalog.h"
 #include "cql/catalog/catalog_view.h"
 #include "cql/errors/query_error.h"
-#include "cql/execute/execution.h"
+#include "cql/execute/execution_services.h"
 #include "cql/plan/statement_plan.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
@@ -99,7 +99,7 @@ class QueryProcessor final : public RequestHandler {
     bool is_paged = false;
   };
 
-  // The short way (row_requests.cc).
+  // The short way (point_path.cc).
   runtime::Task<protocol::Response> begin_read(const protocol::Request& request,
                                                const protocol::ExecuteRequest& message,
                                                const PlanPtr& plan, const SelectPlan& select,

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "cql/execute/execution.h"
+#include "cql/execute/execution_services.h"
 #include "cql/execute/paging_state.h"
 #include "cql/execute/row_stream.h"
 #include "cql/protocol/rows.h"
