@@ -72,9 +72,9 @@ cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t
   ASSERT(cores > 0);
   const auto timeout = std::chrono::milliseconds(config.request_timeout_ms);
   cql::QueryProcessorOptions options;
-  options.read_timeout = timeout;
-  options.range_timeout = timeout;
-  options.write_timeout = timeout;
+  options.timeouts.read = timeout;
+  options.timeouts.range = timeout;
+  options.timeouts.write = timeout;
   options.prepared.bytes_max = std::max(options.prepared.bytes_max / cores, kPreparedBytesMin);
   return options;
 }

@@ -63,7 +63,7 @@ TEST(CoreLimits, EveryCoreHasWhatItNeeds) {
   EXPECT_GE(server.connection.outgoing_bytes_all_max, server.connection.outgoing_bytes_high);
   const auto processor = processor_options(config, kCores);
   EXPECT_GE(processor.execution.result_bytes_all_max, processor.execution.result_bytes_max);
-  EXPECT_GT(processor.prepared.bytes_max, 100 * cql::PreparedStatements::kStatementBytes);
+  EXPECT_GT(processor.prepared.bytes_max, 100 * cql::PreparedStatementCache::kStatementBytes);
 }
 
 }  // namespace

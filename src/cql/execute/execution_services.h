@@ -1,25 +1,29 @@
-// Execution: what plans need to become answers, and how each kind of plan is executed.
+// What executions of plans share on one core, and how much of everything they may take.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 
-#include "base/bytes.h"
 #include "cql/catalog/context_token.h"
-#include "cql/errors/query_error.h"
-#include "cql/plan/moment.h"
-#include "cql/plan/select_plan.h"
-#include "cql/plan/terms.h"
-#include "cql/protocol/request.h"
-#include "cql/protocol/response.h"
 #include "cql/server/byte_budget.h"
-#include "cql/system/virtual_table.h"
-#include "replication/coordinator/coordinator.h"
 #include "runtime/runtime.h"
-#include "runtime/task.h"
+#include "runtime/time.h"
+
+namespace helenus::replication {
+class Coordinator;
+}  // namespace helenus::replication
 
 namespace helenus::cql {
+
+class VirtualTables;
+
+// After how long a statement is given up. Cassandra's defaults.
+struct StatementTimeouts {
+  runtime::Duration read = std::chrono::seconds(5);
+  runtime::Duration range = std::chrono::seconds(10);
+  runtime::Duration write = std::chrono::seconds(2);
+  runtime::Duration schema = std::chrono::seconds(60);
+};
 
 struct ExecutionLimits {
   // A page ends with the row that reaches it.
@@ -32,42 +36,15 @@ struct ExecutionLimits {
   std::size_t result_bytes_all_max = std::size_t{512} << 20;
 };
 
-// What executions share. It outlives them.
+// It outlives the executions.
 struct ExecutionServices {
   runtime::Runtime& runtime;
   replication::Coordinator& coordinator;
   const VirtualTables& virtual_tables;
+  const StatementTimeouts& timeouts;
   const ExecutionLimits& limits;
   ByteBudget& result_bytes;
   const ContextSecret& context_secret;
 };
-
-// One execution's parameters.
-struct ExecutionParameters {
-  BoundValues values;
-  protocol::Consistency consistency = protocol::Consistency::one;
-  bool skip_metadata = false;
-  std::optional<std::int32_t> page_size;
-  std::optional<base::Bytes> paging_state;
-  std::int64_t timestamp_us = 0;  // of writes that have none of their own
-  // The client's, if it gave one; on a read it says that the client wants one.
-  std::optional<PlacedContext> context;
-  bool wants_context = false;
-  runtime::Until until;
-  // Of the statement's text and values; see paging_state.h.
-  std::uint64_t fingerprint = 0;
-};
-
-// Charges a result of so many bytes; small ones, as most are, are taken for nothing. Errors:
-// overloaded.
-QueryResult<void> charge_result(std::size_t bytes, ByteBudget::Charge& charge);
-// Whether a result without pages may be so large. Errors: invalid.
-QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits);
-
-// `plan` and `services` outlive the task.
-runtime::Task<QueryResult<protocol::Response>> execute_select(const SelectPlan& plan,
-                                                              const ExecutionServices& services,
-                                                              ExecutionParameters parameters,
-                                                              Moment moment);
 
 }  // namespace helenus::cql

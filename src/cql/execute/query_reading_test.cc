@@ -213,7 +213,7 @@ Task<void> scans_many_deleted_rows(QueryStory& story) {
 }
 TEST(Pages, AScanOfDeletedRowsEndsWithItsDeadline) {
   QueryProcessorOptions options;
-  options.range_timeout = runtime::Duration(0);
+  options.timeouts.range = runtime::Duration(0);
   tell(scans_many_deleted_rows, options);
 }
 

@@ -1,12 +1,13 @@
 // How a SELECT is executed: rows come from a stream, become rows of the result one by one or by
 // groups, and go into a page that is cut by rows, bytes and time.
+#include "cql/execute/select_execution.h"
+
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "base/assert.h"
-#include "cql/execute/execution_services.h"
 #include "cql/execute/paging_state.h"
 #include "cql/execute/row_stream.h"
 #include "cql/protocol/rows.h"
@@ -339,8 +340,14 @@ QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& li
 Task<QueryResult<Response>> execute_select(const SelectPlan& plan,
                                            const ExecutionServices& services,
                                            ExecutionParameters parameters, Moment moment) {
+  parameters.wants_context =
+      parameters.wants_context || plan.table->options.conflicts == model::Conflicts::siblings;
   SelectExecution execution(plan, services, std::move(parameters), std::move(moment));
-  co_return co_await execution.run();
+  CO_TRY(Response response, co_await execution.run());
+  if (plan.selection.has_aggregate() && plan.storage && !plan.where.names_partitions()) {
+    response.prefix.warnings.emplace_back("Aggregation query used without partition key");
+  }
+  co_return response;
 }
 
 }  // namespace helenus::cql
