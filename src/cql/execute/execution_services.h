@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 #include "cql/catalog/context_token.h"
-#include "cql/server/byte_budget.h"
+#include "cql/errors/query_error.h"
+#include "cql/server/admission.h"
 #include "runtime/runtime.h"
 #include "runtime/time.h"
 
@@ -32,8 +34,6 @@ struct ExecutionLimits {
   std::size_t result_bytes_max = std::size_t{48} << 20;
   // After this time a page that has rows is given as it is.
   runtime::Duration page_time_max = std::chrono::seconds(2);
-  // Of all results that this core is making; beyond it reads are OVERLOADED.
-  std::size_t result_bytes_all_max = std::size_t{512} << 20;
 };
 
 // It outlives the executions.
@@ -43,8 +43,20 @@ struct ExecutionServices {
   const VirtualTables& virtual_tables;
   const StatementTimeouts& timeouts;
   const ExecutionLimits& limits;
-  ByteBudget& result_bytes;
+  Admission& admission;
   const ContextSecret& context_secret;
 };
+
+// Charges a result of so many bytes. Errors: overloaded.
+inline QueryResult<void> charge_result(std::size_t bytes, Admission::ResultCharge& charge) {
+  if (charge.grow_to(bytes)) return {};
+  return QueryError(protocol::ErrorCode::overloaded, std::string(text_of(Refusal::result_bytes)));
+}
+
+// Whether a result without pages may be so large. Errors: invalid.
+inline QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits) {
+  if (bytes <= limits.result_bytes_max) return {};
+  return invalid("The result has more than {} bytes; ask for it in pages", limits.result_bytes_max);
+}
 
 }  // namespace helenus::cql

@@ -5,7 +5,6 @@
 
 #include "cql/execute/consistency_check.h"
 #include "cql/execute/execution_parameters.h"
-#include "cql/execute/select_execution.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/row_reader.h"
 #include "cql/protocol/rows.h"
@@ -115,7 +114,7 @@ QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const Ro
     writer.end_row();
   }
   reader.begin(row_);  // What it read is not kept.
-  ByteBudget::Charge charge(services_.result_bytes);
+  Admission::ResultCharge charge(services_.admission);
   TRY_VOID(charge_result(writer.size(), charge));
   if (!how.is_paged) TRY_VOID(check_result_size(writer.size(), services_.limits));
   return std::move(writer).finish(std::nullopt);

@@ -23,13 +23,15 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
     : runtime_(runtime),
       catalog_(catalog),
       options_(std::move(options)),
-      result_bytes_(options_.execution.result_bytes_all_max, options_.result_bytes),
+      own_admission_(options_.admission == nullptr
+                         ? std::make_unique<Admission>(options_.limits, NodeAdmission::HashKeys())
+                         : nullptr),
       services_{.runtime = runtime,
                 .coordinator = coordinator,
                 .virtual_tables = virtual_tables,
                 .timeouts = options_.timeouts,
                 .limits = options_.execution,
-                .result_bytes = result_bytes_,
+                .admission = own_admission_ == nullptr ? *options_.admission : *own_admission_,
                 .context_secret = catalog.context_secret()},
       clock_(runtime),
       prepared_(runtime, catalog, options_.prepared, options_.timeouts.read),

@@ -39,7 +39,7 @@
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
 #include "cql/schema/describe.h"
-#include "cql/server/byte_budget.h"
+#include "cql/server/admission.h"
 #include "cql/server/request_handler.h"
 #include "cql/system/traces.h"
 #include "cql/system/virtual_table.h"
@@ -55,9 +55,10 @@ struct QueryProcessorOptions {
   Traces* traces = nullptr;
   PreparedStatementCache::Limits prepared = {};
   ExecutionLimits execution = {};
-  // What the processors of all cores may hold together of results; execution.result_bytes_all_max
-  // is the most that this one does.
-  std::shared_ptr<ByteLimit> result_bytes = nullptr;
+  // Of the core; it outlives the processor. Without it the processor has one of its own, with the
+  // limits.
+  Admission* admission = nullptr;
+  AdmissionLimits limits = {};
 };
 
 class QueryProcessor final : public RequestHandler {
@@ -102,7 +103,7 @@ class QueryProcessor final : public RequestHandler {
   runtime::Runtime& runtime_;
   CatalogView& catalog_;
   const QueryProcessorOptions options_;
-  ByteBudget result_bytes_;
+  const std::unique_ptr<Admission> own_admission_;  // unless it was given one
   const ExecutionServices services_;
   StatementClock clock_;
   PreparedStatements prepared_;

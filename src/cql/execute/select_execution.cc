@@ -36,7 +36,7 @@ class SelectExecution {
         evaluation_{parameters_.values, moment_},
         writer_(plan.columns, parameters_.skip_metadata && !plan.columns_may_change),
         grouping_(plan.selection, *plan.table),
-        charge_(services.result_bytes) {}
+        charge_(services.admission) {}
 
   Task<QueryResult<Response>> run();
 
@@ -82,7 +82,7 @@ class SelectExecution {
   Bytes groups_of_;
   std::uint64_t groups_in_partition_ = 0;
   std::uint64_t groups_per_partition_ = kNoLimit;
-  ByteBudget::Charge charge_;
+  Admission::ResultCharge charge_;
   std::size_t sorted_bytes_ = 0;  // of rows that wait to be sorted
   runtime::MonotonicTime pause_at_ = runtime::MonotonicTime::never();
 };
@@ -149,8 +149,7 @@ QueryResult<void> SelectExecution::begin() {
   if (!plan_.storage) {
     const VirtualTable* table = services_.virtual_tables.find(plan_.table->id);
     if (table == nullptr) return invalid("table {} does not exist", plan_.table->name);
-    stream_ =
-        std::make_unique<VirtualTableRows>(*table, std::move(request), services_.result_bytes);
+    stream_ = std::make_unique<VirtualTableRows>(*table, std::move(request), services_.admission);
   } else {
     stream_ = std::make_unique<StoredRows>(services_.runtime, services_.coordinator, *plan_.storage,
                                            std::move(request));
@@ -325,17 +324,6 @@ Task<QueryResult<Response>> SelectExecution::run() {
 }
 
 }  // namespace
-
-QueryResult<void> charge_result(std::size_t bytes, ByteBudget::Charge& charge) {
-  constexpr std::size_t kUncharged = std::size_t{64} << 10;
-  if (bytes <= kUncharged || charge.grow_to(bytes)) return {};
-  return QueryError(protocol::ErrorCode::overloaded, "Too many bytes of results are under way");
-}
-
-QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits) {
-  if (bytes <= limits.result_bytes_max) return {};
-  return invalid("The result has more than {} bytes; ask for it in pages", limits.result_bytes_max);
-}
 
 Task<QueryResult<Response>> execute_select(const SelectPlan& plan,
                                            const ExecutionServices& services,
