@@ -72,8 +72,8 @@ Task<Response> PointPath::begin_read(const Request& request, const ExecuteReques
   }
   const BoundValues values = values_of(request, parameters);
   Moment moment = clock_.now();
-  QueryResult<RowPlace> place = select.where.bind_row({values, moment});
-  if (!place) return answered(std::move(place).error());
+  QueryResult<BoundPrimaryKey> key = select.where.bind_row({values, moment});
+  if (!key) return answered(std::move(key).error());
   if (auto checked = select.availability.check(parameters.consistency); !checked) {
     return answered(std::move(checked).error());
   }
@@ -81,30 +81,31 @@ Task<Response> PointPath::begin_read(const Request& request, const ExecuteReques
                        .consistency = parameters.consistency,
                        .skip_metadata = parameters.skip_metadata,
                        .is_paged = parameters.page_size.value_or(0) > 0};
-  return read_point(plan, *std::move(place), read,
+  return read_point(plan, *std::move(key), read,
                     Until::after(services_.runtime, services_.timeouts.read, std::move(stop)));
 }
 
-Task<Response> PointPath::read_point(PlanPtr plan, RowPlace place, PointRead how, Until until) {
+Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
+                                     Until until) {
   const auto& select = std::get<SelectPlan>(plan->what);
-  const auto read = co_await services_.coordinator.read_row(*select.storage, place.partition,
-                                                            place.clustering, std::move(until));
+  const auto read = co_await services_.coordinator.read_row(*select.storage, key.partition,
+                                                            key.clustering, std::move(until));
   if (!read) co_return Response::of(read_error(read.error(), how.consistency).message());
-  QueryResult<Response> answer = answer_point(select, place, how, read->partition);
+  QueryResult<Response> answer = answer_point(select, key, how, read->partition);
   if (!answer) co_return Response::of(answer.error().message());
   co_return *std::move(answer);
 }
 
-QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const RowPlace& place,
+QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
                                               const PointRead& how,
                                               const causality::PartitionStore& stored) {
   protocol::RowsWriter writer(select.columns, how.skip_metadata && !select.columns_may_change);
   const RowReader reader(*select.layout, how.now);
   reader.begin(row_);
-  if (reader.read_regular(stored, place.clustering, row_)) {
+  if (reader.read_regular(stored, key.clustering, row_)) {
     const auto keys_read = [&]() -> base::Result<void> {
-      TRY_VOID(reader.read_partition_key(place.partition, row_));
-      return reader.read_clustering(place.clustering, row_);
+      TRY_VOID(reader.read_partition_key(key.partition, row_));
+      return reader.read_clustering(key.clustering, row_);
     }();
     if (!keys_read) return read_error(keys_read.error(), how.consistency);
     for (const Selector& selector : select.selection.selectors()) {

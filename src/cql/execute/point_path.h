@@ -50,9 +50,9 @@ class PointPath {
                                                const protocol::ExecuteRequest& message,
                                                const PlanPtr& plan, const SelectPlan& select,
                                                runtime::StopToken stop);
-  runtime::Task<protocol::Response> read_point(PlanPtr plan, RowPlace place, PointRead how,
+  runtime::Task<protocol::Response> read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
                                                runtime::Until until);
-  QueryResult<protocol::Response> answer_point(const SelectPlan& select, const RowPlace& place,
+  QueryResult<protocol::Response> answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
                                                const PointRead& how,
                                                const causality::PartitionStore& stored);
   runtime::Task<protocol::Response> begin_write(const protocol::Request& request,

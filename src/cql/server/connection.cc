@@ -257,8 +257,8 @@ void Connection::on_request(Request&& request, Admission::RequestCharge charge) 
   ++requests_under_way_;
   ++context_.statistics.requests_current;
   request_bytes_ += charge.bytes();
-  const Asked asked{.stream = request.stream, .at = context_.runtime.clock.now()};
-  requests_.spawn(serve(asked,
+  const PendingRequest pending{.stream = request.stream, .at = context_.runtime.clock.now()};
+  requests_.spawn(serve(pending,
                         context_.handler.handle(std::move(request), session_, aborting_.token()),
                         std::move(charge)));
 }
@@ -317,13 +317,13 @@ void Connection::refuse(std::int16_t stream, Refusal refusal) {
   refuse(stream, ErrorCode::overloaded, std::string(text_of(refusal)));
 }
 
-Task<void> Connection::serve(Asked asked, Task<Response> answering,
+Task<void> Connection::serve(PendingRequest pending, Task<Response> answering,
                              Admission::RequestCharge charge) {
   Response response = co_await std::move(answering);
-  const auto took = context_.runtime.clock.now() - asked.at;
+  const auto took = context_.runtime.clock.now() - pending.at;
   context_.statistics.answer_ns[answer_kind_of(response)].record(
       static_cast<std::uint64_t>(took.count()));
-  answer(asked.stream, std::move(response));
+  answer(pending.stream, std::move(response));
   --requests_under_way_;
   --context_.statistics.requests_current;
   request_bytes_ -= charge.bytes();

@@ -119,7 +119,7 @@ class Connection {
   enum class Pause : std::uint8_t { needs_bytes, needs_capacity, needs_room, gives_way, ends };
 
   // A request about data.
-  struct Asked {
+  struct PendingRequest {
     std::int16_t stream;
     runtime::MonotonicTime at;
   };
@@ -127,7 +127,7 @@ class Connection {
   runtime::Task<void> read_requests();
   // False when it is to end.
   runtime::Task<bool> pause_reading(Pause pause);
-  runtime::Task<void> serve(Asked asked, runtime::Task<protocol::Response> answering,
+  runtime::Task<void> serve(PendingRequest pending, runtime::Task<protocol::Response> answering,
                             Admission::RequestCharge charge);
   runtime::Task<void> write_answers();
   runtime::Task<void> linger();
