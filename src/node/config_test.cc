@@ -330,7 +330,7 @@ TEST(ConfigFile, AFieldThatWasSetAfterTheFileHasNoLine) {
 }
 
 TEST(Config, TheLargestRequestFitsTheServer) {
-  EXPECT_GE(cql::ServerOptions().request_bytes_max,
+  EXPECT_GE(cql::AdmissionLimits().node.request_bytes_max,
             2 * std::size_t{134'215'680} + cql::Connection::kRequestOverhead);
 }
 

@@ -17,7 +17,7 @@ constexpr std::uint64_t kSegmentsMin = 4;
 constexpr std::uint64_t kMemtableBytesMin = 8 * kMib;
 constexpr std::uint64_t kBlockCacheBytesMin = kMib;
 constexpr std::uint64_t kCompactionBytesPerSecondMin = kMib;
-constexpr std::uint64_t kOutgoingBytesMin = 8 * kMib;
+constexpr std::uint64_t kResponseBytesMin = 8 * kMib;
 constexpr std::uint64_t kPreparedBytesMin = 4 * kMib;
 
 }  // namespace
@@ -56,13 +56,20 @@ replication::CoordinatorOptions coordinator_options(const Config& config, std::u
   return options;
 }
 
-cql::ServerOptions server_options(const Config& config, std::uint32_t cores) {
+cql::AdmissionLimits admission_limits(const Config& config, std::uint32_t cores) {
+  ASSERT(cores > 0);
+  cql::AdmissionLimits limits;
+  limits.node.connections_max = config.cql_connections_max;
+  limits.node.connections_per_address_max = config.cql_connections_per_address();
+  limits.node.request_size_max = config.cql_request_bytes_max;
+  limits.core.response_bytes_max =
+      std::max<std::size_t>(limits.core.response_bytes_max / cores, kResponseBytesMin);
+  return limits;
+}
+
+cql::ServerOptions server_options(std::uint32_t cores) {
   ASSERT(cores > 0);
   cql::ServerOptions options;
-  cql::ConnectionLimits& connection = options.connection;
-  connection.body_size_max = config.cql_request_bytes_max;
-  connection.outgoing_bytes_all_max =
-      std::max(connection.outgoing_bytes_all_max / cores, kOutgoingBytesMin);
   options.cql_version = cql::kCqlVersion;
   options.shared_between_cores = cores > 1;
   return options;
@@ -72,9 +79,9 @@ cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t
   ASSERT(cores > 0);
   const auto timeout = std::chrono::milliseconds(config.request_timeout_ms);
   cql::QueryProcessorOptions options;
-  options.read_timeout = timeout;
-  options.range_timeout = timeout;
-  options.write_timeout = timeout;
+  options.timeouts.read = timeout;
+  options.timeouts.range = timeout;
+  options.timeouts.write = timeout;
   options.prepared.bytes_max = std::max(options.prepared.bytes_max / cores, kPreparedBytesMin);
   return options;
 }

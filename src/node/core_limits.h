@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cql/execute/query_processor.h"
+#include "cql/server/admission.h"
 #include "cql/server/server.h"
 #include "node/config.h"
 #include "replication/coordinator/coordinator.h"
@@ -16,10 +17,10 @@ namespace helenus::node {
 
 // Requires of all: cores > 0.
 replication::CoordinatorOptions coordinator_options(const Config& config, std::uint32_t cores);
-// Without what the servers of all cores share: connections and bytes of requests, of which each
-// core may have all.
-cql::ServerOptions server_options(const Config& config, std::uint32_t cores);
-// Likewise of the bytes of results.
+// What clients may take. What is the node's is the same for any number of cores.
+cql::AdmissionLimits admission_limits(const Config& config, std::uint32_t cores);
+// Without the core's admission.
+cql::ServerOptions server_options(std::uint32_t cores);
 cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t cores);
 
 }  // namespace helenus::node

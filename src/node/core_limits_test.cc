@@ -10,26 +10,27 @@ constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
 
 TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
   const Config config;
-  const cql::ServerOptions server = server_options(config, 1);
+  const cql::AdmissionLimits clients = admission_limits(config, 1);
   const cql::QueryProcessorOptions processor = processor_options(config, 1);
-  EXPECT_EQ(server.request_bytes_max, 256 * kMib);
-  EXPECT_EQ(server.connection.outgoing_bytes_all_max, 512 * kMib);
+  EXPECT_EQ(clients.node.request_bytes_max, 256 * kMib);
+  EXPECT_EQ(clients.node.result_bytes_max, 512 * kMib);
+  EXPECT_EQ(clients.node.connections_max, config.cql_connections_max);
+  EXPECT_EQ(clients.node.connections_per_address_max, config.cql_connections_per_address());
+  EXPECT_EQ(clients.node.request_size_max, config.cql_request_bytes_max);
+  EXPECT_EQ(clients.core.response_bytes_max, 512 * kMib);
   EXPECT_EQ(processor.prepared.bytes_max, 64 * kMib);
-  EXPECT_EQ(processor.execution.result_bytes_all_max, 512 * kMib);
   for (std::uint64_t cores = 1; cores <= 5; ++cores) {
     const auto count = static_cast<std::uint32_t>(cores);
     const auto engine = coordinator_options(config, count).engine;
     EXPECT_LE(cores * engine.memtable_bytes_max, config.memtable_mib * kMib);
     EXPECT_LE(cores * engine.block_cache_bytes, config.block_cache_mib * kMib);
     EXPECT_LE(cores * engine.log.disk_bytes_max, config.commitlog_total_mib * kMib);
-    const auto some = server_options(config, count);
-    EXPECT_EQ(some.request_bytes_max, server.request_bytes_max) << "of what all share";
-    EXPECT_LE(cores * some.connection.outgoing_bytes_all_max,
-              server.connection.outgoing_bytes_all_max);
+    const auto some = admission_limits(config, count);
+    EXPECT_EQ(some.node.request_bytes_max, clients.node.request_bytes_max) << "of what all share";
+    EXPECT_EQ(some.node.result_bytes_max, clients.node.result_bytes_max) << "of what all share";
+    EXPECT_LE(cores * some.core.response_bytes_max, clients.core.response_bytes_max);
     const auto process = processor_options(config, count);
     EXPECT_LE(cores * process.prepared.bytes_max, processor.prepared.bytes_max);
-    EXPECT_EQ(process.execution.result_bytes_all_max, processor.execution.result_bytes_all_max)
-        << "of what all share";
   }
 }
 
@@ -57,13 +58,13 @@ TEST(CoreLimits, EveryCoreHasWhatItNeeds) {
   const auto engine = coordinator_options(config, kCores).engine;
   EXPECT_TRUE(engine.validate().has_value());
   EXPECT_EQ(engine.shards, kCores);
-  const auto server = server_options(config, kCores);
-  EXPECT_GE(server.request_bytes_max,
-            (2 * server.connection.body_size_max) + cql::Connection::kRequestOverhead);
-  EXPECT_GE(server.connection.outgoing_bytes_all_max, server.connection.outgoing_bytes_high);
+  const auto clients = admission_limits(config, kCores);
+  EXPECT_GE(clients.node.request_bytes_max,
+            (2 * clients.node.request_size_max) + cql::Connection::kRequestOverhead);
+  EXPECT_GE(clients.core.response_bytes_max, clients.connection.response_bytes_high);
   const auto processor = processor_options(config, kCores);
-  EXPECT_GE(processor.execution.result_bytes_all_max, processor.execution.result_bytes_max);
-  EXPECT_GT(processor.prepared.bytes_max, 100 * cql::PreparedStatements::kStatementBytes);
+  EXPECT_GE(clients.node.result_bytes_max, processor.execution.result_bytes_max);
+  EXPECT_GT(processor.prepared.bytes_max, 100 * cql::PreparedStatementCache::kStatementBytes);
 }
 
 }  // namespace

@@ -12,8 +12,15 @@ using base::Result;
 
 namespace {
 
-cql::QueryProcessorOptions traced(cql::QueryProcessorOptions options, cql::Traces& traces) {
+cql::QueryProcessorOptions with(cql::QueryProcessorOptions options, cql::Traces& traces,
+                                cql::Admission& admission) {
   options.traces = &traces;
+  options.admission = &admission;
+  return options;
+}
+
+cql::ServerOptions with(cql::ServerOptions options, cql::Admission& admission) {
+  options.admission = &admission;
   return options;
 }
 
@@ -30,9 +37,10 @@ CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator&
     : here_(here),
       coordinator_(first.for_core(here)),
       view_(here, catalog, std::move(snapshot)),
+      admission_(std::move(options.admission), options.limits.core, options.limits.connection),
       processor_(here, *coordinator_, view_, tables_, with_nodes(std::move(options.cluster)),
-                 traced(options.processor, traces_)),
-      server_(here, processor_, std::move(options.server)) {
+                 with(options.processor, traces_, admission_)),
+      server_(here, processor_, with(std::move(options.server), admission_)) {
   view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
 }
 

@@ -15,6 +15,7 @@
 #include "cql/catalog/catalog_view.h"
 #include "cql/execute/query_processor.h"
 #include "cql/protocol/response.h"
+#include "cql/server/admission.h"
 #include "cql/server/server.h"
 #include "cql/system/peers.h"
 #include "cql/system/system_tables.h"
@@ -31,6 +32,9 @@ class CoreService {
  public:
   struct Options {
     cql::ClusterFacts cluster;  // without what changes
+    // What clients of all cores may take, and those of this one.
+    std::shared_ptr<cql::NodeAdmission> admission;
+    cql::AdmissionLimits limits;
     cql::QueryProcessorOptions processor;
     cql::ServerOptions server;
   };
@@ -59,6 +63,7 @@ class CoreService {
   cql::CatalogView& view() { return view_; }
   cql::QueryProcessor& processor() { return processor_; }
   const cql::Server& server() const { return server_; }
+  const cql::Admission& admission() const { return admission_; }
   // Of requests that this core was sent.
   const cql::Traces& traces() const { return traces_; }
 
@@ -72,6 +77,7 @@ class CoreService {
   cql::PeerFacts self_;
   cql::VirtualTables tables_;
   cql::Traces traces_;
+  cql::Admission admission_;
   cql::QueryProcessor processor_;
   cql::Server server_;
 };

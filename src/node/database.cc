@@ -39,16 +39,8 @@ Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid h
       host_id_(host_id),
       authority_(std::move(authority)),
       log_(runtime.logger("database")),
-      connections_(std::make_shared<cql::ConnectionLimit>(
-          config.cql_connections_max,
-          cql::ConnectionLimit::PerAddress{.connections_max = config.cql_connections_per_address(),
-                                           .hash_key = runtime.random.next()})),
-      request_bytes_(std::make_shared<cql::ByteLimit>(cql::ServerOptions().request_bytes_max)),
-      incomplete_requests_(std::make_shared<cql::IncompleteRequests>(
-          cql::IncompleteRequests::limits_within(cql::ServerOptions().request_bytes_max,
-                                                 config.cql_request_bytes_max),
-          runtime.random.next())),
-      result_bytes_(std::make_shared<cql::ByteLimit>(cql::ExecutionLimits().result_bytes_all_max)),
+      admission_(std::make_shared<cql::NodeAdmission>(
+          admission_limits(config, 1).node, cql::NodeAdmission::HashKeys::drawn(runtime.random))),
       askers_(runtime),
       questions_(runtime, kQuestionsMax) {}
 
@@ -81,17 +73,13 @@ cql::NodeFacts Database::facts() const {
 }
 
 CoreService::Options Database::service_options() const {
-  cql::ServerOptions server = server_options(config_, cores_);
-  server.connections = connections_;
-  server.request_bytes = request_bytes_;
-  server.incomplete_requests = incomplete_requests_;
-  cql::QueryProcessorOptions processor = processor_options(config_, cores_);
-  processor.result_bytes = result_bytes_;
   return {.cluster = {.cluster_name = config_.cluster_name,
                       .partitioner = cql::kPartitioner,
                       .snitch = cql::kSnitch},
-          .processor = std::move(processor),
-          .server = std::move(server)};
+          .admission = admission_,
+          .limits = admission_limits(config_, cores_),
+          .processor = processor_options(config_, cores_),
+          .server = server_options(cores_)};
 }
 
 // ---- Start and stop ----
@@ -262,7 +250,7 @@ struct CorePart {
 
 CorePart part_of(const CoreService& service) {
   return {.server = service.server().statistics(),
-          .request_bytes = service.server().request_bytes_used(),
+          .request_bytes = service.admission().request_bytes(),
           .engine = service.coordinator().statistics_here()};
 }
 

@@ -27,8 +27,7 @@
 #include "base/uuid.h"
 #include "cql/catalog/catalog.h"
 #include "cql/execute/query_processor.h"
-#include "cql/server/byte_budget.h"
-#include "cql/server/connection_limit.h"
+#include "cql/server/admission.h"
 #include "cql/server/server.h"
 #include "cql/system/peers.h"
 #include "cql/system/system_tables.h"
@@ -137,10 +136,7 @@ class Database {
   runtime::Address cql_address_;
   std::uint32_t cores_ = 1;
   // What all cores share.
-  const std::shared_ptr<cql::ConnectionLimit> connections_;
-  const std::shared_ptr<cql::ByteLimit> request_bytes_;
-  const std::shared_ptr<cql::IncompleteRequests> incomplete_requests_;
-  const std::shared_ptr<cql::ByteLimit> result_bytes_;
+  const std::shared_ptr<cql::NodeAdmission> admission_;
 
   std::unique_ptr<replication::Coordinator> coordinator_;
   bool coordinator_stopped_ = false;

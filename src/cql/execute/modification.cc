@@ -277,7 +277,7 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
                                                                   const Evaluation& evaluation,
                                                                   WriteCollector::Stamp stamp) {
   TRY(stamp, stamp_of(plan, evaluation, stamp));
-  TRY(RowPlace place, plan.where.bind_row(evaluation));
+  TRY(BoundPrimaryKey key, plan.where.bind_row(evaluation));
   Lifetime lifetime{.of_values = {}, .of_deletes = memory_of(plan, stamp, evaluation)};
   TRY(lifetime.of_values, expiry_of(plan, evaluation));
   replication::PartitionWrite write;
@@ -286,15 +286,15 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
   for (const Assignment& assignment : plan.assignments) {
     TRY(auto cell, change_of(plan, assignment, lifetime, evaluation));
     if (!cell) continue;
-    if (!is_static(plan, assignment)) cell->row = place.clustering;
+    if (!is_static(plan, assignment)) cell->row = key.clustering;
     mutation.cells.push_back(std::move(*cell));
   }
   if (marks_row(plan)) {
     mutation.cells.push_back(row_marker(lifetime.of_values));
-    mutation.cells.back().row = place.clustering;
+    mutation.cells.back().row = key.clustering;
   }
   if (plan.whole_rows) {
-    mutation.deleted_ranges.push_back(range_of_plan(plan, {.from = place.clustering, .to = {}}));
+    mutation.deleted_ranges.push_back(range_of_plan(plan, {.from = key.clustering, .to = {}}));
     mutation.remembered_until = lifetime.of_deletes;
     if (stamp.is_explicit) write.columns = row_columns_of(*plan.table);
   }
@@ -302,7 +302,7 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
     return std::optional<replication::PartitionWrite>();
   }
   write.table = plan.storage;
-  write.partition = std::move(place.partition);
+  write.partition = std::move(key.partition);
   write.explicit_timestamp = stamp.is_explicit;
   mutation.timestamp = causality::Timestamp{stamp.timestamp_us};
   return std::optional(std::move(write));

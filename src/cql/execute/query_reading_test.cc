@@ -74,7 +74,7 @@ Task<void> bounds_results(QueryStory& story) {
 TEST(Reading, ResultsUnderWayAreBoundedByBytes) {
   QueryProcessorOptions options;
   options.execution.page_bytes_max = 500'000;
-  options.execution.result_bytes_all_max = 2'000'000;
+  options.limits.node.result_bytes_max = 2'000'000;
   tell(bounds_results, options);
 }
 
@@ -213,7 +213,7 @@ Task<void> scans_many_deleted_rows(QueryStory& story) {
 }
 TEST(Pages, AScanOfDeletedRowsEndsWithItsDeadline) {
   QueryProcessorOptions options;
-  options.range_timeout = runtime::Duration(0);
+  options.timeouts.range = runtime::Duration(0);
   tell(scans_many_deleted_rows, options);
 }
 
@@ -352,7 +352,7 @@ Task<void> charges_short_ways_and_virtual_tables(QueryStory& story) {
 }
 TEST(Limits, ResultsOfAllKindsAreCharged) {
   QueryProcessorOptions options;
-  options.execution.result_bytes_all_max = std::size_t{100} << 10;
+  options.limits.node.result_bytes_max = std::size_t{100} << 10;
   tell(charges_short_ways_and_virtual_tables, options);
 }
 

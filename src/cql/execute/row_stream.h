@@ -17,7 +17,7 @@
 #include "cql/plan/restrictions.h"
 #include "cql/plan/row.h"
 #include "cql/plan/row_reader.h"
-#include "cql/server/byte_budget.h"
+#include "cql/server/admission.h"
 #include "cql/system/virtual_table.h"
 #include "model/schema.h"
 #include "replication/coordinator/coordinator.h"
@@ -147,10 +147,10 @@ class StoredRows final : public RowStream {
 
 class VirtualTableRows final : public RowStream {
  public:
-  // Requires: table and budget outlive it. What it makes is charged to the budget; what does not
-  // fit is the error `overloaded`.
-  VirtualTableRows(const VirtualTable& table, RowRequest request, ByteBudget& budget)
-      : table_(table), request_(std::move(request)), charge_(budget) {}
+  // Requires: table and admission outlive it. What it makes is charged as a result; what is not
+  // admitted is the error `overloaded`.
+  VirtualTableRows(const VirtualTable& table, RowRequest request, Admission& admission)
+      : table_(table), request_(std::move(request)), charge_(admission) {}
 
   runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) override;
 
@@ -162,7 +162,7 @@ class VirtualTableRows final : public RowStream {
   const VirtualTable& table_;
   const RowRequest request_;
   bool made_ = false;
-  ByteBudget::Charge charge_;
+  Admission::ResultCharge charge_;
   std::vector<Row> rows_;
   std::size_t next_ = 0;
 };

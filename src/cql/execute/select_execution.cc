@@ -1,12 +1,13 @@
 // How a SELECT is executed: rows come from a stream, become rows of the result one by one or by
 // groups, and go into a page that is cut by rows, bytes and time.
+#include "cql/execute/select_execution.h"
+
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "base/assert.h"
-#include "cql/execute/execution.h"
 #include "cql/execute/paging_state.h"
 #include "cql/execute/row_stream.h"
 #include "cql/protocol/rows.h"
@@ -35,7 +36,7 @@ class SelectExecution {
         evaluation_{parameters_.values, moment_},
         writer_(plan.columns, parameters_.skip_metadata && !plan.columns_may_change),
         grouping_(plan.selection, *plan.table),
-        charge_(services.result_bytes) {}
+        charge_(services.admission) {}
 
   Task<QueryResult<Response>> run();
 
@@ -81,7 +82,7 @@ class SelectExecution {
   Bytes groups_of_;
   std::uint64_t groups_in_partition_ = 0;
   std::uint64_t groups_per_partition_ = kNoLimit;
-  ByteBudget::Charge charge_;
+  Admission::ResultCharge charge_;
   std::size_t sorted_bytes_ = 0;  // of rows that wait to be sorted
   runtime::MonotonicTime pause_at_ = runtime::MonotonicTime::never();
 };
@@ -148,8 +149,7 @@ QueryResult<void> SelectExecution::begin() {
   if (!plan_.storage) {
     const VirtualTable* table = services_.virtual_tables.find(plan_.table->id);
     if (table == nullptr) return invalid("table {} does not exist", plan_.table->name);
-    stream_ =
-        std::make_unique<VirtualTableRows>(*table, std::move(request), services_.result_bytes);
+    stream_ = std::make_unique<VirtualTableRows>(*table, std::move(request), services_.admission);
   } else {
     stream_ = std::make_unique<StoredRows>(services_.runtime, services_.coordinator, *plan_.storage,
                                            std::move(request));
@@ -325,22 +325,17 @@ Task<QueryResult<Response>> SelectExecution::run() {
 
 }  // namespace
 
-QueryResult<void> charge_result(std::size_t bytes, ByteBudget::Charge& charge) {
-  constexpr std::size_t kUncharged = std::size_t{64} << 10;
-  if (bytes <= kUncharged || charge.grow_to(bytes)) return {};
-  return QueryError(protocol::ErrorCode::overloaded, "Too many bytes of results are under way");
-}
-
-QueryResult<void> check_result_size(std::size_t bytes, const ExecutionLimits& limits) {
-  if (bytes <= limits.result_bytes_max) return {};
-  return invalid("The result has more than {} bytes; ask for it in pages", limits.result_bytes_max);
-}
-
 Task<QueryResult<Response>> execute_select(const SelectPlan& plan,
                                            const ExecutionServices& services,
                                            ExecutionParameters parameters, Moment moment) {
+  parameters.wants_context =
+      parameters.wants_context || plan.table->options.conflicts == model::Conflicts::siblings;
   SelectExecution execution(plan, services, std::move(parameters), std::move(moment));
-  co_return co_await execution.run();
+  CO_TRY(Response response, co_await execution.run());
+  if (plan.selection.has_aggregate() && plan.storage && !plan.where.names_partitions()) {
+    response.prefix.warnings.emplace_back("Aggregation query used without partition key");
+  }
+  co_return response;
 }
 
 }  // namespace helenus::cql

@@ -13,8 +13,6 @@ namespace {
 
 // Of a table whose rows come from other cores: traces, the largest of them, are about as large.
 constexpr std::size_t kBytesExpected = std::size_t{4} << 20;
-// So much is taken for nothing.
-constexpr std::size_t kBytesUncharged = std::size_t{64} << 10;
 
 }  // namespace
 
@@ -72,13 +70,13 @@ void VirtualTableRows::choose(std::vector<VirtualRow> made) {
 Task<Result<void>> VirtualTableRows::fill(std::vector<Row>& rows, Amount amount) {
   if (!std::exchange(made_, true)) {
     // Others may be made meanwhile: what this one may come to is set aside before.
-    const base::Error too_many(base::Errc::overloaded, "Too many bytes of results are under way");
+    const base::Error too_many(base::Errc::overloaded, "{}", text_of(Refusal::result_bytes));
     if (table_.waits() && !charge_.grow_to(kBytesExpected)) co_return too_many;
     CO_TRY(auto made, co_await table_.rows(request_.until));
     choose(std::move(made));
     std::size_t bytes = 0;
     for (const Row& row : rows_) bytes += size_of(row);
-    if (bytes > kBytesUncharged && !charge_.grow_to(bytes)) co_return too_many;
+    if (!charge_.grow_to(bytes)) co_return too_many;
   }
   while (amount.rows > 0 && amount.bytes > 0 && next_ < rows_.size()) {
     rows.push_back(std::move(rows_[next_++]));

@@ -203,21 +203,21 @@ struct KeyColumns {
 
 }  // namespace
 
-QueryResult<RowPlace> Restrictions::bind_row(const Evaluation& evaluation) const {
+QueryResult<BoundPrimaryKey> Restrictions::bind_row(const Evaluation& evaluation) const {
   ASSERT_SLOW(is_row_key());
-  RowPlace place;
+  BoundPrimaryKey key;
   KeyColumns partition;
   for (const Predicate& predicate : partition_) {
     TRY_VOID(partition.add(predicate, *table_, evaluation));
   }
-  TRY(place.partition, partition_of(partition.views));
+  TRY(key.partition, partition_of(partition.views));
   if (!prefix_.empty()) {
     KeyColumns rows;
     for (const Predicate& predicate : prefix_) TRY_VOID(rows.add(predicate, *table_, evaluation));
-    TRY(place.clustering, model::encode_clustering(clustering_, rows.views));
+    TRY(key.clustering, model::encode_clustering(clustering_, rows.views));
   }
-  TRY_VOID(check_key_sizes(place.partition.size(), place.clustering.size()));
-  return place;
+  TRY_VOID(check_key_sizes(key.partition.size(), key.clustering.size()));
+  return key;
 }
 
 QueryResult<std::optional<Token>> Restrictions::token_of(const std::optional<TokenBound>& bound,

@@ -52,7 +52,7 @@ struct BoundRestrictions {
 };
 
 // One row, as storage knows it.
-struct RowPlace {
+struct BoundPrimaryKey {
   base::Bytes partition;
   base::Bytes clustering;  // empty in a table without clustering columns
 };
@@ -100,7 +100,7 @@ class Restrictions {
   bool is_row_key() const;
   // The row so named, without what several would take; as bind() tells it, errors too.
   // Requires: is_row_key().
-  QueryResult<RowPlace> bind_row(const Evaluation& evaluation) const;
+  QueryResult<BoundPrimaryKey> bind_row(const Evaluation& evaluation) const;
 
  private:
   friend class RestrictionsPlanner;

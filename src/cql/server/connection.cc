@@ -59,15 +59,15 @@ std::size_t answer_kind_of(const Response& response) {
 }  // namespace
 
 Connection::Connection(const ConnectionContext& context, std::unique_ptr<runtime::Stream> stream,
-                       std::uint64_t id, Admission admission)
+                       std::uint64_t id, std::optional<Refusal> refusal)
     : context_(context),
-      limits_(context.limits),
+      timeouts_(context.timeouts),
       stream_(std::move(stream)),
-      admission_(admission),
+      refusal_(refusal),
       began_at_(context.runtime.clock.now()),
-      reader_(protocol::Direction::request, limits_.body_size_max),
-      partial_(context.request_bytes),
-      coming_in_(context.incomplete_requests, stream_->peer_address()),
+      reader_(protocol::Direction::request, context.admission.node_limits().request_size_max),
+      partial_(context.admission.request_charge()),
+      coming_in_(context.admission, stream_->peer_address()),
       capacity_(context.runtime),
       work_(context.runtime),
       requests_(context.runtime),
@@ -83,7 +83,7 @@ Task<void> Connection::run() {
   // A client that has ended its half is usually gone: its requests are not waited for at length.
   if (!draining_.stop_requested()) {
     const auto ended =
-        co_await requests_.join(Until::after(context_.runtime, limits_.half_closed_timeout));
+        co_await requests_.join(Until::after(context_.runtime, timeouts_.half_closed_timeout));
     if (!ended) aborting_.request_stop();
   }
   co_await requests_.join();
@@ -146,10 +146,8 @@ Connection::Pause Connection::take_frames() {
     const FrameReader::Step step = reader_.next();
     if (const auto* header = std::get_if<FrameHeader>(&step)) {
       incoming_stream_ = header->stream;
-      if (admission_ != Admission::served) {
-        refuse(header->stream, ErrorCode::overloaded,
-               admission_ == Admission::refused ? "Too many connections"
-                                                : "Too many connections from this address");
+      if (refusal_) {
+        refuse(header->stream, *refusal_);
         return Pause::ends;
       }
     } else if (const auto* frame = std::get_if<Frame>(&step)) {
@@ -165,12 +163,12 @@ Connection::Pause Connection::take_frames() {
     } else {
       // Memory that a frame takes while it comes in is charged as it comes.
       if (!reader_.in_body() || charge_body()) return Pause::needs_bytes;
-      if (waited_for_room_ < limits_.room_timeout) return Pause::needs_room;
+      if (waited_for_room_ < timeouts_.room_timeout) return Pause::needs_room;
       reader_.skip_body();
       coming_in_.release();
       partial_.release();
       waited_for_room_ = {};
-      refuse_overloaded(incoming_stream_);
+      refuse(incoming_stream_, Refusal::request_bytes);
     }
   }
   return Pause::needs_capacity;
@@ -181,18 +179,9 @@ bool Connection::charge_body() {
   return coming_in_.grow_to(held) && partial_.grow_to(held);
 }
 
-bool Connection::has_capacity() const {
-  return requests_under_way_ < limits_.requests_max && request_bytes_ < limits_.request_bytes_max &&
-         bytes_outgoing() < (crowded() ? 1 : limits_.outgoing_bytes_high);
-}
-
-bool Connection::crowded() const {
-  return context_.statistics.bytes_outgoing_current >= limits_.outgoing_bytes_all_max;
-}
-
 void Connection::count_outgoing() {
   const std::size_t counted = std::exchange(bytes_counted_, bytes_outgoing());
-  context_.statistics.bytes_outgoing_current += bytes_counted_ - counted;
+  context_.admission.count_responses(counted, bytes_counted_);
 }
 
 void Connection::wake_reader() {
@@ -201,10 +190,10 @@ void Connection::wake_reader() {
 
 runtime::MonotonicTime Connection::read_deadline() const {
   auto deadline = runtime::MonotonicTime::never();
-  if (phase_ == Phase::fresh) deadline = began_at_ + limits_.startup_timeout;
+  if (phase_ == Phase::fresh) deadline = began_at_ + timeouts_.startup_timeout;
   if (frame_due_) {
     deadline =
-        std::min({deadline, *frame_due_, context_.runtime.clock.now() + limits_.stall_timeout});
+        std::min({deadline, *frame_due_, context_.runtime.clock.now() + timeouts_.stall_timeout});
   }
   return deadline;
 }
@@ -213,31 +202,32 @@ void Connection::note_frame_start() {
   if (reader_.at_boundary()) {
     frame_due_.reset();
   } else if (!frame_due_ || frame_number_ != frames_taken_) {
-    frame_due_ = context_.runtime.clock.now() + limits_.frame_timeout;
+    frame_due_ = context_.runtime.clock.now() + timeouts_.frame_timeout;
     frame_number_ = frames_taken_;
   }
 }
 
 void Connection::note_frame_bytes(std::size_t bytes) {
   if (!frame_due_) return;
-  frame_due_ =
-      std::min(*frame_due_ + time_for(bytes), context_.runtime.clock.now() + limits_.frame_timeout);
+  frame_due_ = std::min(*frame_due_ + time_for(bytes),
+                        context_.runtime.clock.now() + timeouts_.frame_timeout);
 }
 
 runtime::Duration Connection::time_for(std::uint64_t bytes) const {
-  return std::chrono::microseconds(bytes * 1'000'000 / limits_.bytes_per_second_min);
+  return std::chrono::microseconds(bytes * 1'000'000 / timeouts_.bytes_per_second_min);
 }
 
 void Connection::on_frame(const Frame& frame) {
   const std::int16_t stream = frame.header.stream;
   // A compressed body is there twice for a while.
+  const std::size_t size_max = context_.admission.node_limits().request_size_max;
   const std::size_t unpacked = frame.header.has(protocol::kFlagCompressed)
-                                   ? std::min(protocol::plain_size(frame), limits_.body_size_max)
+                                   ? std::min(protocol::plain_size(frame), size_max)
                                    : 0;
   if (!partial_.grow_to(frame.body.size() + unpacked + kRequestOverhead)) {
-    return refuse_overloaded(stream);
+    return refuse(stream, Refusal::request_bytes);
   }
-  auto body = protocol::plain_body(frame, session_.compression, limits_.body_size_max);
+  auto body = protocol::plain_body(frame, session_.compression, size_max);
   if (!body) {
     const bool too_big = body.failed_with(Errc::invalid_argument);
     return refuse(stream, too_big ? ErrorCode::invalid : ErrorCode::protocol_error,
@@ -250,7 +240,7 @@ void Connection::on_frame(const Frame& frame) {
   on_request(*std::move(request), std::move(partial_));
 }
 
-void Connection::on_request(Request&& request, ByteBudget::Charge charge) {
+void Connection::on_request(Request&& request, Admission::RequestCharge charge) {
   const Opcode opcode = opcode_of(request.message);
   ++context_.statistics.requests[static_cast<std::size_t>(opcode)];
   ++requests_served_;
@@ -267,8 +257,8 @@ void Connection::on_request(Request&& request, ByteBudget::Charge charge) {
   ++requests_under_way_;
   ++context_.statistics.requests_current;
   request_bytes_ += charge.bytes();
-  const Asked asked{.stream = request.stream, .at = context_.runtime.clock.now()};
-  requests_.spawn(serve(asked,
+  const PendingRequest pending{.stream = request.stream, .at = context_.runtime.clock.now()};
+  requests_.spawn(serve(pending,
                         context_.handler.handle(std::move(request), session_, aborting_.token()),
                         std::move(charge)));
 }
@@ -323,16 +313,17 @@ void Connection::refuse(std::int16_t stream, ErrorCode code, std::string message
   answer(stream, Response::error(code, std::move(message)));
 }
 
-void Connection::refuse_overloaded(std::int16_t stream) {
-  refuse(stream, ErrorCode::overloaded, "Too many bytes of requests are under way");
+void Connection::refuse(std::int16_t stream, Refusal refusal) {
+  refuse(stream, ErrorCode::overloaded, std::string(text_of(refusal)));
 }
 
-Task<void> Connection::serve(Asked asked, Task<Response> answering, ByteBudget::Charge charge) {
+Task<void> Connection::serve(PendingRequest pending, Task<Response> answering,
+                             Admission::RequestCharge charge) {
   Response response = co_await std::move(answering);
-  const auto took = context_.runtime.clock.now() - asked.at;
+  const auto took = context_.runtime.clock.now() - pending.at;
   context_.statistics.answer_ns[answer_kind_of(response)].record(
       static_cast<std::uint64_t>(took.count()));
-  answer(asked.stream, std::move(response));
+  answer(pending.stream, std::move(response));
   --requests_under_way_;
   --context_.statistics.requests_current;
   request_bytes_ -= charge.bytes();
@@ -344,9 +335,9 @@ void Connection::answer(std::int16_t stream, Response response) {
   if (broken_) return;
   if (response.body_size() > kAnswerSizeMax) {
     response = Response::error(ErrorCode::server_error, "The answer is too large");
-  } else if (response.body_size() > kSmallAnswerSize &&
-             (crowded() || bytes_outgoing() >= limits_.outgoing_bytes_max)) {
-    response = Response::error(ErrorCode::overloaded, "Too many answers wait to be read");
+  } else if (!context_.admission.may_respond(load(), response.body_size())) {
+    response =
+        Response::error(ErrorCode::overloaded, std::string(text_of(Refusal::response_bytes)));
   }
   if (response.opcode == Opcode::error) ++context_.statistics.errors[code_of(response)];
   outgoing_.add(response, stream, session_.compression);
@@ -356,7 +347,7 @@ void Connection::answer(std::int16_t stream, Response response) {
 
 void Connection::send_event(protocol::EventKind kind, const Bytes& frame) {
   if (broken_ || !session_.subscribed[static_cast<std::size_t>(kind)]) return;
-  if (bytes_outgoing() >= limits_.outgoing_bytes_max) return break_off();
+  if (!context_.admission.may_send_event(load())) return break_off();
   ++context_.statistics.events;
   outgoing_.add(frame);
   count_outgoing();
@@ -382,9 +373,9 @@ Task<void> Connection::write_answers() {
       views.push_back(piece.view());
       bytes_in_write_ += piece.size();
     }
-    auto until = Until::after(context_.runtime, limits_.write_timeout, aborting_.token());
+    auto until = Until::after(context_.runtime, timeouts_.write_timeout, aborting_.token());
     until.deadline =
-        std::min(until.deadline, waits_since + limits_.write_timeout + time_for(written_since));
+        std::min(until.deadline, waits_since + timeouts_.write_timeout + time_for(written_since));
     const auto written = co_await stream_->write(views, until);
     const std::size_t size = std::exchange(bytes_in_write_, 0);
     count_outgoing();
@@ -403,10 +394,10 @@ Task<void> Connection::write_answers() {
 // not read. So what it still sends is read and dropped.
 Task<void> Connection::linger() {
   stream_->shutdown_write();
-  const auto until = Until::after(context_.runtime, limits_.linger_timeout, aborting_.token());
+  const auto until = Until::after(context_.runtime, timeouts_.linger_timeout, aborting_.token());
   base::Buffer dropped;
   const auto room = dropped.extend(FrameReader::kInputSizeMin);
-  for (std::size_t size = 0; size < limits_.linger_size_max;) {
+  for (std::size_t size = 0; size < timeouts_.linger_size_max;) {
     const auto got = co_await stream_->read(room, until);
     if (!got || *got == 0) co_return;
     size += *got;

@@ -6,19 +6,14 @@
 //                     └─ QUERY, PREPARE, EXECUTE, BATCH ▶ handler (many) ──────┘
 //
 // Requests run side by side; their answers are written in the order they complete, all that are
-// there in one write. What a client can make us hold is bounded:
+// there in one write. What a client can make us hold is bounded by the admission (admission.h), and
+// how long it can make us wait by timeouts: the connection is closed when
 //
-//   requests under way, their bytes, bytes of answers it does not take   we stop reading from it
-//   bytes of requests of all clients of this core (ByteBudget)           OVERLOADED on that stream
-//   bytes of bodies that have not come whole, of all clients and of an
-//   address (IncompleteRequests), and what they find of the former            we stop reading for
-//                                               room_timeout, then OVERLOADED on that stream
-//   a frame that lies frame_timeout behind bytes_per_second_min, or of which nothing more comes for
-//   stall_timeout; answers that wait longer than write_timeout and go more slowly than
-//   bytes_per_second_min; no STARTUP for startup_timeout                 we close
-//   a large answer, or an event, with outgoing_bytes_max waiting         OVERLOADED; we close
-//   answers that wait for all clients of this core                       large ones OVERLOADED, and
-//                                               no reading from clients that have answers waiting
+//   a frame lies frame_timeout behind bytes_per_second_min, or nothing more of it comes for
+//   stall_timeout; answers wait longer than write_timeout and go more slowly than
+//   bytes_per_second_min; no STARTUP comes for startup_timeout
+//
+// A body that is not admitted waits for room_timeout at most, in which it is not read.
 //
 // A connection that is idle costs its input buffer of 4 KiB. One that breaks stops its requests and
 // goes when they have ended.
@@ -36,8 +31,7 @@
 #include "cql/protocol/frame.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
-#include "cql/server/byte_budget.h"
-#include "cql/server/incomplete_requests.h"
+#include "cql/server/admission.h"
 #include "cql/server/request_handler.h"
 #include "cql/server/response_queue.h"
 #include "cql/server/server_statistics.h"
@@ -49,16 +43,8 @@
 
 namespace helenus::cql {
 
-struct ConnectionLimits {
-  std::size_t body_size_max = protocol::kBodySizeMaxDefault;
-  std::size_t requests_max = 1024;
-  // A single request may exceed it.
-  std::size_t request_bytes_max = std::size_t{32} << 20;
-  // Beyond the first we stop reading; beyond the second large answers become errors.
-  std::size_t outgoing_bytes_high = std::size_t{1} << 20;
-  std::size_t outgoing_bytes_max = std::size_t{64} << 20;
-  // Of all connections of a core together.
-  std::size_t outgoing_bytes_all_max = std::size_t{512} << 20;
+// How long a client may make a connection wait.
+struct ConnectionTimeouts {
   runtime::Duration startup_timeout = std::chrono::seconds(60);
   // How far a frame that is coming in may lie behind the least rate. What comes faster earns no
   // time: a body that is there but for its end has no longer than this for the end. So a body of n
@@ -84,21 +70,17 @@ struct ConnectionLimits {
 struct ConnectionContext {
   runtime::Runtime& runtime;
   RequestHandler& handler;
-  ByteBudget& request_bytes;
-  IncompleteRequests& incomplete_requests;
+  Admission& admission;
   ServerStatistics& statistics;
   const protocol::Response& supported;  // the answer to OPTIONS
-  const ConnectionLimits& limits;
+  const ConnectionTimeouts& timeouts;
 };
 
 class Connection {
  public:
   static constexpr std::size_t kWriteSizeMax = std::size_t{1} << 20;
-  // What a request takes besides its body, for the budget.
+  // What a request takes besides its body.
   static constexpr std::size_t kRequestOverhead = 512;
-  // Answers up to this size are sent whatever waits: they are what writes are answered with, and
-  // an error in their place would be a lie.
-  static constexpr std::size_t kSmallAnswerSize = std::size_t{16} << 10;
 
   // So many requests are begun before others have their turn, and before it is looked how much of
   // the answers waits: a client that sends thousands at once and reads nothing is noticed early.
@@ -106,15 +88,9 @@ class Connection {
   // How often a body that waits for room looks for it: it may become free on any core.
   static constexpr runtime::Duration kRoomRetryInterval = std::chrono::milliseconds(20);
 
-  enum class Admission : std::uint8_t {
-    served,
-    // Its first request is answered OVERLOADED, and that is all.
-    refused,          // too many connections
-    refused_address,  // too many connections of its address
-  };
-
+  // With a refusal its first request is answered with that, and that is all.
   Connection(const ConnectionContext& context, std::unique_ptr<runtime::Stream> stream,
-             std::uint64_t id, Admission admission);
+             std::uint64_t id, std::optional<Refusal> refusal = std::nullopt);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
@@ -143,7 +119,7 @@ class Connection {
   enum class Pause : std::uint8_t { needs_bytes, needs_capacity, needs_room, gives_way, ends };
 
   // A request about data.
-  struct Asked {
+  struct PendingRequest {
     std::int16_t stream;
     runtime::MonotonicTime at;
   };
@@ -151,13 +127,18 @@ class Connection {
   runtime::Task<void> read_requests();
   // False when it is to end.
   runtime::Task<bool> pause_reading(Pause pause);
-  runtime::Task<void> serve(Asked asked, runtime::Task<protocol::Response> answering,
-                            ByteBudget::Charge charge);
+  runtime::Task<void> serve(PendingRequest pending, runtime::Task<protocol::Response> answering,
+                            Admission::RequestCharge charge);
   runtime::Task<void> write_answers();
   runtime::Task<void> linger();
 
   Pause take_frames();
-  bool has_capacity() const;
+  bool has_capacity() const { return context_.admission.may_read(load()); }
+  Admission::Load load() const {
+    return {.requests = requests_under_way_,
+            .request_bytes = request_bytes_,
+            .response_bytes = bytes_outgoing()};
+  }
   void wake_reader();
   runtime::MonotonicTime read_deadline() const;
   void note_frame_start();
@@ -166,22 +147,21 @@ class Connection {
   bool charge_body();
   runtime::Duration time_for(std::uint64_t bytes) const;
   void on_frame(const protocol::Frame& frame);
-  void on_request(protocol::Request&& request, ByteBudget::Charge charge);
+  void on_request(protocol::Request&& request, Admission::RequestCharge charge);
   void refuse(std::int16_t stream, protocol::ErrorCode code, std::string message);
-  void refuse_overloaded(std::int16_t stream);
+  void refuse(std::int16_t stream, Refusal refusal);
   protocol::Response start_up(const protocol::StartupRequest& request);
   protocol::Response register_for(const protocol::RegisterRequest& request);
   // What is wrong with a request of that kind at this time; nothing, usually.
   std::optional<std::string> out_of_turn(protocol::Opcode opcode) const;
   void answer(std::int16_t stream, protocol::Response response);
-  bool crowded() const;
   void count_outgoing();
   void break_off();
 
   const ConnectionContext context_;
-  const ConnectionLimits& limits_;
+  const ConnectionTimeouts& timeouts_;
   const std::unique_ptr<runtime::Stream> stream_;
-  const Admission admission_;
+  const std::optional<Refusal> refusal_;
   Session session_;
   Phase phase_ = Phase::fresh;
   bool broken_ = false;
@@ -190,7 +170,7 @@ class Connection {
   std::size_t requests_under_way_ = 0;
   std::size_t request_bytes_ = 0;
   std::size_t bytes_in_write_ = 0;
-  std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), in the statistics
+  std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), by the admission
   const runtime::MonotonicTime began_at_;
   // When the frame that is coming in will lie too far behind; none between frames. Time in which we
   // do not read does not count.
@@ -199,9 +179,9 @@ class Connection {
   std::uint64_t frame_number_ = 0;        // frames_taken_ when it began
   runtime::Duration waited_for_room_{0};  // of its body
   protocol::FrameReader reader_;
-  std::int16_t incoming_stream_ = 0;      // of the frame that is coming in
-  ByteBudget::Charge partial_;            // for the frame that is coming in
-  IncompleteRequests::Charge coming_in_;  // likewise, until it is there
+  std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
+  Admission::RequestCharge partial_;  // for the frame that is coming in
+  Admission::BodyCharge coming_in_;   // likewise, until it is there
   ResponseQueue outgoing_;
   runtime::StopSource draining_;  // reading ends
   runtime::StopSource aborting_;  // requests and writing end

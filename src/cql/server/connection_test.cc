@@ -26,7 +26,7 @@ Bytes header(std::uint8_t opcode, std::uint32_t body_size, std::int16_t stream =
 }
 
 TEST_F(ServerTest, RefusesABodyThatIsTooLargeAndGoesOn) {
-  options_.connection.body_size_max = 1000;
+  options_.limits.node.request_size_max = 1000;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);
     const bool open = co_await client.open(server);
@@ -119,11 +119,11 @@ TEST_F(ServerTest, SurvivesHostileClients) {
   });
   world_.run_for(5min);
   EXPECT_EQ(statistics().connections_current, 0U);
-  EXPECT_EQ(server_->request_bytes_used(), 0U);
+  EXPECT_EQ(server_->admission().request_bytes(), 0U);
 }
 
 TEST_F(ServerTest, OneConnectionTooManyIsToldSoAndClosed) {
-  options_.connections_max = 2;
+  options_.limits.node.connections_max = 2;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient first(rt);
     TestClient second(rt);
@@ -148,7 +148,7 @@ TEST_F(ServerTest, OneConnectionTooManyIsToldSoAndClosed) {
 }
 
 TEST_F(ServerTest, AnAddressWithTooManyConnectionsIsToldSoUntilOneLeaves) {
-  options_.connections_per_address_max = 2;
+  options_.limits.node.connections_per_address_max = 2;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient first(rt);
     TestClient second(rt);
@@ -172,8 +172,8 @@ TEST_F(ServerTest, AnAddressWithTooManyConnectionsIsToldSoUntilOneLeaves) {
 }
 
 TEST_F(ServerTest, FarTooManyConnectionsAreClosedWithoutAWord) {
-  options_.connections_max = 1;
-  options_.connections_refused_max = 1;
+  options_.limits.node.connections_max = 1;
+  options_.limits.core.connections_refused_max = 1;
   tell([](Runtime& rt, Address server) -> Task<void> {
     std::vector<std::unique_ptr<TestClient>> clients;
     for (int count = 0; count < 3; ++count) {
@@ -190,9 +190,9 @@ TEST_F(ServerTest, FarTooManyConnectionsAreClosedWithoutAWord) {
 }
 
 TEST_F(ServerTest, RequestsBeyondTheMemoryForThemAreOverloaded) {
-  options_.connection.body_size_max = 40'000;
-  options_.connection.room_timeout = 0s;
-  options_.request_bytes_max = 100'000;
+  options_.limits.node.request_size_max = 40'000;
+  options_.timeouts.room_timeout = 0s;
+  options_.limits.node.request_bytes_max = 100'000;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);
     const bool open = co_await client.open(server);
@@ -218,12 +218,12 @@ TEST_F(ServerTest, RequestsBeyondTheMemoryForThemAreOverloaded) {
     EXPECT_EQ(co_await client.text_of(7, large), large.substr(5));
   });
   EXPECT_EQ(errors(ErrorCode::overloaded), 2U);
-  EXPECT_EQ(server_->request_bytes_used(), 0U);
+  EXPECT_EQ(server_->admission().request_bytes(), 0U);
 }
 
 TEST_F(ServerTest, ALargeBodyIsChargedAsItComes) {
-  options_.connection.body_size_max = std::size_t{8} << 20;
-  options_.request_bytes_max = std::size_t{17} << 20;
+  options_.limits.node.request_size_max = std::size_t{8} << 20;
+  options_.limits.node.request_bytes_max = std::size_t{17} << 20;
   start_server();
   begin([](Runtime& rt, Address server) -> Task<void> {
     std::vector<std::unique_ptr<TestClient>> liars;
@@ -246,7 +246,7 @@ TEST_F(ServerTest, ALargeBodyIsChargedAsItComes) {
     CO_ASSERT_OK(co_await runtime::sleep_for(rt, 10s, {}));
   });
   world_.run_for(8s);
-  EXPECT_LT(server_->request_bytes_used(), std::size_t{1} << 20);
+  EXPECT_LT(server_->admission().request_bytes(), std::size_t{1} << 20);
   EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 1min));
 }
 
@@ -266,15 +266,15 @@ Task<void> load(Runtime& rt, Address server) {
 }
 
 TEST_F(ServerTest, BodiesOfOneAddressThatDoNotFitTogetherComeInOneAfterTheOther) {
-  options_.connection.body_size_max = std::size_t{1} << 20;
-  options_.request_bytes_max = std::size_t{8} << 20;
+  options_.limits.node.request_size_max = std::size_t{1} << 20;
+  options_.limits.node.request_bytes_max = std::size_t{8} << 20;
   tell([](Runtime& rt, Address server) -> Task<void> {
     runtime::TaskGroup loaders(rt);
     for (int count = 0; count < 16; ++count) loaders.spawn(load(rt, server));
     co_await loaders.join();
   });
   EXPECT_EQ(errors(ErrorCode::overloaded), 0U);
-  EXPECT_EQ(server_->request_bytes_used(), 0U);
+  EXPECT_EQ(server_->admission().request_bytes(), 0U);
 }
 
 // Connections that hold all the room there is for bodies of their address.
@@ -291,8 +291,8 @@ Task<void> hold_room(Runtime& rt, Address server, Holders& holders) {
 }
 
 TEST_F(ServerTest, ABodyForWhichNoRoomComesIsOverloadedAndTheConnectionGoesOn) {
-  options_.connection.body_size_max = std::size_t{1} << 20;
-  options_.request_bytes_max = (std::size_t{2} << 20) + Connection::kRequestOverhead;
+  options_.limits.node.request_size_max = std::size_t{1} << 20;
+  options_.limits.node.request_bytes_max = (std::size_t{2} << 20) + Connection::kRequestOverhead;
   tell([this](Runtime& rt, Address server) -> Task<void> {
     Holders holders;
     co_await hold_room(rt, server, holders);
@@ -306,8 +306,8 @@ TEST_F(ServerTest, ABodyForWhichNoRoomComesIsOverloadedAndTheConnectionGoesOn) {
     const auto answer = co_await client.receive(60s);
     EXPECT_EQ(TestClient::describe(answer), "error 1001");
     const auto waited = rt.clock.now() - began;
-    EXPECT_GE(waited, options_.connection.room_timeout);
-    EXPECT_LT(waited, options_.connection.room_timeout + 1s);
+    EXPECT_GE(waited, options_.timeouts.room_timeout);
+    EXPECT_LT(waited, options_.timeouts.room_timeout + 1s);
     EXPECT_EQ(co_await client.text_of(2, "echo on"), "on");
     holders.clear();
     CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
@@ -316,11 +316,11 @@ TEST_F(ServerTest, ABodyForWhichNoRoomComesIsOverloadedAndTheConnectionGoesOn) {
 }
 
 TEST_F(ServerTest, ABodyThatWaitsForRoomDoesNotKeepTheServerFromStopping) {
-  options_.connection.body_size_max = std::size_t{1} << 20;
-  options_.connection.room_timeout = 1h;
-  options_.connection.stall_timeout = 1h;
-  options_.connection.frame_timeout = 1h;
-  options_.request_bytes_max = (std::size_t{2} << 20) + Connection::kRequestOverhead;
+  options_.limits.node.request_size_max = std::size_t{1} << 20;
+  options_.timeouts.room_timeout = 1h;
+  options_.timeouts.stall_timeout = 1h;
+  options_.timeouts.frame_timeout = 1h;
+  options_.limits.node.request_bytes_max = (std::size_t{2} << 20) + Connection::kRequestOverhead;
   start_server();
   begin([](Runtime& rt, Address server) -> Task<void> {
     Holders holders;
@@ -344,9 +344,9 @@ TEST_F(ServerTest, ABodyThatWaitsForRoomDoesNotKeepTheServerFromStopping) {
 // for long.
 TEST_F(ServerTest, BodiesThatStallLeaveRoomForOthersAndAreCut) {
   constexpr int kStalled = 16;
-  options_.connection.body_size_max = std::size_t{1} << 20;
-  options_.connection.room_timeout = 0s;
-  options_.request_bytes_max = std::size_t{16} << 20;
+  options_.limits.node.request_size_max = std::size_t{1} << 20;
+  options_.timeouts.room_timeout = 0s;
+  options_.limits.node.request_bytes_max = std::size_t{16} << 20;
   tell([this](Runtime& rt, Address server) -> Task<void> {
     const Bytes large = TestClient::query(1, "rows 1" + std::string(1'040'000, ' '));
     std::vector<std::unique_ptr<TestClient>> stalled;
@@ -359,23 +359,23 @@ TEST_F(ServerTest, BodiesThatStallLeaveRoomForOthersAndAreCut) {
     }
     CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
     // Three eighths of sixteen, and the one whose turn it is.
-    EXPECT_LE(server_->request_bytes_used(), std::size_t{7} << 20);
-    EXPECT_GT(server_->request_bytes_used(), std::size_t{6} << 20);
+    EXPECT_LE(server_->admission().request_bytes(), std::size_t{7} << 20);
+    EXPECT_GT(server_->admission().request_bytes(), std::size_t{6} << 20);
     EXPECT_EQ(errors(ErrorCode::overloaded), kStalled - 7U);
     TestClient other(rt);
     const bool open = co_await other.open(server);
     CO_ASSERT_TRUE(open);
     EXPECT_EQ(co_await other.text_of(1, "echo served"), "served");
     CO_ASSERT_OK(co_await runtime::sleep_for(rt, 20s, {}));
-    EXPECT_EQ(server_->request_bytes_used(), 0U);
+    EXPECT_EQ(server_->admission().request_bytes(), 0U);
     EXPECT_EQ(statistics().connections_timed_out, static_cast<std::uint64_t>(kStalled));
     EXPECT_EQ(co_await other.text_of(2, "rows 1" + std::string(1'040'000, ' ')), "RESULT");
   });
 }
 
 TEST_F(ServerTest, AClientThatDoesNotReadIsNotReadAndThenCut) {
-  options_.connection.outgoing_bytes_high = 100'000;
-  options_.connection.requests_max = 16;
+  options_.limits.connection.response_bytes_high = 100'000;
+  options_.limits.connection.requests_max = 16;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);
     const bool open = co_await client.open(server);
@@ -415,15 +415,15 @@ TEST_F(ServerTest, WhatIsAskedForInOneGoIsNotAllMadeBeforeItIsRead) {
     CO_ASSERT_OK(co_await runtime::sleep_for(rt, 20s, {}));
   });
   world_.run_for(10s);
-  EXPECT_GE(statistics().bytes_outgoing_current, options_.connection.outgoing_bytes_high);
-  EXPECT_LT(statistics().bytes_outgoing_current,
-            options_.connection.outgoing_bytes_high + (Connection::kRequestsPerTurn * 101'000));
+  EXPECT_GE(server_->admission().response_bytes(), options_.limits.connection.response_bytes_high);
+  EXPECT_LT(server_->admission().response_bytes(), options_.limits.connection.response_bytes_high +
+                                                       (Connection::kRequestsPerTurn * 101'000));
   EXPECT_EQ(errors(ErrorCode::overloaded), 0U);
   EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 1min));
 }
 
 TEST_F(ServerTest, ASlowReaderGetsEverythingInTheEnd) {
-  options_.connection.outgoing_bytes_high = 100'000;
+  options_.limits.connection.response_bytes_high = 100'000;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);
     const bool open = co_await client.open(server);
@@ -443,7 +443,7 @@ TEST_F(ServerTest, ASlowReaderGetsEverythingInTheEnd) {
 }
 
 TEST_F(ServerTest, LargeAnswersBeyondWhatMayWaitBecomeErrors) {
-  options_.connection.outgoing_bytes_max = 1'000'000;
+  options_.limits.connection.response_bytes_max = 1'000'000;
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);
     const bool open = co_await client.open(server);
@@ -492,15 +492,15 @@ Task<void> take_nothing(Runtime& rt, Address server) {
 }
 
 TEST_F(ServerTest, AnswersThatNobodyReadsAreBoundedForAllTogether) {
-  options_.connection.outgoing_bytes_all_max = 2'000'000;
+  options_.limits.core.response_bytes_max = 2'000'000;
   start_server();
   begin(take_nothing);
   world_.run_for(9s);
-  EXPECT_GE(statistics().bytes_outgoing_current, 2'000'000U);
-  EXPECT_LT(statistics().bytes_outgoing_current, 3'000'000U);
+  EXPECT_GE(server_->admission().response_bytes(), 2'000'000U);
+  EXPECT_LT(server_->admission().response_bytes(), 3'000'000U);
   EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 1min));
   world_.run_for(1min);
-  EXPECT_EQ(statistics().bytes_outgoing_current, 0U);
+  EXPECT_EQ(server_->admission().response_bytes(), 0U);
 }
 
 TEST_F(ServerTest, AFrameThatIsNeverFinishedIsCutAndAnIdleConnectionIsNot) {
@@ -556,7 +556,7 @@ TEST_F(ServerTest, ABodyThatIsThereButForItsEndIsCutSoon) {
     EXPECT_LT(rt.clock.now() - began, 60s);
   });
   EXPECT_EQ(statistics().connections_timed_out, 1U);
-  EXPECT_EQ(server_->request_bytes_used(), 0U);
+  EXPECT_EQ(server_->admission().request_bytes(), 0U);
 }
 
 TEST_F(ServerTest, AMebibyteComesThroughASlowLine) {
@@ -667,7 +667,7 @@ TEST_F(ServerTest, AClientThatLeavesInTheMiddleStopsItsRequests) {
   world_.run_for(2min);
   EXPECT_EQ(statistics().connections_current, 0U);
   EXPECT_EQ(statistics().requests_current, 0U);
-  EXPECT_EQ(server_->request_bytes_used(), 0U);
+  EXPECT_EQ(server_->admission().request_bytes(), 0U);
 }
 
 }  // namespace

@@ -28,12 +28,12 @@ protocol::Response supported(const std::string& cql_version) {
                   {std::string(protocol::kOptionProtocolVersions), {version}}}});
 }
 
-ConnectionLimits brief(ConnectionLimits limits) {
-  limits.startup_timeout = kRefusedTimeout;
-  limits.frame_timeout = kRefusedTimeout;
-  limits.write_timeout = kRefusedTimeout;
-  limits.linger_timeout = kRefusedTimeout;
-  return limits;
+ConnectionTimeouts brief(ConnectionTimeouts timeouts) {
+  timeouts.startup_timeout = kRefusedTimeout;
+  timeouts.frame_timeout = kRefusedTimeout;
+  timeouts.write_timeout = kRefusedTimeout;
+  timeouts.linger_timeout = kRefusedTimeout;
+  return timeouts;
 }
 
 }  // namespace
@@ -41,43 +41,29 @@ ConnectionLimits brief(ConnectionLimits limits) {
 Server::Server(runtime::Runtime& runtime, RequestHandler& handler, ServerOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
-      connection_limit_(options_.connections != nullptr
-                            ? options_.connections
-                            : std::make_shared<ConnectionLimit>(
-                                  options_.connections_max,
-                                  ConnectionLimit::PerAddress{
-                                      .connections_max = options_.connections_per_address_max,
-                                      .hash_key = runtime.random.next()})),
-      refused_limits_(brief(options_.connection)),
+      refused_timeouts_(brief(options_.timeouts)),
       log_(runtime.logger("cql.server")),
-      request_bytes_(options_.request_bytes_max, options_.request_bytes),
-      incomplete_requests_(
-          options_.incomplete_requests != nullptr
-              ? options_.incomplete_requests
-              : std::make_shared<IncompleteRequests>(
-                    IncompleteRequests::limits_within(options_.request_bytes_max,
-                                                      options_.connection.body_size_max),
-                    runtime.random.next())),
+      own_admission_(options_.admission == nullptr
+                         ? std::make_unique<Admission>(
+                               options_.limits, NodeAdmission::HashKeys::drawn(runtime.random))
+                         : nullptr),
+      admission_(options_.admission == nullptr ? own_admission_.get() : options_.admission),
       supported_(supported(options_.cql_version)),
       context_{.runtime = runtime,
                .handler = handler,
-               .request_bytes = request_bytes_,
-               .incomplete_requests = *incomplete_requests_,
+               .admission = *admission_,
                .statistics = statistics_,
                .supported = supported_,
-               .limits = options_.connection},
+               .timeouts = options_.timeouts},
       refused_context_{.runtime = runtime,
                        .handler = handler,
-                       .request_bytes = request_bytes_,
-                       .incomplete_requests = *incomplete_requests_,
+                       .admission = *admission_,
                        .statistics = statistics_,
                        .supported = supported_,
-                       .limits = refused_limits_},
+                       .timeouts = refused_timeouts_},
       tasks_(runtime) {
-  const std::size_t largest =
-      (2 * options_.connection.body_size_max) + Connection::kRequestOverhead;
-  ASSERT(options_.request_bytes_max >= largest);
-  ASSERT(options_.request_bytes == nullptr || options_.request_bytes->bytes_max() >= largest);
+  const AdmissionLimits::Node& limits = admission_->node_limits();
+  ASSERT(limits.request_bytes_max >= (2 * limits.request_size_max) + Connection::kRequestOverhead);
 }
 
 base::Result<void> Server::start(const runtime::Address& address) {
@@ -120,36 +106,30 @@ Task<void> Server::accept_connections() {
 
 void Server::admit(std::unique_ptr<runtime::Stream> stream) {
   ++statistics_.connections_accepted;
-  const auto entry = connection_limit_->try_enter(stream->peer_address());
-  if (entry == ConnectionLimit::Admission::admitted) {
+  const std::optional<Refusal> refusal = admission_->try_connect(stream->peer_address());
+  if (!refusal) {
     ++statistics_.connections_current;
     tasks_.spawn(serve(std::move(stream)));
     return;
   }
   ++statistics_.connections_refused;
-  if (connections_refused_current_ < options_.connections_refused_max) {
-    ++connections_refused_current_;
-    tasks_.spawn(turn_away(std::move(stream), entry == ConnectionLimit::Admission::address_is_full
-                                                  ? Connection::Admission::refused_address
-                                                  : Connection::Admission::refused));
-  }
+  if (admission_->try_begin_refusal()) tasks_.spawn(turn_away(std::move(stream), *refusal));
 }
 
 Task<void> Server::serve(std::unique_ptr<runtime::Stream> stream) {
   const std::uint64_t id = next_id_++;
   const runtime::Address client = stream->peer_address();
   if (!stopping_.stop_requested()) {
-    Connection connection(context_, std::move(stream), id, Connection::Admission::served);
+    Connection connection(context_, std::move(stream), id);
     connections_.emplace(id, &connection);
     co_await connection.run();
     connections_.erase(id);
   }
   --statistics_.connections_current;
-  connection_limit_->leave(client);
+  admission_->disconnect(client);
 }
 
-Task<void> Server::turn_away(std::unique_ptr<runtime::Stream> stream,
-                             Connection::Admission refusal) {
+Task<void> Server::turn_away(std::unique_ptr<runtime::Stream> stream, Refusal refusal) {
   const std::uint64_t id = next_id_++;
   if (!stopping_.stop_requested()) {
     Connection connection(refused_context_, std::move(stream), id, refusal);
@@ -157,7 +137,7 @@ Task<void> Server::turn_away(std::unique_ptr<runtime::Stream> stream,
     co_await connection.run();
     refused_.erase(id);
   }
-  --connections_refused_current_;
+  admission_->end_refusal();
 }
 
 void Server::broadcast(const protocol::Event& event) {

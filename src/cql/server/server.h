@@ -1,9 +1,7 @@
 // Server: listens for clients of the CQL protocol on one core and serves each by a Connection.
 //
-// Bounded: so many connections, and one more is told OVERLOADED and closed; so many bytes of
-// requests in memory over all connections, and fewer of such as have not come whole. A node runs
-// one Server a core on the same address: the bytes and the number of connections are the node's if
-// its servers share limits.
+// Bounded: what clients may take is admission.h's. A node runs one Server a core on the same
+// address.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -18,10 +16,8 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "cql/protocol/response.h"
-#include "cql/server/byte_budget.h"
+#include "cql/server/admission.h"
 #include "cql/server/connection.h"
-#include "cql/server/connection_limit.h"
-#include "cql/server/incomplete_requests.h"
 #include "cql/server/request_handler.h"
 #include "cql/server/server_statistics.h"
 #include "runtime/stop_token.h"
@@ -32,26 +28,16 @@
 namespace helenus::cql {
 
 struct ServerOptions {
-  std::size_t connections_max = 8192;
-  // Of one client's address; as many as there may be at all if zero.
-  std::size_t connections_per_address_max = 0;
-  // What the servers of all cores share, instead of numbers of their own.
-  std::shared_ptr<ConnectionLimit> connections = nullptr;
-  // How many more may be told so at a time; beyond them connections are closed without a word.
-  std::size_t connections_refused_max = 64;
-  // No less than a request of the largest size needs, compressed and plain.
-  std::size_t request_bytes_max = std::size_t{256} << 20;
-  // What the servers of all cores may hold together; not less than that either.
-  std::shared_ptr<ByteLimit> request_bytes = nullptr;
-  // And what bodies that have not come whole may take of it, instead of a part of its own.
-  std::shared_ptr<IncompleteRequests> incomplete_requests = nullptr;
+  // Of the core; it outlives the server. Without it the server has one of its own, with the limits.
+  Admission* admission = nullptr;
+  AdmissionLimits limits = {};
   // How long requests may take to end when the server stops.
   runtime::Duration drain_timeout = std::chrono::seconds(10);
   // What SUPPORTED says.
   std::string cql_version = "3.4.6";
   // Several cores listen on the same address.
   bool shared_between_cores = false;
-  ConnectionLimits connection;
+  ConnectionTimeouts timeouts;
 };
 
 // A client, as people are shown it.
@@ -86,7 +72,7 @@ class Server {
   void broadcast(const protocol::Event& event);
 
   const ServerStatistics& statistics() const { return statistics_; }
-  std::size_t request_bytes_used() const { return request_bytes_.bytes_used(); }
+  const Admission& admission() const { return *admission_; }
   // Those connected now, the oldest first; without those that are being refused.
   std::vector<ClientInfo> clients() const;
 
@@ -94,22 +80,19 @@ class Server {
   runtime::Task<void> accept_connections();
   void admit(std::unique_ptr<runtime::Stream> stream);
   runtime::Task<void> serve(std::unique_ptr<runtime::Stream> stream);
-  runtime::Task<void> turn_away(std::unique_ptr<runtime::Stream> stream,
-                                Connection::Admission refusal);
+  runtime::Task<void> turn_away(std::unique_ptr<runtime::Stream> stream, Refusal refusal);
 
   runtime::Runtime& runtime_;
   const ServerOptions options_;
-  const std::shared_ptr<ConnectionLimit> connection_limit_;
-  const ConnectionLimits refused_limits_;
+  const ConnectionTimeouts refused_timeouts_;
   base::Logger log_;
-  ByteBudget request_bytes_;
-  const std::shared_ptr<IncompleteRequests> incomplete_requests_;
+  const std::unique_ptr<Admission> own_admission_;  // unless it was given one
+  Admission* const admission_;
   ServerStatistics statistics_;
   const protocol::Response supported_;
   const ConnectionContext context_;
   const ConnectionContext refused_context_;
   std::uint64_t next_id_ = 1;
-  std::size_t connections_refused_current_ = 0;
   // By id, which is by age. They live in the frames of the tasks that serve them.
   std::map<std::uint64_t, Connection*> connections_;
   std::map<std::uint64_t, Connection*> refused_;

@@ -29,7 +29,6 @@ struct ServerStatistics {
   std::array<base::Histogram, kAnswerKinds> answer_ns;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
-  std::uint64_t bytes_outgoing_current = 0;             // of answers that are not written
   std::map<protocol::ErrorCode, std::uint64_t> errors;  // answers that were errors
   std::uint64_t events = 0;                             // sent, each client counted
 
@@ -44,7 +43,6 @@ struct ServerStatistics {
     for (std::size_t i = 0; i < answer_ns.size(); ++i) answer_ns[i].merge(other.answer_ns[i]);
     bytes_read += other.bytes_read;
     bytes_written += other.bytes_written;
-    bytes_outgoing_current += other.bytes_outgoing_current;
     for (const auto& [code, count] : other.errors) errors[code] += count;
     events += other.events;
   }

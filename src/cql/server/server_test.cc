@@ -204,7 +204,7 @@ TEST_F(ServerTest, ServesPipelinedRequests) {
 }
 
 TEST_F(ServerTest, ServesPipelinedRequestsPastItsLimitByReadingLater) {
-  options_.connection.requests_max = 3;
+  options_.limits.connection.requests_max = 3;
   tell([](Runtime& rt, Address server) { return pipeline(rt, server, 200, ""); });
   EXPECT_EQ(statistics().errors_total(), 0U);
 }
@@ -335,7 +335,7 @@ TEST_F(ServerTest, ListsItsClients) {
   EXPECT_EQ(clients[0].requests, 3U);
   EXPECT_EQ(clients[0].requests_under_way, 1U);
   EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 2min));
-  world_.run_for(options_.connection.half_closed_timeout + 1s);
+  world_.run_for(options_.timeouts.half_closed_timeout + 1s);
   EXPECT_TRUE(server_->clients().empty());
   EXPECT_EQ(handler_->stopped(), 1U);
 }

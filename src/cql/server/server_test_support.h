@@ -281,8 +281,8 @@ class ServerTest : public testing::Test {
     co_await server.stop();
     EXPECT_EQ(server.statistics().connections_current, 0U);
     EXPECT_EQ(server.statistics().requests_current, 0U);
-    EXPECT_EQ(server.request_bytes_used(), 0U);
-    EXPECT_EQ(server.statistics().bytes_outgoing_current, 0U);
+    EXPECT_EQ(server.admission().request_bytes(), 0U);
+    EXPECT_EQ(server.admission().response_bytes(), 0U);
   }
 };
 

@@ -1,12 +1,12 @@
-// The short way of the requests that most traffic consists of: an EXECUTE of a statement that reads
-// or writes one row by its whole key. Values go straight from the request's body into the key and
-// the cells, all of it before a coroutine is made, so that what waits holds a key or a mutation and
-// nothing of the request. What is said of such requests is what the long way says, in all cases:
-// everything that is not plain goes there.
+#include "cql/execute/point_path.h"
+
 #include <utility>
 #include <variant>
 
-#include "cql/execute/query_processor.h"
+#include "cql/execute/consistency_check.h"
+#include "cql/execute/execution_parameters.h"
+#include "cql/execute/void_response.h"
+#include "cql/plan/row_reader.h"
 #include "cql/protocol/rows.h"
 
 namespace helenus::cql {
@@ -29,7 +29,8 @@ bool is_plain(const Request& request, const protocol::QueryParameters& parameter
 
 BoundValues values_of(const Request& request, const protocol::QueryParameters& parameters) {
   BoundValues values;
-  for (const protocol::Value& value : parameters.values) values.push_back(kept(request, value));
+  for (const protocol::Value& value : parameters.values)
+    values.push_back(bound_value(request, value));
   return values;
 }
 
@@ -39,30 +40,29 @@ Task<Response> answered(QueryError error) {
 
 }  // namespace
 
-Task<Response> QueryProcessor::handle(Request request, Session& session, StopToken stop) {
+std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken& stop) {
   const auto* message = std::get_if<ExecuteRequest>(&request.message);
-  if (message != nullptr && is_plain(request, message->parameters)) {
-    bool changed = false;
-    const QueryResult<PlanPtr> plan = prepared_plan(message->id, &changed);
-    if (plan && message->parameters.values.size() == (*plan)->markers.size()) {
-      const auto* select = std::get_if<SelectPlan>(&(*plan)->what);
-      if (select != nullptr && select->is_point && !changed) {
-        return begin_read(request, *message, *plan, *select, std::move(stop));
-      }
-      const auto* modification = std::get_if<ModificationPlan>(&(*plan)->what);
-      if (modification != nullptr && modification->where.is_row_key()) {
-        return begin_write(request, *message, *modification, std::move(stop));
-      }
-    }
+  if (message == nullptr || !is_plain(request, message->parameters)) return std::nullopt;
+  const PreparedStatement* const statement = prepared_.current(message->id);
+  if (statement == nullptr) return std::nullopt;
+  const PlanPtr& plan = statement->plan;
+  if (message->parameters.values.size() != plan->markers.size()) return std::nullopt;
+  const auto* select = std::get_if<SelectPlan>(&plan->what);
+  if (select != nullptr && select->is_point && !statement->columns_changed) {
+    return begin_read(request, *message, plan, *select, std::move(stop));
   }
-  return handle_any(std::move(request), session, std::move(stop));
+  const auto* modification = std::get_if<ModificationPlan>(&plan->what);
+  if (modification != nullptr && modification->where.is_row_key()) {
+    return begin_write(request, *message, *modification, std::move(stop));
+  }
+  return std::nullopt;
 }
 
 // ---- Reading ----
 
-Task<Response> QueryProcessor::begin_read(const Request& request, const ExecuteRequest& message,
-                                          const PlanPtr& plan, const SelectPlan& select,
-                                          StopToken stop) {
+Task<Response> PointPath::begin_read(const Request& request, const ExecuteRequest& message,
+                                     const PlanPtr& plan, const SelectPlan& select,
+                                     StopToken stop) {
   const protocol::QueryParameters& parameters = message.parameters;
   if (auto checked = check_timestamp(parameters.default_timestamp_us); !checked) {
     return answered(std::move(checked).error());
@@ -71,9 +71,9 @@ Task<Response> QueryProcessor::begin_read(const Request& request, const ExecuteR
     return answered(std::move(checked).error());
   }
   const BoundValues values = values_of(request, parameters);
-  Moment moment = now();
-  QueryResult<RowPlace> place = select.where.bind_row({values, moment});
-  if (!place) return answered(std::move(place).error());
+  Moment moment = clock_.now();
+  QueryResult<BoundPrimaryKey> key = select.where.bind_row({values, moment});
+  if (!key) return answered(std::move(key).error());
   if (auto checked = select.availability.check(parameters.consistency); !checked) {
     return answered(std::move(checked).error());
   }
@@ -81,31 +81,31 @@ Task<Response> QueryProcessor::begin_read(const Request& request, const ExecuteR
                        .consistency = parameters.consistency,
                        .skip_metadata = parameters.skip_metadata,
                        .is_paged = parameters.page_size.value_or(0) > 0};
-  return read_point(plan, *std::move(place), read,
-                    Until::after(runtime_, options_.read_timeout, std::move(stop)));
+  return read_point(plan, *std::move(key), read,
+                    Until::after(services_.runtime, services_.timeouts.read, std::move(stop)));
 }
 
-Task<Response> QueryProcessor::read_point(PlanPtr plan, RowPlace place, PointRead how,
-                                          Until until) {
+Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
+                                     Until until) {
   const auto& select = std::get<SelectPlan>(plan->what);
-  const auto read = co_await coordinator_.read_row(*select.storage, place.partition,
-                                                   place.clustering, std::move(until));
+  const auto read = co_await services_.coordinator.read_row(*select.storage, key.partition,
+                                                            key.clustering, std::move(until));
   if (!read) co_return Response::of(read_error(read.error(), how.consistency).message());
-  QueryResult<Response> answer = answer_point(select, place, how, read->partition);
+  QueryResult<Response> answer = answer_point(select, key, how, read->partition);
   if (!answer) co_return Response::of(answer.error().message());
   co_return *std::move(answer);
 }
 
-QueryResult<Response> QueryProcessor::answer_point(const SelectPlan& select, const RowPlace& place,
-                                                   const PointRead& how,
-                                                   const causality::PartitionStore& stored) {
+QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
+                                              const PointRead& how,
+                                              const causality::PartitionStore& stored) {
   protocol::RowsWriter writer(select.columns, how.skip_metadata && !select.columns_may_change);
   const RowReader reader(*select.layout, how.now);
   reader.begin(row_);
-  if (reader.read_regular(stored, place.clustering, row_)) {
+  if (reader.read_regular(stored, key.clustering, row_)) {
     const auto keys_read = [&]() -> base::Result<void> {
-      TRY_VOID(reader.read_partition_key(place.partition, row_));
-      return reader.read_clustering(place.clustering, row_);
+      TRY_VOID(reader.read_partition_key(key.partition, row_));
+      return reader.read_clustering(key.clustering, row_);
     }();
     if (!keys_read) return read_error(keys_read.error(), how.consistency);
     for (const Selector& selector : select.selection.selectors()) {
@@ -115,26 +115,27 @@ QueryResult<Response> QueryProcessor::answer_point(const SelectPlan& select, con
     writer.end_row();
   }
   reader.begin(row_);  // What it read is not kept.
-  ByteBudget::Charge charge(result_bytes_);
+  Admission::ResultCharge charge(services_.admission);
   TRY_VOID(charge_result(writer.size(), charge));
-  if (!how.is_paged) TRY_VOID(check_result_size(writer.size(), options_.execution));
+  if (!how.is_paged) TRY_VOID(check_result_size(writer.size(), services_.limits));
   return std::move(writer).finish(std::nullopt);
 }
 
 // ---- Writing ----
 
-Task<Response> QueryProcessor::begin_write(const Request& request, const ExecuteRequest& message,
-                                           const ModificationPlan& plan, StopToken stop) {
+Task<Response> PointPath::begin_write(const Request& request, const ExecuteRequest& message,
+                                      const ModificationPlan& plan, StopToken stop) {
   const protocol::QueryParameters& parameters = message.parameters;
   if (auto checked = check_timestamp(parameters.default_timestamp_us); !checked) {
     return answered(std::move(checked).error());
   }
-  const std::int64_t timestamp_us = parameters.default_timestamp_us.value_or(next_timestamp_us());
+  const std::int64_t timestamp_us =
+      parameters.default_timestamp_us.value_or(clock_.next_timestamp_us());
   if (auto checked = check_write_level(parameters.consistency, plan); !checked) {
     return answered(std::move(checked).error());
   }
   const BoundValues values = values_of(request, parameters);
-  Moment moment = now();
+  Moment moment = clock_.now();
   auto write = row_write(plan, {values, moment}, {.timestamp_us = timestamp_us});
   if (!write) return answered(std::move(write).error());
   if (auto checked = plan.availability.check(parameters.consistency); !checked) {
@@ -142,14 +143,14 @@ Task<Response> QueryProcessor::begin_write(const Request& request, const Execute
   }
   return write_row(*std::move(write), parameters.consistency,
                    plan.is_counter() ? protocol::WriteType::counter : protocol::WriteType::simple,
-                   Until::after(runtime_, options_.write_timeout, std::move(stop)));
+                   Until::after(services_.runtime, services_.timeouts.write, std::move(stop)));
 }
 
-Task<Response> QueryProcessor::write_row(std::optional<replication::PartitionWrite> write,
-                                         Consistency consistency, protocol::WriteType type,
-                                         Until until) {
+Task<Response> PointPath::write_row(std::optional<replication::PartitionWrite> write,
+                                    Consistency consistency, protocol::WriteType type,
+                                    Until until) {
   if (!write) co_return void_response();
-  const auto written = co_await coordinator_.write(*std::move(write), std::move(until));
+  const auto written = co_await services_.coordinator.write(*std::move(write), std::move(until));
   if (!written) co_return Response::of(write_error(written.error(), consistency, type).message());
   co_return void_response();
 }

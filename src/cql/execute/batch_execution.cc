@@ -1,0 +1,94 @@
+#include "cql/execute/batch_execution.h"
+
+#include <cstddef>
+#include <utility>
+#include <variant>
+
+#include "cql/execute/consistency_check.h"
+#include "cql/execute/execution_parameters.h"
+#include "cql/execute/modification_execution.h"
+#include "cql/plan/modification_plan.h"
+#include "cql/plan/statement_plan.h"
+
+namespace helenus::cql {
+
+using protocol::Request;
+using protocol::Response;
+using protocol::WriteType;
+using runtime::StopToken;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+WriteType write_type_of(parser::BatchKind kind, std::size_t counters) {
+  if (counters > 0) return WriteType::counter;
+  return kind == parser::BatchKind::unlogged ? WriteType::unlogged_batch : WriteType::batch;
+}
+
+QueryResult<const ModificationPlan*> modification_of(const StatementPlan& plan,
+                                                     const protocol::BatchStatement& statement) {
+  const auto* modification = std::get_if<ModificationPlan>(&plan.what);
+  if (modification == nullptr) {
+    return invalid(
+        "Invalid statement in batch: only UPDATE, INSERT and DELETE statements are allowed.");
+  }
+  if (statement.values.size() != plan.markers.size()) {
+    return invalid("There were {} markers(?) in CQL but {} bound variables", plan.markers.size(),
+                   statement.values.size());
+  }
+  return modification;
+}
+
+Task<QueryResult<PlanPtr>> plan_of(const protocol::BatchStatement& statement,
+                                   const std::string& keyspace, BatchServices services,
+                                   StopToken stop) {
+  if (!statement.prepared) {
+    co_return plan_statement(statement.text, services.catalog.snapshot(), keyspace);
+  }
+  auto found = services.prepared.find(statement.id);
+  if (!found && services.prepared.has_peers()) {
+    found = co_await services.prepared.borrow(statement.id, std::move(stop));
+  }
+  CO_TRY(PreparedStatements::Found prepared, std::move(found));
+  co_return std::move(prepared.plan);
+}
+
+}  // namespace
+
+Task<QueryResult<Response>> execute_batch(const Request& request, const std::string& keyspace,
+                                          BatchServices services, StopToken stop) {
+  const auto& message = std::get<protocol::BatchRequest>(request.message);
+  const auto kind = static_cast<parser::BatchKind>(message.type);
+  CO_TRY_VOID(check_write_level(message.consistency));
+  CO_TRY_VOID(check_timestamp(message.default_timestamp_us));
+  ExecutionParameters parameters;
+  parameters.consistency = message.consistency;
+  parameters.timestamp_us =
+      message.default_timestamp_us.value_or(services.clock.next_timestamp_us());
+  parameters.until =
+      Until::after(services.execution.runtime, services.execution.timeouts.write, stop);
+  CO_TRY_VOID(read_context(request, services.execution.context_secret, parameters));
+  Moment moment = services.clock.now();
+  WriteCollector collector;
+  std::size_t counters = 0;
+  QueryResult<void> available;
+  for (const protocol::BatchStatement& statement : message.statements) {
+    CO_TRY(const PlanPtr plan, co_await plan_of(statement, keyspace, services, stop));
+    CO_TRY(const ModificationPlan* const modification, modification_of(*plan, statement));
+    BoundValues values;
+    for (const protocol::Value& value : statement.values) {
+      values.push_back(bound_value(request, value));
+    }
+    CO_TRY_VOID(collect(*modification, {values, moment}, {.timestamp_us = parameters.timestamp_us},
+                        collector));
+    counters += modification->is_counter() ? 1 : 0;
+    if (available) available = modification->availability.check(message.consistency);
+  }
+  CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
+  CO_TRY_VOID(std::move(available));
+  co_return co_await write_partitions(std::move(collector).take(), services.execution,
+                                      std::move(parameters), write_type_of(kind, counters));
+}
+
+}  // namespace helenus::cql

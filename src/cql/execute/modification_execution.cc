@@ -1,0 +1,93 @@
+#include "cql/execute/modification_execution.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "cql/execute/void_response.h"
+#include "cql/plan/modification_plan.h"
+
+namespace helenus::cql {
+
+using protocol::Response;
+using protocol::WriteType;
+using runtime::Task;
+
+namespace {
+
+QueryResult<WriteType> collect_one(const ModificationPlan& plan, const Evaluation& evaluation,
+                                   const ExecutionParameters& parameters,
+                                   WriteCollector& collector) {
+  TRY_VOID(collect(plan, evaluation, {.timestamp_us = parameters.timestamp_us}, collector));
+  TRY_VOID(plan.availability.check(parameters.consistency));
+  return plan.is_counter() ? WriteType::counter : WriteType::simple;
+}
+
+QueryResult<WriteType> collect_batch(const BatchPlan& batch, const Evaluation& evaluation,
+                                     const ExecutionParameters& parameters,
+                                     WriteCollector& collector) {
+  WriteCollector::Stamp stamp{.timestamp_us = parameters.timestamp_us};
+  TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
+  if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
+  for (const ModificationPlan& one : batch.modifications) {
+    TRY_VOID(collect(one, evaluation, stamp, collector));
+  }
+  for (const ModificationPlan& one : batch.modifications) {
+    TRY_VOID(one.availability.check(parameters.consistency));
+  }
+  return batch.kind == parser::BatchKind::counter    ? WriteType::counter
+         : batch.kind == parser::BatchKind::unlogged ? WriteType::unlogged_batch
+                                                     : WriteType::batch;
+}
+
+}  // namespace
+
+Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
+                                                 const ExecutionServices& services,
+                                                 ExecutionParameters parameters, Moment moment) {
+  const Evaluation evaluation{parameters.values, moment};
+  WriteCollector collector;
+  const auto* one = std::get_if<ModificationPlan>(&plan.what);
+  CO_TRY(const WriteType type, one != nullptr ? collect_one(*one, evaluation, parameters, collector)
+                                              : collect_batch(std::get<BatchPlan>(plan.what),
+                                                              evaluation, parameters, collector));
+  co_return co_await write_partitions(std::move(collector).take(), services, std::move(parameters),
+                                      type);
+}
+
+Task<QueryResult<Response>> write_partitions(std::vector<replication::PartitionWrite> writes,
+                                             const ExecutionServices& services,
+                                             ExecutionParameters parameters, WriteType type) {
+  if (writes.empty()) co_return void_response();
+  const protocol::Consistency consistency = parameters.consistency;
+  if (parameters.context) {
+    CO_TRY_VOID(check_place(*parameters.context, writes, services.context_secret));
+    for (replication::PartitionWrite& write : writes) {
+      write.mutation.context = parameters.context->context;
+    }
+  }
+  if (writes.size() > 1) {
+    const auto written = co_await services.coordinator.write(std::move(writes), parameters.until);
+    if (!written) co_return write_error(written.error(), consistency, type);
+    co_return void_response();
+  }
+  const storage::TableId table = writes.front().table;
+  const base::Bytes partition = writes.front().partition;
+  const auto written =
+      co_await services.coordinator.write(std::move(writes.front()), parameters.until);
+  if (!written) co_return write_error(written.error(), consistency, type);
+  Response response = void_response();
+  if (parameters.wants_context && written->has_value()) {
+    const causality::Delta& delta = **written;
+    causality::Context context = delta.context;
+    context.floor = std::max(context.floor, delta.timestamp);
+    context.dots.add(delta.dot);
+    response.prefix.payload.push_back(
+        {.key = std::string(kContextKey),
+         .value = seal(context, table, partition.view(), services.context_secret)});
+  }
+  co_return response;
+}
+
+}  // namespace helenus::cql

@@ -1,0 +1,29 @@
+// How modifications are executed: an INSERT, UPDATE or DELETE by itself, or a batch of them, as one
+// write of the coordinator.
+#pragma once
+
+#include <vector>
+
+#include "cql/errors/query_error.h"
+#include "cql/execute/execution_parameters.h"
+#include "cql/execute/execution_services.h"
+#include "cql/plan/moment.h"
+#include "cql/plan/statement_plan.h"
+#include "cql/protocol/response.h"
+#include "replication/coordinator/coordinator.h"
+#include "runtime/task.h"
+
+namespace helenus::cql {
+
+// Requires: the plan is of a modification or of a batch. It and `services` outlive the task.
+[[gnu::noinline]] runtime::Task<QueryResult<protocol::Response>> execute_modification(
+    const StatementPlan& plan, const ExecutionServices& services, ExecutionParameters parameters,
+    Moment moment);
+
+// Writes partitions under the client's context, if it gave one, and answers with the context that
+// includes the write, if it wants one. `services` outlive the task.
+runtime::Task<QueryResult<protocol::Response>> write_partitions(
+    std::vector<replication::PartitionWrite> writes, const ExecutionServices& services,
+    ExecutionParameters parameters, protocol::WriteType type);
+
+}  // namespace helenus::cql

@@ -1,0 +1,72 @@
+// PointPath: the short way of the requests that most traffic consists of: an EXECUTE of a statement
+// that reads or writes one row by its whole key. Values go straight from the request's body into
+// the key and the cells, all of it before a coroutine is made, so that what waits holds a key or a
+// mutation and nothing of the request. What is said of such requests is what the long way says, in
+// all cases: everything that is not plain goes there.
+//
+// Core affinity: the core of what it is given, which outlives it.
+#pragma once
+
+#include <optional>
+
+#include "causality/dot.h"
+#include "cql/errors/query_error.h"
+#include "cql/execute/execution_services.h"
+#include "cql/execute/prepared_statements.h"
+#include "cql/execute/statement_clock.h"
+#include "cql/plan/restrictions.h"
+#include "cql/plan/row.h"
+#include "cql/plan/statement_plan.h"
+#include "cql/protocol/request.h"
+#include "cql/protocol/response.h"
+#include "replication/coordinator/coordinator.h"
+#include "runtime/stop_token.h"
+#include "runtime/task.h"
+
+namespace helenus::cql {
+
+class PointPath {
+ public:
+  PointPath(const ExecutionServices& services, PreparedStatements& prepared, StatementClock& clock)
+      : services_(services), prepared_(prepared), clock_(clock) {}
+  PointPath(const PointPath&) = delete;
+  PointPath& operator=(const PointPath&) = delete;
+
+  // The task that answers the request, and takes `stop`; nothing if the request must go the long
+  // way.
+  std::optional<runtime::Task<protocol::Response>> begin(const protocol::Request& request,
+                                                         runtime::StopToken& stop);
+
+ private:
+  // What a point read needs besides its row.
+  struct PointRead {
+    causality::WallTime now;
+    protocol::Consistency consistency = protocol::Consistency::one;
+    bool skip_metadata = false;
+    bool is_paged = false;
+  };
+
+  runtime::Task<protocol::Response> begin_read(const protocol::Request& request,
+                                               const protocol::ExecuteRequest& message,
+                                               const PlanPtr& plan, const SelectPlan& select,
+                                               runtime::StopToken stop);
+  runtime::Task<protocol::Response> read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
+                                               runtime::Until until);
+  QueryResult<protocol::Response> answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
+                                               const PointRead& how,
+                                               const causality::PartitionStore& stored);
+  runtime::Task<protocol::Response> begin_write(const protocol::Request& request,
+                                                const protocol::ExecuteRequest& message,
+                                                const ModificationPlan& plan,
+                                                runtime::StopToken stop);
+  runtime::Task<protocol::Response> write_row(std::optional<replication::PartitionWrite> write,
+                                              protocol::Consistency consistency,
+                                              protocol::WriteType type, runtime::Until until);
+
+  const ExecutionServices& services_;
+  PreparedStatements& prepared_;
+  StatementClock& clock_;
+  Row row_;  // of a point read, while it is encoded: its memory is used again
+};
+
+}  // namespace helenus::cql
