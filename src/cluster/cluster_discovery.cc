@@ -1,5 +1,7 @@
 #include "cluster/cluster_discovery.h"
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,10 +110,13 @@ Task<bool> ClusterDiscovery::fetch_metadata(std::vector<NodeId> from, Until unti
 Task<Result<void>> ClusterDiscovery::found(Until until) {
   const ClusterOptions& options = context_.options;
   context_.phase.set("founds the cluster");
+  std::array<std::byte, metadata::ClusterSecret::kSize> secret{};
+  context_.runtime.random.fill_secret(secret);
   CO_TRY(auto metadata, metadata::found({.cluster_name = options.cluster_name,
                                          .partitioner = options.partitioner,
                                          .tokens = ring::evenly_spread_tokens(options.tokens),
-                                         .nodes = {context_.self}}));
+                                         .nodes = {context_.self},
+                                         .secret = {.bytes = base::Secret(secret)}}));
   if (!options.schema.keyspaces().empty()) {
     CO_TRY(metadata, metadata::change_schema(metadata, options.schema));
   }
