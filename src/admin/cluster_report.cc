@@ -237,7 +237,7 @@ std::vector<double> shares_of(const ClusterMetadata& metadata) {
 Result<const metadata::Replication*> find_replication(const ClusterMetadata& metadata,
                                                       std::string_view keyspace) {
   const auto found = metadata.keyspaces.find(keyspace);
-  if (found != metadata.keyspaces.end()) return &found->second;
+  if (found != metadata.keyspaces.end()) return &found->second.replication;
   return Error(Errc::not_found, "there is no keyspace {}", keyspace);
 }
 
@@ -316,7 +316,7 @@ Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view k
   Json json = head_of(moment, keyspace);
   json["nodes"] = std::move(nodes);
   Json keyspaces = Json::array();
-  for (const auto& [name, replication] : metadata.keyspaces) keyspaces.push_back(name);
+  for (const auto& [name, keyspace] : metadata.keyspaces) keyspaces.push_back(name);
   json["keyspaces"] = std::move(keyspaces);
   return text_of(json);
 }

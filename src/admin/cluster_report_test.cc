@@ -181,7 +181,8 @@ TEST(RangesOf, AreThoseOfTheMetadata) {
   self.rack = "r1";
   const auto& keyspace = *story.metadata.schema.find_keyspace("ks");
   const auto ranges = ranges_of(peers, self, keyspace);
-  const auto replicas = metadata::replicas_of(story.metadata, story.metadata.keyspaces.at("ks"));
+  const auto replicas =
+      metadata::replicas_of(story.metadata, story.metadata.keyspaces.at("ks").replication);
   ASSERT_THAT(ranges, SizeIs(8));
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     EXPECT_EQ(ranges[i].token, story.metadata.tablets[i].token.token());

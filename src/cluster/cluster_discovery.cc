@@ -1,5 +1,7 @@
 #include "cluster/cluster_discovery.h"
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
@@ -105,10 +107,13 @@ Task<bool> ClusterDiscovery::fetch_metadata(std::vector<NodeId> from, Until unti
 Task<Result<void>> ClusterDiscovery::found(Until until) {
   const ClusterOptions& options = context_.options;
   context_.phase.set("founds the cluster");
+  std::array<std::byte, metadata::ClusterSecret::kSize> secret{};
+  context_.runtime.random.fill_secret(secret);
   CO_TRY(const auto metadata, metadata::found({.cluster_name = options.cluster_name,
                                                .partitioner = options.partitioner,
                                                .tokens = ring::evenly_spread_tokens(options.tokens),
-                                               .nodes = {context_.self}}));
+                                               .nodes = {context_.self},
+                                               .secret = {.bytes = base::Secret(secret)}}));
   CO_TRY(const auto document,
          consensus::found(consensus::RegisterId(runtime::draw_uuid(context_.runtime.random)),
                           {context_.self.id}, metadata::encode(metadata)));

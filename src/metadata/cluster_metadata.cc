@@ -117,11 +117,13 @@ Result<void> check_keyspaces(const ClusterMetadata& metadata) {
   for (const auto& [name, keyspace] : keyspaces) {
     const auto found = metadata.keyspaces.find(name);
     const auto strategy = ring::parse_strategy(keyspace->replication);
-    if (found == metadata.keyspaces.end() || !strategy || *strategy != found->second.target()) {
+    if (found == metadata.keyspaces.end() || !strategy ||
+        *strategy != found->second.replication.target()) {
       return Error(Errc::invalid_argument, "keyspace {} is not replicated as the schema says",
                    name);
     }
-    if (found->second.next == found->second.present) {
+    const Replication& replication = found->second.replication;
+    if (replication.next == replication.present) {
       return Error(Errc::invalid_argument, "keyspace {} changes from a replication to the same",
                    name);
     }
@@ -142,6 +144,68 @@ Result<void> check_removed(const ClusterMetadata& metadata) {
     }
   }
   return {};
+}
+
+// M9 of one kind.
+template <class Number>
+class GivenNumbers {
+ public:
+  GivenNumbers(std::string_view kind, Number next) : kind_(kind), next_(next) {}
+
+  Result<void> add(Number number) {
+    if (number == Number(0) || number >= next_) {
+      return Error(Errc::invalid_argument, "number {} of a {} was not given", number, kind_);
+    }
+    if (!seen_.insert(number).second) {
+      return Error(Errc::invalid_argument, "number {} is that of two {}s", number, kind_);
+    }
+    return {};
+  }
+
+ private:
+  std::string_view kind_;
+  Number next_;
+  std::set<Number> seen_;
+};
+
+Result<void> check_storage(const ClusterMetadata& metadata) {
+  GivenNumbers<StorageId> ids("table", metadata.next.storage);
+  std::size_t tables = 0;
+  for (const auto& [name, keyspace] : metadata.schema.keyspaces()) {
+    for (const auto& [table_name, table] : keyspace->tables) {
+      ++tables;
+      const auto found = metadata.storage.find(table->id);
+      if (found == metadata.storage.end()) {
+        return Error(Errc::invalid_argument, "table {}.{} has no storage id", name, table_name);
+      }
+      TRY_VOID(ids.add(found->second));
+    }
+  }
+  if (tables != metadata.storage.size()) {
+    return Error(Errc::invalid_argument, "{} storage ids, a schema of {} tables",
+                 metadata.storage.size(), tables);
+  }
+  return {};
+}
+
+// M9.
+Result<void> check_numbers(const ClusterMetadata& metadata) {
+  const NextNumbers& next = metadata.next;
+  if (next.node.value() > kNumberMax || next.keyspace.value() > kNumberMax ||
+      next.storage.value() > kNumberMax) {
+    return Error(Errc::invalid_argument, "no number is left");
+  }
+  GivenNumbers<NodeNumber> nodes("node", next.node);
+  for (const Node& node : metadata.nodes) TRY_VOID(nodes.add(node.number));
+  GivenNumbers<KeyspaceNumber> keyspaces("keyspace", next.keyspace);
+  for (const auto& [name, keyspace] : metadata.keyspaces) {
+    TRY_VOID(keyspaces.add(keyspace.number));
+    if (keyspace.began == Epoch(0) || keyspace.began > metadata.epoch) {
+      return Error(Errc::invalid_argument, "keyspace {} began in an epoch that was not given",
+                   name);
+    }
+  }
+  return check_storage(metadata);
 }
 
 enum class Moment : unsigned char { present, next };
@@ -194,6 +258,42 @@ bool epochs_tell_of_changes(const ClusterMetadata& next, const Replication& repl
   return true;
 }
 
+// M10 of one that is in both, or new.
+template <class Number>
+bool keeps_number(const Number* before, Number now, Number next_before) {
+  return before != nullptr ? *before == now : now >= next_before;
+}
+
+// M10.
+bool numbers_stay(const ClusterMetadata& next, const ClusterMetadata& previous) {
+  if (next.next.node < previous.next.node || next.next.keyspace < previous.next.keyspace ||
+      next.next.storage < previous.next.storage || next.secret != previous.secret) {
+    return false;
+  }
+  for (const Node& node : next.nodes) {
+    const Node* before = previous.find(node.id());
+    if (!keeps_number(before == nullptr ? nullptr : &before->number, node.number,
+                      previous.next.node)) {
+      return false;
+    }
+  }
+  for (const auto& [name, keyspace] : next.keyspaces) {
+    const auto before = previous.keyspaces.find(name);
+    // One that was dropped and made again between the two is a new one.
+    if (before != previous.keyspaces.end() && before->second.number == keyspace.number) {
+      if (before->second.began != keyspace.began) return false;
+    } else if (keyspace.number < previous.next.keyspace || keyspace.began <= previous.epoch) {
+      return false;
+    }
+  }
+  for (const auto& [table, id] : next.storage) {
+    const auto before = previous.storage.find(table);
+    const bool is_kept = before != previous.storage.end() && before->second == id;
+    if (!is_kept && id < previous.next.storage) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string_view name_of(NodeState state) {
@@ -225,6 +325,7 @@ Result<void> validate(const ClusterMetadata& metadata) {
   TRY_VOID(check_tablets(metadata));
   TRY_VOID(check_keyspaces(metadata));
   TRY_VOID(check_removed(metadata));
+  TRY_VOID(check_numbers(metadata));
   // Names of datacentres and racks.
   TRY_VOID(make_ring(metadata, Moment::present));
   TRY_VOID(make_ring(metadata, Moment::next));
@@ -240,13 +341,14 @@ bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous) {
     if (next.tablets[i].token != previous.tablets[i].token) return false;
     if (next.tablets[i].epoch < previous.tablets[i].epoch) return false;
   }
+  if (!numbers_stay(next, previous)) return false;
   std::vector<std::pair<Replication, Replication>> seen;
-  for (const auto& [name, replication] : next.keyspaces) {
+  for (const auto& [name, keyspace] : next.keyspaces) {
     const auto before = previous.keyspaces.find(name);
-    if (before == previous.keyspaces.end()) continue;
-    const auto both = std::pair(before->second, replication);
+    if (before == previous.keyspaces.end() || before->second.number != keyspace.number) continue;
+    const auto both = std::pair(before->second.replication, keyspace.replication);
     if (std::ranges::find(seen, both) != seen.end()) continue;
-    if (!epochs_tell_of_changes(next, replication, previous, before->second)) return false;
+    if (!epochs_tell_of_changes(next, both.second, previous, both.first)) return false;
     seen.push_back(both);
   }
   return true;
@@ -267,8 +369,9 @@ ring::TopologyPtr next_ring(const ClusterMetadata& metadata) {
 bool change_is_under_way(const ClusterMetadata& metadata) {
   return std::ranges::any_of(metadata.nodes,
                              [](const Node& node) { return node.state != NodeState::normal; }) ||
-         std::ranges::any_of(metadata.keyspaces,
-                             [](const auto& entry) { return entry.second.next.has_value(); });
+         std::ranges::any_of(metadata.keyspaces, [](const auto& entry) {
+           return entry.second.replication.next.has_value();
+         });
 }
 
 bool same_replicas(const TabletReplicas& a, const TabletReplicas& b) {

@@ -24,14 +24,25 @@
 //   M5  no tablet has an epoch that was not given yet
 //   M6  keyspaces are those of the schema, and become what the schema says of them
 //   M7  a node that was removed is not here
+//   M9  numbers were given: of nodes, keyspaces and tables none is there twice, and none is as
+//   large
+//       as the next one of its kind; every table of the schema has one, and nothing else has
 // and of every two documents in a row, checked by may_follow():
 //   M8  tokens stay; epochs of tablets only grow, and grow where replicas change
+//   M10 numbers stay with whom they were given to, and are never given again: the next ones only
+//       grow, and who is new, or a table whose rows were dropped, has one that was not given before
 // That no node is twice among a tablet's replicas follows from ring::Placement.
+//
+// Numbers (R2). A dot is minted under the number of a node and an incarnation, which is the epoch
+// in which that replica of the tablet began: for now that of its keyspace (`began`). Rows lie under
+// the storage id of their table. All of these come from here, so that no two nodes ever mean
+// different things by one of them, and by M10 none ever means two things.
 //
 // Values without a clock, input or output. Sizes are bounded; the greatest documents are bounded by
 // the register that holds them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,7 +53,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/secret.h"
 #include "base/strong.h"
+#include "base/uuid.h"
+#include "causality/dot.h"
 #include "model/node_id.h"
 #include "model/schema.h"
 #include "ring/partitioner.h"
@@ -52,10 +66,16 @@
 
 namespace helenus::metadata {
 
-using Epoch = base::Strong<struct EpochTag, std::uint64_t>;
+using causality::Epoch;
+using causality::NodeNumber;
+using KeyspaceNumber = base::Strong<struct KeyspaceNumberTag, std::uint32_t>;
+// Under which the rows of a table lie; another one since a TRUNCATE.
+using StorageId = base::Strong<struct StorageIdTag, std::uint64_t>;
 
 inline constexpr std::size_t kClusterNameSizeMax = 128;
-inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 48;
+// Of epochs and of numbers. An epoch is an incarnation of actors, too, which has 32 bits.
+inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 31;
+inline constexpr std::uint64_t kNumberMax = std::uint64_t{1} << 31;
 // Removed nodes that are remembered: those of the last removals.
 inline constexpr std::size_t kRemovedMax = 4096;
 
@@ -81,6 +101,7 @@ struct NodeDescription {
 
 struct Node {
   NodeDescription description;
+  NodeNumber number;
   NodeState state = NodeState::normal;
 
   model::NodeId id() const { return description.id; }
@@ -106,15 +127,46 @@ struct Replication {
   friend bool operator==(const Replication&, const Replication&) = default;
 };
 
+struct ReplicatedKeyspace {
+  KeyspaceNumber number;
+  Epoch began;  // in which it was made
+  Replication replication;
+
+  friend bool operator==(const ReplicatedKeyspace&, const ReplicatedKeyspace&) = default;
+};
+
+// What is given next.
+struct NextNumbers {
+  NodeNumber node{1};
+  KeyspaceNumber keyspace{1};
+  StorageId storage{1};
+
+  friend bool operator==(const NextNumbers&, const NextNumbers&) = default;
+};
+
+// What nodes authenticate the contexts and paging states with that they give to clients, so that
+// those of one node are good on every other. Drawn by the founder; formats as "***".
+struct ClusterSecret {
+  static constexpr std::size_t kSize = 32;
+  base::Secret<std::array<std::byte, kSize>> bytes;
+
+  friend bool operator==(const ClusterSecret& a, const ClusterSecret& b) {
+    return a.bytes.reveal() == b.bytes.reveal();
+  }
+};
+
 struct ClusterMetadata {
   std::string cluster_name;
   ring::Partitioner partitioner = ring::Partitioner::murmur3;
   Epoch epoch;                  // the last one given
   std::vector<Node> nodes;      // by ascending id
   std::vector<Tablet> tablets;  // by ascending token
-  std::map<std::string, Replication, std::less<>> keyspaces;
-  std::vector<model::NodeId> removed;  // the last of them, the latest one last
-  model::Schema schema;                // what statements made
+  std::map<std::string, ReplicatedKeyspace, std::less<>> keyspaces;
+  std::map<base::Uuid, StorageId> storage;  // by the tables' ids
+  std::vector<model::NodeId> removed;       // the last of them, the latest one last
+  NextNumbers next;
+  ClusterSecret secret;
+  model::Schema schema;  // what statements made
 
   // Null if it is not here.
   const Node* find(model::NodeId node) const;
@@ -123,10 +175,10 @@ struct ClusterMetadata {
   friend bool operator==(const ClusterMetadata&, const ClusterMetadata&) = default;
 };
 
-// M1 to M7. Errors: invalid_argument, in words for an operator.
+// M1 to M7 and M9. Errors: invalid_argument, in words for an operator.
 base::Result<void> validate(const ClusterMetadata& metadata);
 
-// M8, and that it is the same cluster. Requires: both are valid.
+// M8, M10, and that it is the same cluster. Requires: both are valid.
 bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous);
 
 // The ring as it is, without joining nodes; and as it will be, without those that go. The same ring

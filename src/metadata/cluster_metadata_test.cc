@@ -78,7 +78,7 @@ TEST(ClusterMetadata, StatesOfNodesFitTogetherAndToTheirTokens) {
 }
 
 TEST(ClusterMetadata, EpochsWereGiven) {
-  EXPECT_THAT(complaint([](auto& it) { it.tablets[0].epoch = Epoch(2); }),
+  EXPECT_THAT(complaint([](auto& it) { it.tablets[0].epoch = Epoch(3); }),
               HasSubstr("was not given"));
   EXPECT_THAT(complaint([](auto& it) { it.tablets[0].epoch = Epoch(0); }),
               HasSubstr("was not given"));
@@ -88,11 +88,12 @@ TEST(ClusterMetadata, EpochsWereGiven) {
 TEST(ClusterMetadata, KeyspacesAreThoseOfTheSchema) {
   EXPECT_THAT(complaint([](auto& it) { it.keyspaces.clear(); }), HasSubstr("of 0 keyspaces"));
   EXPECT_THAT(complaint([](auto& it) {
-                it.keyspaces.begin()->second.next = ring::SimpleStrategy{.factor = 3};
+                it.keyspaces.begin()->second.replication.next = ring::SimpleStrategy{.factor = 3};
               }),
               HasSubstr("not replicated as the schema says"));
   EXPECT_THAT(complaint([](auto& it) {
-                it.keyspaces.begin()->second.next = it.keyspaces.begin()->second.present;
+                Replication& replication = it.keyspaces.begin()->second.replication;
+                replication.next = replication.present;
               }),
               HasSubstr("to the same"));
 }
@@ -103,6 +104,40 @@ TEST(ClusterMetadata, ARemovedNodeIsNotHere) {
               HasSubstr("removed twice"));
   EXPECT_THAT(complaint([](auto& it) { it.removed.resize(kRemovedMax + 1); }),
               HasSubstr("4097 removed"));
+}
+
+TEST(ClusterMetadata, NumbersWereGivenOnce) {
+  EXPECT_THAT(complaint([](auto& it) { it.nodes[0].number = it.nodes[1].number; }),
+              HasSubstr("is that of two nodes"));
+  EXPECT_THAT(complaint([](auto& it) { it.nodes[0].number = it.next.node; }),
+              HasSubstr("number 4 of a node was not given"));
+  EXPECT_THAT(complaint([](auto& it) { it.nodes[0].number = NodeNumber(0); }),
+              HasSubstr("was not given"));
+  EXPECT_THAT(complaint([](auto& it) { it.keyspaces.begin()->second.number = it.next.keyspace; }),
+              HasSubstr("of a keyspace was not given"));
+  EXPECT_THAT(complaint([](auto& it) { it.keyspaces.begin()->second.began = Epoch(9); }),
+              HasSubstr("began in an epoch that was not given"));
+  EXPECT_THAT(complaint([](auto& it) { it.storage.emplace(base::Uuid(), StorageId(1)); }),
+              HasSubstr("1 storage ids, a schema of 0 tables"));
+  EXPECT_THAT(complaint([](auto& it) { it.next.storage = StorageId(kNumberMax + 1); }),
+              HasSubstr("no number is left"));
+}
+
+TEST(ClusterMetadata, OnlyWhatKeepsNumbersMayFollow) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3), "shop", 1);
+  const auto may_follow_if = [&](auto change) {
+    ClusterMetadata next = before;
+    change(next);
+    return may_follow(next, before);
+  };
+  EXPECT_TRUE(may_follow_if([](auto&) {}));
+  EXPECT_FALSE(may_follow_if([](auto& it) { it.next.node = NodeNumber(3); }));
+  EXPECT_FALSE(may_follow_if([](auto& it) { std::swap(it.nodes[0].number, it.nodes[1].number); }));
+  EXPECT_FALSE(may_follow_if([](auto& it) { it.keyspaces.begin()->second.began = Epoch(1); }));
+  EXPECT_FALSE(may_follow_if([](auto& it) { it.keyspaces["mart"] = it.keyspaces["shop"]; }));
+  EXPECT_FALSE(may_follow_if([](auto& it) {
+    it.secret.bytes = base::Secret(std::array<std::byte, ClusterSecret::kSize>{std::byte{1}});
+  }));
 }
 
 TEST(ClusterMetadata, OnlyWhatKeepsEpochsMayFollow) {

@@ -25,9 +25,10 @@ namespace {
 constexpr std::uint8_t kVersion = 1;
 // Smallest sizes, which bound what a count can promise.
 constexpr std::size_t kAddressSizeMin = 1 + 4 + 2;
-constexpr std::size_t kNodeSizeMin = base::Uuid::kSize + 2 * kAddressSizeMin + 1 + 1 + 1;
+constexpr std::size_t kNodeSizeMin = base::Uuid::kSize + 2 * kAddressSizeMin + 1 + 1 + 1 + 1;
 constexpr std::size_t kTabletSizeMin = 4;
-constexpr std::size_t kKeyspaceSizeMin = 4;
+constexpr std::size_t kKeyspaceSizeMin = 6;
+constexpr std::size_t kStorageSizeMin = base::Uuid::kSize + 1;
 constexpr std::size_t kFactorSizeMin = 2;
 
 enum class StrategyKind : std::uint8_t { simple = 0, network_topology = 1 };
@@ -37,6 +38,13 @@ void put(Encoder& out, NodeId node) {
 }
 NodeId get_node_id(Decoder& in) {
   return NodeId(base::decode_uuid(in));
+}
+
+template <class Number>
+Number get_number(Decoder& in) {
+  const std::uint64_t number = in.varint();
+  if (number > kNumberMax) in.fail("too large a number");
+  return Number(static_cast<typename Number::Value>(in.ok() ? number : 0));
 }
 
 void put(Encoder& out, const Address& address) {
@@ -68,6 +76,7 @@ void put(Encoder& out, const Node& node) {
   put(out, node.description.client_address);
   out.prefixed(node.description.datacentre);
   out.prefixed(node.description.rack);
+  out.varint(node.number.value());
   out.u8(static_cast<std::uint8_t>(node.state));
 }
 Node get_node(Decoder& in) {
@@ -77,6 +86,7 @@ Node get_node(Decoder& in) {
   node.description.client_address = get_address(in);
   node.description.datacentre = in.prefixed_text();
   node.description.rack = in.prefixed_text();
+  node.number = get_number<NodeNumber>(in);
   const std::uint8_t state = in.u8();
   if (state > static_cast<std::uint8_t>(NodeState::removing)) in.fail("no such state of a node");
   node.state = static_cast<NodeState>(state);
@@ -163,13 +173,32 @@ void get_keyspaces(Decoder& in, ClusterMetadata& metadata) {
     if (!metadata.keyspaces.empty() && name <= metadata.keyspaces.rbegin()->first) {
       in.fail("keyspaces are not in order");
     }
-    Replication replication{.present = get_strategy(in), .next = std::nullopt};
+    ReplicatedKeyspace keyspace;
+    keyspace.number = get_number<KeyspaceNumber>(in);
+    keyspace.began = Epoch(in.varint());
+    keyspace.replication.present = get_strategy(in);
     const std::uint8_t changes = in.u8();
     if (changes > 1) in.fail("neither a next replication nor none");
-    if (changes == 1) replication.next = get_strategy(in);
-    metadata.keyspaces.emplace_hint(metadata.keyspaces.end(), std::move(name),
-                                    std::move(replication));
+    if (changes == 1) keyspace.replication.next = get_strategy(in);
+    metadata.keyspaces.emplace_hint(metadata.keyspaces.end(), std::move(name), std::move(keyspace));
   }
+}
+
+void get_storage(Decoder& in, ClusterMetadata& metadata) {
+  const std::size_t count = in.count(kStorageSizeMin);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    const base::Uuid table = base::decode_uuid(in);
+    if (!metadata.storage.empty() && table <= metadata.storage.rbegin()->first) {
+      in.fail("tables are not in order");
+    }
+    metadata.storage.emplace_hint(metadata.storage.end(), table, get_number<StorageId>(in));
+  }
+}
+
+ClusterSecret get_secret(Decoder& in) {
+  std::array<std::byte, ClusterSecret::kSize> bytes{};
+  std::ranges::copy(in.raw(bytes.size()), bytes.begin());
+  return {.bytes = base::Secret(bytes)};
 }
 
 ring::Partitioner get_partitioner(Decoder& in) {
@@ -194,14 +223,26 @@ base::Bytes encode(const ClusterMetadata& metadata) {
   out.varint(metadata.tablets.size());
   for (const Tablet& tablet : metadata.tablets) put(out, tablet, metadata);
   out.varint(metadata.keyspaces.size());
-  for (const auto& [name, replication] : metadata.keyspaces) {
+  for (const auto& [name, keyspace] : metadata.keyspaces) {
+    const Replication& replication = keyspace.replication;
     out.prefixed(name);
+    out.varint(keyspace.number.value());
+    out.varint(keyspace.began.value());
     put(out, replication.present);
     out.u8(replication.next ? 1 : 0);
     if (replication.next) put(out, *replication.next);
   }
+  out.varint(metadata.storage.size());
+  for (const auto& [table, id] : metadata.storage) {
+    out.raw(table.bytes());
+    out.varint(id.value());
+  }
   out.varint(metadata.removed.size());
   for (const NodeId node : metadata.removed) put(out, node);
+  out.varint(metadata.next.node.value());
+  out.varint(metadata.next.keyspace.value());
+  out.varint(metadata.next.storage.value());
+  out.raw(metadata.secret.bytes.reveal());
   out.prefixed(model::encode(metadata.schema).view());
   return std::move(buffer).freeze();
 }
@@ -224,10 +265,15 @@ Result<ClusterMetadata> decode_cluster_metadata(base::ByteView bytes) {
     metadata.tablets.push_back(get_tablet(in, metadata));
   }
   get_keyspaces(in, metadata);
+  get_storage(in, metadata);
   const std::size_t removed = in.count(base::Uuid::kSize);
   for (std::size_t i = 0; i < removed && in.ok(); ++i) {
     metadata.removed.push_back(get_node_id(in));
   }
+  metadata.next.node = get_number<NodeNumber>(in);
+  metadata.next.keyspace = get_number<KeyspaceNumber>(in);
+  metadata.next.storage = get_number<StorageId>(in);
+  metadata.secret = get_secret(in);
   const base::ByteView schema = in.prefixed();
   TRY_VOID(in.finish());
   TRY(metadata.schema, model::decode_schema(schema));

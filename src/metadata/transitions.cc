@@ -25,9 +25,30 @@ Node* find_in(ClusterMetadata& metadata, NodeId node) {
   return found == metadata.nodes.end() || found->id() != node ? nullptr : &*found;
 }
 
-void insert(ClusterMetadata& metadata, Node node) {
-  const auto behind = std::ranges::lower_bound(metadata.nodes, node.id(), {}, &Node::id);
-  metadata.nodes.insert(behind, std::move(node));
+// Gives the number that is next.
+template <class Number>
+Number take(Number& next) {
+  return std::exchange(next, Number(next.value() + 1));
+}
+
+void insert(ClusterMetadata& metadata, NodeDescription description, NodeState state) {
+  const auto behind = std::ranges::lower_bound(metadata.nodes, description.id, {}, &Node::id);
+  metadata.nodes.insert(behind, Node{.description = std::move(description),
+                                     .number = take(metadata.next.node),
+                                     .state = state});
+}
+
+// Every table of the schema has one; those of tables that are gone are not kept.
+void give_storage_ids(ClusterMetadata& metadata) {
+  std::map<base::Uuid, StorageId> storage;
+  for (const auto& [name, keyspace] : metadata.schema.keyspaces()) {
+    for (const auto& [table_name, table] : keyspace->tables) {
+      const auto was = metadata.storage.find(table->id);
+      storage.emplace(table->id,
+                      was != metadata.storage.end() ? was->second : take(metadata.next.storage));
+    }
+  }
+  metadata.storage = std::move(storage);
 }
 
 // The node is gone and will not be taken back.
@@ -51,10 +72,10 @@ void set_next_owners(ClusterMetadata& metadata, const ring::Topology& next) {
 std::vector<std::pair<Replication, Replication>> replications(const ClusterMetadata& before,
                                                               const ClusterMetadata& after) {
   std::vector<std::pair<Replication, Replication>> all;
-  for (const auto& [name, replication] : after.keyspaces) {
+  for (const auto& [name, keyspace] : after.keyspaces) {
     const auto was = before.keyspaces.find(name);
     if (was == before.keyspaces.end()) continue;
-    auto both = std::pair(was->second, replication);
+    auto both = std::pair(was->second.replication, keyspace.replication);
     if (std::ranges::find(all, both) == all.end()) all.push_back(std::move(both));
   }
   return all;
@@ -106,9 +127,10 @@ Error unknown_node(const ClusterMetadata& metadata, NodeId node) {
 // The name of a keyspace that loses its last member of a tablet, if there is one.
 std::optional<std::string> keyspace_that_loses_data(const ClusterMetadata& before,
                                                     const ClusterMetadata& after) {
-  for (const auto& [name, replication] : after.keyspaces) {
-    const auto replicas_before = replicas_of(before, before.keyspaces.find(name)->second);
-    const auto replicas_after = replicas_of(after, replication);
+  for (const auto& [name, keyspace] : after.keyspaces) {
+    const auto replicas_before =
+        replicas_of(before, before.keyspaces.find(name)->second.replication);
+    const auto replicas_after = replicas_of(after, keyspace.replication);
     for (std::size_t i = 0; i < replicas_after.size(); ++i) {
       if (replicas_after[i].members.empty() && !replicas_before[i].members.empty()) return name;
     }
@@ -126,11 +148,14 @@ Result<ClusterMetadata> found(Founding founding) {
                            .nodes = {},
                            .tablets = {},
                            .keyspaces = {},
+                           .storage = {},
                            .removed = {},
+                           .next = {},
+                           .secret = founding.secret,
                            .schema = {}};
   for (NodeDescription& description : founding.nodes) {
     members.push_back(ring_node(description));
-    insert(metadata, {.description = std::move(description), .state = NodeState::normal});
+    insert(metadata, std::move(description), NodeState::normal);
   }
   TRY(const auto topology,
       ring::create_ring(founding.partitioner, std::move(founding.tokens), std::move(members)));
@@ -156,7 +181,7 @@ Result<ClusterMetadata> begin_join(const ClusterMetadata& metadata, NodeDescript
   TRY_VOID(check_nobody_moves(metadata));
   TRY(const auto next, ring::join(*present_ring(metadata), ring_node(newcomer)));
   ClusterMetadata after = metadata;
-  insert(after, {.description = std::move(newcomer), .state = NodeState::joining});
+  insert(after, std::move(newcomer), NodeState::joining);
   set_next_owners(after, *next);
   return in_new_epoch(metadata, std::move(after));
 }
@@ -212,7 +237,8 @@ Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_
   for (Tablet& tablet : after.tablets) {
     if (tablet.next_owner) tablet.owner = *std::exchange(tablet.next_owner, std::nullopt);
   }
-  for (auto& [name, replication] : after.keyspaces) {
+  for (auto& [name, keyspace] : after.keyspaces) {
+    Replication& replication = keyspace.replication;
     if (replication.next) replication.present = *std::exchange(replication.next, std::nullopt);
   }
   for (const Node& node : metadata.nodes) {
@@ -243,22 +269,37 @@ Result<ClusterMetadata> abandon_change(const ClusterMetadata& metadata) {
 Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Schema schema) {
   ClusterMetadata after = metadata;
   after.keyspaces.clear();
-  bool replicas_may_change = false;
+  bool takes_epoch = false;
   for (const auto& [name, keyspace] : schema.keyspaces()) {
     auto strategy = ring::parse_strategy(keyspace->replication);
     if (!strategy) return std::move(strategy).error().within("keyspace " + name);
     const auto was = metadata.keyspaces.find(name);
-    Replication replication{.present = *strategy, .next = std::nullopt};
-    if (was != metadata.keyspaces.end()) {
-      replication.present = was->second.present;
-      if (*strategy != replication.present) replication.next = *std::move(strategy);
-      replicas_may_change |= replication != was->second;
+    if (was == metadata.keyspaces.end()) {
+      after.keyspaces.emplace(
+          name, ReplicatedKeyspace{.number = take(after.next.keyspace),
+                                   .began = Epoch(metadata.epoch.value() + 1),
+                                   .replication = {.present = *std::move(strategy), .next = {}}});
+      takes_epoch = true;
+      continue;
     }
-    after.keyspaces.emplace(name, std::move(replication));
+    ReplicatedKeyspace now = was->second;
+    now.replication.next.reset();
+    if (*strategy != now.replication.present) now.replication.next = *std::move(strategy);
+    takes_epoch |= now != was->second;
+    after.keyspaces.emplace(name, std::move(now));
   }
   after.schema = std::move(schema);
-  return replicas_may_change ? in_new_epoch(metadata, std::move(after))
-                             : checked(metadata, std::move(after));
+  give_storage_ids(after);
+  return takes_epoch ? in_new_epoch(metadata, std::move(after))
+                     : checked(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> truncate(const ClusterMetadata& metadata, const base::Uuid& table) {
+  ClusterMetadata after = metadata;
+  const auto found = after.storage.find(table);
+  if (found == after.storage.end()) return Error(Errc::not_found, "no table has the id {}", table);
+  found->second = take(after.next.storage);
+  return checked(metadata, std::move(after));
 }
 
 Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, NodeId node,

@@ -29,6 +29,7 @@ struct Founding {
   ring::Partitioner partitioner = ring::Partitioner::murmur3;
   std::vector<ring::Position> tokens;  // of the whole cluster, for ever
   std::vector<NodeDescription> nodes;
+  ClusterSecret secret = {};
 };
 
 // A new cluster without keyspaces. Errors: invalid_argument.
@@ -60,9 +61,13 @@ base::Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epo
 // removal.
 base::Result<ClusterMetadata> abandon_change(const ClusterMetadata& metadata);
 
-// Another schema. A keyspace that is new or gone takes effect at once, altered replication with
-// finish_change. Errors: invalid_argument for replication that nobody knows.
+// Another schema. A keyspace that is new or gone takes effect at once, a new one in an epoch of its
+// own; altered replication with finish_change. New keyspaces and tables get their numbers. Errors:
+// invalid_argument for replication that nobody knows.
 base::Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Schema schema);
+
+// The rows of a table go: those to come lie under the next storage id. Errors: not_found.
+base::Result<ClusterMetadata> truncate(const ClusterMetadata& metadata, const base::Uuid& table);
 
 // A node that moved to other addresses. Errors: not_found; invalid_argument.
 base::Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, model::NodeId node,

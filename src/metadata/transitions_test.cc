@@ -14,6 +14,7 @@
 #include "base/prng.h"
 #include "metadata/metadata_codec.h"
 #include "metadata/metadata_test_support.h"
+#include "model/schema_test_support.h"
 
 namespace helenus::metadata {
 namespace {
@@ -33,7 +34,7 @@ std::size_t tokens_of(const ClusterMetadata& metadata, model::NodeId node) {
 }
 
 std::vector<TabletReplicas> replicas(const ClusterMetadata& metadata, std::string_view keyspace) {
-  return replicas_of(metadata, metadata.keyspaces.find(keyspace)->second);
+  return replicas_of(metadata, metadata.keyspaces.find(keyspace)->second.replication);
 }
 
 ClusterMetadata finished(const ClusterMetadata& metadata) {
@@ -73,14 +74,14 @@ TEST(MetadataTransitions, ANewcomerIsPendingFirstAndAMemberWhenItHasItsData) {
     const TabletReplicas tablet = replicas(*joining, "shop")[i];
     EXPECT_THAT(tablet.members, UnorderedElementsAre(node_id(1)));
     pending += tablet.pending.size();
-    EXPECT_EQ(joining->tablets[i].epoch, tablet.pending.empty() ? Epoch(1) : Epoch(2));
+    EXPECT_EQ(joining->tablets[i].epoch, tablet.pending.empty() ? Epoch(1) : Epoch(3));
   }
   EXPECT_EQ(pending, 4U);
   const ClusterMetadata after = finished(*joining);
   EXPECT_EQ(tokens_of(after, node_id(1)), 4U);
   EXPECT_EQ(tokens_of(after, node_id(2)), 4U);
   EXPECT_EQ(after.find(node_id(2))->state, NodeState::normal);
-  EXPECT_EQ(after.epoch, Epoch(3));
+  EXPECT_EQ(after.epoch, Epoch(4));
 }
 
 TEST(MetadataTransitions, ANodeThatLeavesIsAMemberUntilOthersHaveItsData) {
@@ -181,13 +182,47 @@ TEST(MetadataTransitions, AnAlteredKeyspaceHasPendingReplicasFirst) {
   EXPECT_GT(back.tablets.front().epoch, altered.tablets.front().epoch);
 }
 
-TEST(MetadataTransitions, KeyspacesComeAndGoWithoutAnEpoch) {
+TEST(MetadataTransitions, KeyspacesComeInAnEpochOfTheirOwnAndLeaveTabletsInTheirs) {
   const ClusterMetadata before = a_cluster(3);
   const ClusterMetadata with = with_keyspace(before, "shop", 2);
-  EXPECT_EQ(with.epoch, before.epoch);
+  EXPECT_EQ(with.epoch, Epoch(2));
+  EXPECT_EQ(with.keyspaces.at("shop").began, Epoch(2));
+  EXPECT_EQ(with.tablets, before.tablets);
   const auto without = change_schema(with, model::Schema());
   ASSERT_TRUE(without);
-  EXPECT_EQ(*without, before);
+  EXPECT_EQ(without->epoch, with.epoch);
+  EXPECT_TRUE(without->keyspaces.empty());
+}
+
+TEST(MetadataTransitions, NumbersAreNeverGivenAgain) {
+  const ClusterMetadata first = with_keyspace(a_cluster(2), "shop", 1);
+  EXPECT_EQ(first.find(node_id(1))->number, NodeNumber(1));
+  EXPECT_EQ(first.find(node_id(2))->number, NodeNumber(2));
+  const auto without = change_schema(first, model::Schema());
+  ASSERT_TRUE(without);
+  const ClusterMetadata again = with_keyspace(*without, "shop", 1);
+  EXPECT_EQ(first.keyspaces.at("shop").number, KeyspaceNumber(1));
+  EXPECT_EQ(again.keyspaces.at("shop").number, KeyspaceNumber(2));
+  EXPECT_GT(again.keyspaces.at("shop").began, first.keyspaces.at("shop").began);
+  const auto joining = begin_join(first, a_node(3));
+  ASSERT_TRUE(joining);
+  const auto other = begin_join(*abandon_change(*joining), a_node(4));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->find(node_id(4))->number, NodeNumber(4));
+}
+
+TEST(MetadataTransitions, ATruncatedTableHasTheNextStorageId) {
+  const auto before = change_schema(a_cluster(1), model::testing::sample_schema());
+  ASSERT_TRUE(before);
+  ASSERT_FALSE(before->storage.empty());
+  const auto& [table, id] = *before->storage.begin();
+  const auto after = truncate(*before, table);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->storage.at(table), before->next.storage);
+  EXPECT_EQ(after->epoch, before->epoch);
+  EXPECT_TRUE(may_follow(*after, *before));
+  EXPECT_FALSE(may_follow(*before, *after));
+  EXPECT_TRUE(truncate(*before, base::Uuid()).failed_with(Errc::not_found));
 }
 
 TEST(MetadataTransitions, ReplicationThatNobodyKnowsIsRefused) {
@@ -272,6 +307,7 @@ Sets sets_of(const TabletReplicas& tablet) {
 // What must hold from the first document to the last, and not only from one to the next.
 struct Witness {
   std::map<std::string, std::uint64_t> lives;
+  std::map<KeyspaceNumber, std::pair<std::string, std::uint64_t>> numbers;
   std::map<std::tuple<std::string, std::uint64_t, std::size_t, Epoch>, Sets> seen;
 
   void see(const ClusterMetadata& before, const ClusterMetadata& metadata) {
@@ -280,9 +316,12 @@ struct Witness {
     const auto decoded = decode_cluster_metadata(encode(metadata));
     RC_ASSERT(decoded.has_value());
     RC_ASSERT(*decoded == metadata);
-    for (const auto& [name, replication] : metadata.keyspaces) {
+    for (const auto& [name, keyspace] : metadata.keyspaces) {
       if (!before.keyspaces.contains(name)) ++lives[name];
-      const auto all = replicas_of(metadata, replication);
+      // A number is one keyspace's, for ever.
+      const auto [owner, is_first] = numbers.try_emplace(keyspace.number, name, lives[name]);
+      RC_ASSERT(is_first || owner->second == std::pair(name, lives[name]));
+      const auto all = replicas_of(metadata, keyspace.replication);
       for (std::size_t i = 0; i < all.size(); ++i) {
         const Sets sets = sets_of(all[i]);
         // Nobody is twice in a tablet, in whatever part.
@@ -329,9 +368,9 @@ RC_GTEST_PROP(MetadataTransitions, FinishLeavesNothingPending, (std::uint64_t se
     const auto end = finish_change(metadata, metadata.epoch);
     RC_ASSERT(end.has_value());
     RC_ASSERT(!change_is_under_way(*end));
-    for (const auto& [name, replication] : end->keyspaces) {
-      const auto before = replicas_of(metadata, metadata.keyspaces.find(name)->second);
-      const auto after = replicas_of(*end, replication);
+    for (const auto& [name, keyspace] : end->keyspaces) {
+      const auto before = replicas_of(metadata, metadata.keyspaces.find(name)->second.replication);
+      const auto after = replicas_of(*end, keyspace.replication);
       for (std::size_t i = 0; i < after.size(); ++i) {
         RC_ASSERT(after[i].pending.empty());
         // Who counts afterwards was a member, or had been pending.

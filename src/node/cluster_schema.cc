@@ -35,7 +35,7 @@ bool moves_data(const ClusterMetadata& metadata) {
   });
   if (somebody_moves) return true;
   return std::ranges::any_of(metadata.keyspaces, [&](const auto& keyspace) {
-    const auto replicas = metadata::replicas_of(metadata, keyspace.second);
+    const auto replicas = metadata::replicas_of(metadata, keyspace.second.replication);
     return std::ranges::any_of(replicas,
                                [](const auto& tablet) { return !tablet.pending.empty(); });
   });

@@ -1,0 +1,126 @@
+#include "replication/map/replica_map.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "model/partition_key.h"
+
+namespace helenus::replication {
+
+using causality::Epoch;
+using metadata::ClusterMetadata;
+using metadata::KeyspaceNumber;
+using model::NodeId;
+using ring::TabletIndex;
+
+namespace {
+
+std::vector<std::string> datacentres_of(const ClusterMetadata& metadata) {
+  std::vector<std::string> names;
+  for (const metadata::Node& node : metadata.nodes) names.push_back(node.description.datacentre);
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::unique(names);
+  names.erase(repeated.begin(), repeated.end());
+  return names;
+}
+
+std::vector<TabletBounds> bounds_of(const ClusterMetadata& metadata) {
+  std::vector<TabletBounds> bounds(metadata.tablets.size());
+  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+    const base::Bytes border = model::first_key_after(metadata.tablets[i].token.token());
+    bounds[i].to = border;
+    bounds[i + 1].from = border;
+  }
+  return bounds;
+}
+
+PlacedReplica placed(const ClusterMetadata& metadata, std::span<const std::string> datacentres,
+                     NodeId id, Epoch began) {
+  const metadata::Node* node = metadata.find(id);
+  ASSERT(node != nullptr);
+  const auto at = std::ranges::lower_bound(datacentres, node->description.datacentre);
+  return {
+      .node = id,
+      .actor = {.node = node->number,
+                .incarnation = causality::Incarnation(static_cast<std::uint32_t>(began.value()))},
+      .datacentre = static_cast<DatacentreIndex>(at - datacentres.begin())};
+}
+
+}  // namespace
+
+const PlacedReplica* PlacedTablet::find(NodeId node) const {
+  for (const auto* replicas : {&members, &pending}) {
+    const auto found = std::ranges::find(*replicas, node, &PlacedReplica::node);
+    if (found != replicas->end()) return &*found;
+  }
+  return nullptr;
+}
+
+ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t version,
+                               NodeId self) {
+  auto map = std::make_shared<ReplicaMap>(Private());
+  map->version_ = version;
+  map->self_ = self;
+  map->datacentres_ = datacentres_of(metadata);
+  map->bounds_ = bounds_of(metadata);
+  map->next_storage_ = metadata.next.storage;
+  const metadata::Node* own = metadata.find(self);
+  const std::string local = own == nullptr ? std::string() : own->description.datacentre;
+  for (const auto& [name, keyspace] : metadata.keyspaces) {
+    KeyspaceMap placed_keyspace;
+    placed_keyspace.number_ = keyspace.number;
+    placed_keyspace.name_ = name;
+    const auto all = metadata::replicas_of(metadata, keyspace.replication);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      PlacedTablet tablet;
+      tablet.epoch = std::max(keyspace.began, metadata.tablets[i].epoch);
+      for (const NodeId node : all[i].members) {
+        tablet.members.push_back(placed(metadata, map->datacentres_, node, keyspace.began));
+      }
+      for (const NodeId node : all[i].pending) {
+        tablet.pending.push_back(placed(metadata, map->datacentres_, node, keyspace.began));
+      }
+      placed_keyspace.tablets_.push_back(std::move(tablet));
+    }
+    for (std::uint16_t level = 0; level <= model::kConsistencyMax; ++level) {
+      placed_keyspace.rules_.push_back(LevelRule::of(
+          keyspace.replication.present, map->datacentres_, local, *model::consistency_from(level)));
+    }
+    map->keyspaces_.emplace(keyspace.number, std::move(placed_keyspace));
+  }
+  return map;
+}
+
+const KeyspaceMap* ReplicaMap::find(KeyspaceNumber keyspace) const {
+  const auto found = keyspaces_.find(keyspace);
+  return found == keyspaces_.end() ? nullptr : &found->second;
+}
+
+const KeyspaceMap* ReplicaMap::find(std::string_view keyspace) const {
+  for (const auto& [number, map] : keyspaces_) {
+    if (map.name() == keyspace) return &map;
+  }
+  return nullptr;
+}
+
+TabletIndex ReplicaMap::tablet_of(base::ByteView partition) const {
+  const auto behind = std::ranges::upper_bound(
+      bounds_, partition,
+      [](base::ByteView a, base::ByteView b) { return base::compare(a, b) < 0; },
+      [](const TabletBounds& bounds) { return bounds.from.view(); });
+  ASSERT(behind != bounds_.begin());
+  return static_cast<TabletIndex>(behind - bounds_.begin()) - 1;
+}
+
+std::vector<TabletKey> ReplicaMap::held_here() const {
+  std::vector<TabletKey> held;
+  for (const auto& [number, keyspace] : keyspaces_) {
+    for (TabletIndex i = 0; i < keyspace.tablet_count(); ++i) {
+      if (keyspace.tablet(i).find(self_) != nullptr) held.push_back({number, i});
+    }
+  }
+  return held;
+}
+
+}  // namespace helenus::replication
