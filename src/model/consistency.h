@@ -35,6 +35,12 @@ constexpr bool is_local(Consistency consistency) {
          consistency == Consistency::local_serial;
 }
 
+// The level of a number, which comes from a frame.
+constexpr std::optional<Consistency> consistency_from(std::uint16_t number) {
+  if (number > kConsistencyMax) return std::nullopt;
+  return static_cast<Consistency>(number);
+}
+
 // A majority of `replicas`.
 constexpr std::uint32_t quorum_of(std::uint32_t replicas) {
   return replicas / 2 + 1;

@@ -124,8 +124,9 @@ TEST(TokenText, OtherTextsAreRefused) {
 }
 
 TEST(ConsistencyLevel, NumbersAndNamesAreTheProtocols) {
-  EXPECT_EQ(name_of(static_cast<Consistency>(6)), "LOCAL_QUORUM");
-  EXPECT_EQ(name_of(static_cast<Consistency>(kConsistencyMax)), "LOCAL_ONE");
+  EXPECT_EQ(consistency_from(6), Consistency::local_quorum);
+  EXPECT_EQ(name_of(*consistency_from(10)), "LOCAL_ONE");
+  EXPECT_FALSE(consistency_from(11));
   EXPECT_TRUE(is_local(Consistency::local_serial) && is_serial(Consistency::local_serial));
   EXPECT_FALSE(is_local(Consistency::quorum));
   EXPECT_EQ(quorum_of(3), 2U);
