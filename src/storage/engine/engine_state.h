@@ -1,15 +1,15 @@
-// EngineState: what the parts of an engine share. It decides nothing; each part says in its header
-// what it does with it.
+// EngineState: what the parts of an engine share. Each part's header says what it does with it.
 //
-//   part             job                                               changes here
-//   EngineRecovery   opens a folder, replays the logs                  what is found at a start
-//   WritePath        admits, mints, logs, applies                      staged, memory.memtables
-//   ReadPath         merges what memory and files have                 -
-//   Flusher          freezes memtables, writes them into files         memory.memtables,
-//   flush_error Compactor        merges files, purges what dropped tablets had     - MutationKeeper
-//   keeps what a peer may lack, lets go what none does   the rest of memory MutationReader   gives
-//   what a peer lacks                           - SchemaChanges    tables and tablets come and go
-//   memory.memtables, staged ManifestChanges  the manifest of a shard is changed flush_error
+//   part             job                                            changes here
+//   EngineRecovery   opens a folder, replays the logs               what is found at a start
+//   WritePath        admits, mints, logs, applies                   staged, memory.memtables
+//   ReadPath         merges what memory and files have              -
+//   Flusher          freezes memtables, writes them into files      memory.memtables, flush_error
+//   Compactor        merges files, purges what dropped tablets had  -
+//   MutationKeeper   keeps and lets go what a peer may lack         the rest of memory
+//   MutationReader   gives what a peer lacks                        -
+//   SchemaChanges    tables and tablets come and go                 memory.memtables, staged
+//   ManifestChanges  the manifest of a shard is changed             flush_error
 // All of them count in `statistics` and wake whoever waits in `signals`.
 //
 // Order. A part knows those below it and none above:

@@ -1,8 +1,7 @@
 // MutationKeeper: keeps the mutations that some peer may lack, and lets go what none lacks any more
 // (mutation_log.h).
 //
-//   keep() ─▶ memory ─▶ flush: a mutation file ─▶ merged with others ─▶ stable, or over the cap:
-//   gone
+//   keep() ─▶ memory ─▶ flush: a mutation file ─▶ merged ─▶ stable or shed: gone
 //
 // What must never lie (S1, S6, S7):
 //   - A mutation that some peer may lack is kept until it is stable: in the log and in memory, then

@@ -65,8 +65,8 @@ Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::B
   RowRangeDeletes active;
   if (view.active().has_ranges()) active.load_active(view, partition, row, trace);
   if (state_.staged.last_sequence() != sequence) {
-    CO_TRY(const auto place_now, state_.find(table, tablet));
-    read.floor = std::max(read.floor, place_now.tablet->floors.of_row(table, partition, row));
+    CO_TRY(const auto found_now, state_.find(table, tablet));
+    read.floor = std::max(read.floor, found_now.tablet->floors.of_row(table, partition, row));
   }
   if (entry.empty()) ++state_.statistics.reads_found_nothing;
   read.partition = assemble_row(row, std::move(entry), older, active);
