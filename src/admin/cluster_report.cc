@@ -316,7 +316,7 @@ Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view k
   Json json = head_of(moment, keyspace);
   json["nodes"] = std::move(nodes);
   Json keyspaces = Json::array();
-  for (const auto& [name, keyspace] : metadata.keyspaces) keyspaces.push_back(name);
+  for (const auto& [name, replicated] : metadata.keyspaces) keyspaces.push_back(name);
   json["keyspaces"] = std::move(keyspaces);
   return text_of(json);
 }
