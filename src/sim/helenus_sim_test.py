@@ -13,6 +13,7 @@ import unittest
 PROGRAM = ""
 TOYS = ("toy-ack-before-sync", "toy-trusts-order", "toy-error-is-absence", "toy-trusts-image")
 SEEDS_MAX = 1000
+REPLAY = "build/release/bin/helenus-sim --scenario "
 LAST_LINE = re.compile(r"(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})")
 
 
@@ -31,14 +32,14 @@ def lines_of(done, kind):
 
 
 def first_failure(scenario):
-    """The report of the first seed that fails: its lines up to the replay line."""
+    """The report of the first seed that fails: its lines, of which the first replays it."""
     start, count = 0, 4
     while start < SEEDS_MAX:
         done = run("--scenario", scenario, "--from", start, "--seeds", count)
         if done.returncode == 1:
             lines = done.stdout.split("\n")
-            end = next(i for i, line in enumerate(lines) if line.startswith("replay: "))
-            return lines[: end + 1]
+            starts = [i for i, line in enumerate(lines) if line.startswith(REPLAY)]
+            return lines[: (starts + [len(lines)])[1]]
         start += count
         count *= 2
     return None
@@ -60,6 +61,7 @@ class ArgumentsTest(unittest.TestCase):
             ["--seed", "-1"],
             ["--seed", "1", "--seeds", "2"],
             ["--from", str(2**64 - 1), "--seeds", "2"],
+            ["--jobs", "0"],
             ["--nonsense"],
             ["stray"],
         ):
@@ -108,8 +110,22 @@ class DeathTest(unittest.TestCase):
         for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM):
             with self.subTest(signal=number.name):
                 told = self.stderr_of_killed(number)
-                replay = re.compile(r"replay: helenus-sim --scenario register --seed \d+$", re.M)
+                replay = re.compile(rf"replay: {REPLAY}register --seed \d+$", re.M)
                 self.assertEqual(len(replay.findall(told)), 1, told)
+
+
+class JobsTest(unittest.TestCase):
+    """Several processes print what one does, in the same order."""
+
+    def test_the_output_does_not_depend_on_the_number_of_processes(self):
+        arguments = ["--scenario", "toy-ack-before-sync", "--scenario", "echo", "--seeds", 6]
+        alone = run(*arguments)
+        for jobs in (2, 3, 50):
+            with self.subTest(jobs=jobs):
+                together = run(*arguments, "--jobs", jobs)
+                self.assertEqual(together.returncode, alone.returncode)
+                self.assertEqual(together.stdout, alone.stdout)
+                self.assertEqual(together.stderr, alone.stderr)
 
 
 class HashTest(unittest.TestCase):
@@ -137,14 +153,15 @@ class ToysTest(unittest.TestCase):
         plan = [line for line in report if line.startswith("plan: ")]
         self.assertTrue(violations)
         self.assertEqual(len(plan), 1)
-        command = report[-1].removeprefix("replay: ").split()
-        self.assertEqual(command[0], "helenus-sim")
+        self.assertTrue(report[0].startswith(f"{REPLAY}{scenario} --seed "), report[0])
+        self.assertTrue([line for line in report if line.startswith("trace: ")])
+        command = report[0].split()
         replays = [run(*command[1:]) for _ in range(2)]
         for replay in replays:
             self.assertEqual(replay.returncode, 1)
             self.assertEqual(lines_of(replay, "violation: "), violations)
             self.assertEqual(lines_of(replay, "plan: "), plan)
-            self.assertEqual(lines_of(replay, "replay: "), [report[-1]])
+            self.assertEqual(replay.stdout.split("\n")[0], report[0])
         self.assertEqual(last_line(replays[0]).group(3), last_line(replays[1]).group(3))
 
     def test_acknowledging_before_syncing_is_caught(self):

@@ -91,6 +91,10 @@ Machine::~Machine() {
   kill();
 }
 
+void Machine::note(std::string_view what) {
+  world_.log().note(world_.now(), name(), what);
+}
+
 Machine::State Machine::state() const {
   if (incarnation_ == nullptr) return State::down;
   return incarnation_->paused() ? State::paused : State::running;
@@ -119,6 +123,7 @@ void Machine::start() {
   ASSERT(incarnation_ == nullptr, "{} is up already", name());
   if (powered_off_) new_boot_id();
   powered_off_ = false;
+  note("starts");
   incarnation_ = std::make_unique<Incarnation>(world_, *this, ++starts_);
   incarnation_->start(factory_);
 }
@@ -129,6 +134,7 @@ void Machine::request_stop() {
 
 void Machine::kill() {
   if (incarnation_ == nullptr) return;
+  note("is killed");
   incarnation_->halt();
   world_.tcp().on_kill(id_);
   disk_queue_.abandon_all();
@@ -137,6 +143,7 @@ void Machine::kill() {
 }
 
 void Machine::power_loss() {
+  note("loses its power");
   powered_off_ = true;
   if (incarnation_ != nullptr) incarnation_->halt();
   world_.tcp().on_power_loss(id_);
@@ -153,6 +160,7 @@ void Machine::end_incarnation() {
 
 void Machine::reap() {
   if (incarnation_ == nullptr || !incarnation_->over()) return;
+  note("ends");
   ++exits_;
   end_incarnation();
   if (options_.restart_after == Duration::max()) return;
@@ -162,11 +170,15 @@ void Machine::reap() {
 }
 
 void Machine::pause() {
-  if (incarnation_ != nullptr) incarnation_->pause();
+  if (incarnation_ == nullptr) return;
+  note("stands still");
+  incarnation_->pause();
 }
 
 void Machine::resume() {
-  if (incarnation_ != nullptr && incarnation_->paused()) incarnation_->resume();
+  if (incarnation_ == nullptr || !incarnation_->paused()) return;
+  note("goes on");
+  incarnation_->resume();
 }
 
 void Machine::set_clock_rate(std::int64_t rate_ppb) {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -138,6 +139,7 @@ class Machine {
  private:
   class Log;
 
+  void note(std::string_view what);
   void end_incarnation();
   void new_boot_id();
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "sim/world.h"
 
 namespace helenus::sim {
@@ -126,9 +128,11 @@ bool Nemesis::part_in_two(bool with_bridge) {
   for (auto& group : group_of) group = static_cast<std::uint32_t>(dice.below(2));
   if (with_bridge) group_of[dice.below(count)] = Network::kEveryGroup;
   world_.network().partition(group_of);
+  world_.note(fmt::format("the network parts: {}", fmt::join(group_of, " ")));
   partitioned_ = true;
   undo_later(with_bridge ? Fault::bridge_partition : Fault::symmetric_partition, [this] {
     world_.network().heal_partitions();
+    world_.note("the network is whole");
     partitioned_ = false;
   });
   return true;
@@ -146,9 +150,12 @@ bool Nemesis::cut_one_way() {
     if (other == victim || (!from_all && other != single)) continue;
     world_.network().set_blocked(unheard ? victim : other, unheard ? other : victim, true);
   }
+  world_.note(fmt::format("{} {}", world_.machine(victim).name(),
+                          unheard ? "is not heard" : "does not hear"));
   partitioned_ = true;
   undo_later(Fault::one_way_partition, [this] {
     world_.network().heal_partitions();
+    world_.note("the network is whole");
     partitioned_ = false;
   });
   return true;
@@ -217,6 +224,7 @@ bool Nemesis::pause_some() {
 bool Nemesis::strike_clock(Fault fault) {
   base::Prng& dice = world_.nemesis_stream();
   Machine& machine = world_.machine(targets_[dice.below(targets_.size())]);
+  world_.note(fmt::format("{} of {}", name_of(fault), machine.name()));
   if (fault == Fault::clock_jump) {
     machine.clock().jump_wall(either_way(dice, kJumpNsMax));
   } else {
@@ -244,6 +252,7 @@ bool Nemesis::strike_disk(Fault fault) {
 void Nemesis::disturb_disk(Fault fault, Machine& machine) {
   DiskFaults& faults = machine.disk_queue().faults;
   const double chance = plan_.setting(fault).chance;
+  world_.note(fmt::format("{} of {}", name_of(fault), machine.name()));
   base::Prng& dice = world_.nemesis_stream();
   switch (fault) {
     case Fault::slow_disk:

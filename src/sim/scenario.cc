@@ -13,6 +13,7 @@ namespace helenus::sim {
 namespace {
 
 constexpr Duration kStopLimit = 2min;
+constexpr std::size_t kTraceLinesMax = 40;
 
 // What a failing assertion adds to its report. A hook has no object to ask, hence the static; it
 // points to the frame that runs the scenario.
@@ -86,11 +87,10 @@ void stop_all(World& world, Violations& violations) {
   }
 }
 
-std::vector<FaultCount> count_faults(World& world, const Nemesis& nemesis) {
-  std::vector<FaultCount> counts;
+std::vector<std::uint64_t> count_faults(World& world, const Nemesis& nemesis) {
+  std::vector<std::uint64_t> counts;
   for (std::size_t index = 0; index < kFaultCount; ++index) {
-    const auto fault = static_cast<Fault>(index);
-    counts.push_back({.name = name_of(fault), .count = nemesis.happened(fault)});
+    counts.push_back(nemesis.happened(static_cast<Fault>(index)));
   }
   DiskCounts sum;
   for (MachineId id = 0; id < world.machine_count(); ++id) {
@@ -99,13 +99,20 @@ std::vector<FaultCount> count_faults(World& world, const Nemesis& nemesis) {
     sum.writes_torn += disk.writes_torn;
     sum.names_lost += disk.names_lost;
   }
-  counts.push_back({.name = "writes_lost", .count = sum.writes_lost});
-  counts.push_back({.name = "writes_torn", .count = sum.writes_torn});
-  counts.push_back({.name = "names_lost", .count = sum.names_lost});
+  counts.insert(counts.end(), {sum.writes_lost, sum.writes_torn, sum.names_lost});
   return counts;
 }
 
 }  // namespace
+
+std::vector<std::string_view> fault_names() {
+  std::vector<std::string_view> names;
+  for (std::size_t index = 0; index < kFaultCount; ++index) {
+    names.push_back(name_of(static_cast<Fault>(index)));
+  }
+  names.insert(names.end(), {"writes_lost", "writes_torn", "names_lost"});
+  return names;
+}
 
 const char* take_replay_of_dying_run() {
   const std::string* const command = std::exchange(replay_of_running_scenario, nullptr);
@@ -113,52 +120,72 @@ const char* take_replay_of_dying_run() {
 }
 
 std::string replay_command(const ScenarioInfo& info, std::uint64_t seed) {
-  return fmt::format("helenus-sim --scenario {} --seed {}", info.name, seed);
+  return fmt::format("build/release/bin/helenus-sim --scenario {} --seed {}", info.name, seed);
 }
 
-RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options) {
-  const std::string replay = replay_command(info, options.seed);
-  const AssertionsTellReplay telling(replay);
-  RunOutcome outcome;
-  outcome.seed = options.seed;
-  const std::unique_ptr<Scenario> scenario = info.make();
+void add_world(World& world, base::Digest& digest, RunOutcome& outcome) {
+  digest.add(world.state_hash());
+  outcome.trace = world.log().trace(kTraceLinesMax);
+  for (const auto& [name, site] : world.buggify().sites()) {
+    outcome.buggify_sites.push_back(
+        fmt::format("{}: {} visits, {} fired", name, site.visits, site.fired));
+  }
+  outcome.events += world.event_count();
+  outcome.virtual_time += world.now().since_origin();
+}
 
+namespace {
+
+RunOutcome run_with_nemesis(Scenario& scenario, const RunOptions& options) {
+  RunOutcome outcome;
   base::Prng swarm = base::Prng::for_purpose(options.seed, "swarm");
   const WorldOptions world_options = draw_world(swarm, options.log);
   World world(options.seed, world_options);
-  scenario->setup(world, world.workload_stream());
-  const FaultPlan plan = FaultPlan::draw(scenario->budget(), scenario->targets(), swarm);
+  scenario.setup(world, world.workload_stream());
+  const FaultPlan plan = FaultPlan::draw(scenario.budget(), scenario.targets(), swarm);
   outcome.plan = fmt::format("{} ({})", plan.to_string(), text_of(world_options));
 
-  Nemesis nemesis(world, plan, scenario->targets());
+  Nemesis nemesis(world, plan, scenario.targets());
   nemesis.start();
-  world.run_for(scenario->safety_phase());
+  world.run_for(scenario.safety_phase());
   nemesis.stop();
-  scenario->on_healed();
+  world.note("the faults are over");
+  scenario.on_healed();
   const bool is_quiet =
-      world.run_until([&] { return scenario->quiet(); }, scenario->liveness_limit());
+      world.run_until([&] { return scenario.quiet(); }, scenario.liveness_limit());
   if (!is_quiet) {
     outcome.violations.add(
-        fmt::format("not quiet {} s after the last fault", scenario->liveness_limit() / 1s));
+        fmt::format("not quiet {} s after the last fault", scenario.liveness_limit() / 1s));
   }
-  scenario->check(outcome.violations);
+  scenario.check(outcome.violations);
   stop_all(world, outcome.violations);
   if (world.exhausted()) {
     outcome.violations.add(fmt::format("stuck: {} events happened", world.event_count()));
   }
 
-  base::Digest digest;
-  digest.add(world.state_hash());
-  scenario->add_to(digest);
-  outcome.state_hash = digest.value();
-  outcome.log.assign(world.log().lines().begin(), world.log().lines().end());
-  for (const auto& [name, site] : world.buggify().sites()) {
-    outcome.buggify_sites.push_back(
-        fmt::format("{}: {} visits, {} fired", name, site.visits, site.fired));
-  }
+  scenario.add_to(outcome.sightings);
   outcome.faults = count_faults(world, nemesis);
-  outcome.events = world.event_count();
-  outcome.virtual_time = world.now().since_origin();
+  base::Digest digest;
+  add_world(world, digest, outcome);
+  scenario.add_to(digest);
+  outcome.state_hash = digest.value();
+  return outcome;
+}
+
+}  // namespace
+
+RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options) {
+  ASSERT((info.make == nullptr) != (info.run == nullptr));
+  const std::string replay = replay_command(info, options.seed);
+  const AssertionsTellReplay telling(replay);
+  RunOutcome outcome;
+  if (info.run != nullptr) {
+    outcome = info.run(options);
+  } else {
+    const std::unique_ptr<Scenario> scenario = info.make();
+    outcome = run_with_nemesis(*scenario, options);
+  }
+  outcome.seed = options.seed;
   return outcome;
 }
 

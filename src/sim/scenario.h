@@ -7,6 +7,9 @@
 //   check            what was seen is judged
 //   stop             every process is asked to stop, and must
 //
+// A system whose faults are no matter of chance (a crash at every event, say) runs a world of its
+// own instead: ScenarioInfo::run.
+//
 // One object a run. Clients are processes on machines of their own and note what they saw in the
 // scenario's memory, which no crash touches: all is one thread.
 #pragma once
@@ -20,28 +23,11 @@
 #include "base/hash.h"
 #include "sim/faults.h"
 #include "sim/machine_id.h"
+#include "sim/violations.h"
 #include "sim/world.h"
 #include "sim/world_time.h"
 
 namespace helenus::sim {
-
-// What did not hold, one sentence each.
-class Violations {
- public:
-  static constexpr std::size_t kKeptMax = 20;
-
-  void add(std::string what) {
-    ++count_;
-    if (kept_.size() < kKeptMax) kept_.push_back(std::move(what));
-  }
-  bool empty() const { return count_ == 0; }
-  std::uint64_t count() const { return count_; }
-  const std::vector<std::string>& kept() const { return kept_; }
-
- private:
-  std::uint64_t count_ = 0;
-  std::vector<std::string> kept_;
-};
 
 class Scenario {
  public:
@@ -60,16 +46,10 @@ class Scenario {
   // Whether all is done that must come to an end once there are no more faults.
   virtual bool quiet() const = 0;
   virtual void check(Violations& violations) = 0;
+  // What must have happened, over many seeds, for the check to prove anything.
+  virtual void add_to(std::vector<Sighting>&) const {}
   // Adds what the workload saw.
   virtual void add_to(base::Digest& digest) const = 0;
-};
-
-struct ScenarioInfo {
-  std::string_view name;
-  std::string_view description;
-  // A deliberately wrong system, kept to prove that the simulator can fail.
-  bool expected_to_fail = false;
-  std::unique_ptr<Scenario> (*make)() = nullptr;
 };
 
 struct RunOptions {
@@ -77,27 +57,41 @@ struct RunOptions {
   LogRing::Options log = {};
 };
 
-// How often something went wrong in a run: a kind of fault, or what a power loss did.
-struct FaultCount {
-  std::string_view name;
-  std::uint64_t count = 0;
-};
-
 struct RunOutcome {
   std::uint64_t seed = 0;
   Violations violations;
   std::uint64_t state_hash = 0;
   std::string plan;
-  std::vector<std::string> log;            // the last lines
+  std::vector<std::string> trace;          // the last lines that matter
   std::vector<std::string> buggify_sites;  // "name: n visits, n fired"
-  std::vector<FaultCount> faults;          // all that can be counted, in a fixed order
+  std::vector<std::uint64_t> faults;       // how often each of fault_names() happened
+  std::vector<Sighting> sightings;         // in a fixed order
   std::uint64_t events = 0;
   Duration virtual_time{0};
 };
 
+struct ScenarioInfo {
+  std::string_view name;
+  std::string_view description;
+  // A deliberately wrong system, kept to prove that the simulator can fail.
+  bool expected_to_fail = false;
+  // It runs much of the product, and a seed of it takes long.
+  bool is_dear = false;
+  // One of the two.
+  std::unique_ptr<Scenario> (*make)() = nullptr;
+  RunOutcome (*run)(const RunOptions&) = nullptr;
+};
+
+// Of RunOutcome::faults, in their order.
+std::vector<std::string_view> fault_names();
+
 RunOutcome run_scenario(const ScenarioInfo& info, const RunOptions& options);
 
-// The command that runs it again: "helenus-sim --scenario S --seed N".
+// Adds how a world ended to the digest, and what happened in it to the outcome of its run. Draws
+// from the world's streams.
+void add_world(World& world, base::Digest& digest, RunOutcome& outcome);
+
+// The command that runs it again: "build/release/bin/helenus-sim --scenario S --seed N".
 std::string replay_command(const ScenarioInfo& info, std::uint64_t seed);
 
 // The command of the run under way, for a process that is about to die; null if there is none, or

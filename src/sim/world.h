@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
@@ -78,6 +79,8 @@ class World {
   std::uint64_t state_hash();
 
   LogRing& log() { return log_; }
+  // Into the log: what happens to the world, for the trace of a run that fails.
+  void note(std::string_view what) { log_.note(now_, "world", what); }
   SimBuggify& buggify() { return buggify_; }
   Network& network() { return network_; }
   Tcp& tcp() { return tcp_; }

@@ -32,8 +32,9 @@ using runtime::Task;
 class EachScenario : public testing::TestWithParam<ScenarioInfo> {};
 
 TEST_P(EachScenario, ASeedGivesTheSameStateHashTwice) {
+  const std::uint64_t seeds = GetParam().is_dear ? 2 : 5;
   std::set<std::uint64_t> hashes;
-  for (std::uint64_t seed = 100; seed < 105; ++seed) {
+  for (std::uint64_t seed = 100; seed < 100 + seeds; ++seed) {
     const RunOutcome once = run_scenario(GetParam(), {.seed = seed});
     const RunOutcome twice = run_scenario(GetParam(), {.seed = seed});
     EXPECT_EQ(once.state_hash, twice.state_hash) << "seed " << seed;
@@ -42,10 +43,11 @@ TEST_P(EachScenario, ASeedGivesTheSameStateHashTwice) {
     EXPECT_EQ(once.violations.kept(), twice.violations.kept());
     hashes.insert(once.state_hash);
   }
-  EXPECT_EQ(hashes.size(), 5) << "each seed has a hash of its own";
+  EXPECT_EQ(hashes.size(), seeds) << "each seed has a hash of its own";
 }
 
 TEST_P(EachScenario, RightOnesHoldAndWrongOnesAreCaught) {
+  if (GetParam().is_dear) GTEST_SKIP() << "its seeds are tests of their own";
   const std::uint64_t seeds = GetParam().expected_to_fail ? 1000 : 25;
   std::uint64_t violations = 0;
   for (std::uint64_t seed = 0; seed < seeds && violations == 0; ++seed) {
@@ -166,8 +168,9 @@ TEST(RunScenarioDeathTest, AFailedAssertionTellsHowToReplayIt) {
   struct Asserts final : LonelyScenario {
     Asserts() : LonelyScenario(fail_an_assertion) {}
   };
-  EXPECT_DEATH(run_of<Asserts>(),
-               "wrong on purpose[^$]*replay: helenus-sim --scenario test --seed 1");
+  EXPECT_DEATH(
+      run_of<Asserts>(),
+      "wrong on purpose[^$]*replay: build/release/bin/helenus-sim --scenario test --seed 1");
 }
 
 // ---- The systems' own formats ----
