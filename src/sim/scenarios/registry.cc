@@ -7,6 +7,7 @@
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/node_identity.h"
 #include "sim/scenarios/register.h"
+#include "sim/scenarios/storage/storage.h"
 #include "sim/scenarios/toys/toys.h"
 
 namespace helenus::sim {
@@ -30,6 +31,10 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "a replicated register: what clients see is linearizable",
          .make = [] { return make_register_scenario({}); }},
     };
+    for (const auto& more :
+         {engine_history_scenarios(), engine_crash_scenarios(), log_scenarios()}) {
+      scenarios.insert(scenarios.end(), more.begin(), more.end());
+    }
     scenarios.insert(scenarios.end(), toys().begin(), toys().end());
     return scenarios;
   }();

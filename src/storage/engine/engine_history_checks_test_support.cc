@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <gtest/gtest.h>
+#include <fmt/ranges.h>
 
 #include "causality/codec.h"
 #include "storage/engine/engine_history_test_support.h"
@@ -73,8 +73,8 @@ void EngineHistory::see_clock(TabletState& tablet, const causality::Clock& clock
   for (const auto& entry : clock.entries()) {
     for (const auto& range : entry.counters.ranges()) {
       for (auto counter = range.first; counter <= range.last; ++counter) {
-        EXPECT_TRUE(tablet.oracle.in_engine({entry.actor, counter}))
-            << where() << "the clock claims what is not there";
+        expect(tablet.oracle.in_engine({entry.actor, counter}),
+               "the clock claims what is not there");
         tablet.oracle.see({entry.actor, counter});
       }
     }
@@ -90,9 +90,10 @@ Task<void> EngineHistory::check_row(Engine& engine) {
   const auto read =
       co_await engine.read_row(table.id, tablet.id, base::Bytes::copy_of(partition), row, until());
   if (!fine(read)) co_return;
-  EXPECT_EQ(shown_row(read->partition, row, table.policy, moment),
-            shown_row(tablet.oracle.partition(table.id, partition), row, table.policy, moment))
-      << where() << "row " << partition << row.text();
+  const std::string shown = shown_row(read->partition, row, table.policy, moment);
+  const std::string wanted =
+      shown_row(tablet.oracle.partition(table.id, partition), row, table.policy, moment);
+  expect(shown == wanted, "row {}{} reads {} and not {}", partition, row.text(), shown, wanted);
   see_clock(tablet, read->clock);
   tablet.context =
       causality::Context{.epoch = causality::Epoch{1}, .floor = read->floor, .dots = read->clock};
@@ -126,10 +127,12 @@ Task<void> EngineHistory::check_walk(Engine& engine) {
   if (moved) moved = co_await reader.settle(forward);
   for (int moves = 0; fine(moved); ++moves) {
     const bool inside = at >= 0 && at < std::ssize(wanted);
-    EXPECT_EQ(reader.valid(), inside) << where() << "walk from " << place;
+    expect(reader.valid() == inside, "a walk from {} {}", place,
+           inside ? "ends too early" : "does not end");
     if (!inside || !reader.valid() || moves == 8) co_return;
-    EXPECT_EQ(reader.row(), wanted[static_cast<std::size_t>(at)])
-        << where() << "walk from " << place;
+    const auto& expected = wanted[static_cast<std::size_t>(at)];
+    expect(reader.row() == expected, "a walk from {} reads {} and not {}", place, reader.row(),
+           expected);
     if (prng_.below(4) == 0) forward = !forward;
     at += forward ? 1 : -1;
     moved = co_await reader.move(forward);
@@ -146,8 +149,9 @@ Task<void> EngineHistory::check_scan(Engine& engine, const TabletState& tablet,
     const auto rows = co_await all_rows(**cursor, table.policy, moment, forward);
     if (!fine(rows)) co_return;
     counts_.range_paths_read += (*cursor)->trace().range_paths_read;
-    EXPECT_EQ(*rows, wanted) << where() << "tablet " << tablet.id.value() << ", table "
-                             << table.id.value() << (forward ? "" : ", backward");
+    expect(*rows == wanted, "tablet {}, table {}{}: reads\n  {}\n and not\n  {}", tablet.id.value(),
+           table.id.value(), forward ? "" : ", backward", fmt::join(*rows, "\n  "),
+           fmt::join(wanted, "\n  "));
     if (*rows != wanted) co_return;
   }
 }
@@ -169,10 +173,12 @@ Task<std::optional<MissingMutations>> EngineHistory::everything_missing(Engine& 
   while (true) {
     auto page = co_await engine.missing_mutations(tablet.id, given, prng_.below(6000), until());
     if (!fine(page)) co_return std::nullopt;
-    EXPECT_TRUE(page->complete || !page->mutations.empty() || !page->covered.empty()) << where();
+    expect(page->complete || !page->mutations.empty() || !page->covered.empty(),
+           "a page of nothing that is not the last");
     for (LoggedMutation& mutation : page->mutations) {
-      EXPECT_FALSE(given.contains(mutation.dot)) << where() << "given twice";
-      EXPECT_TRUE(all.mutations.empty() || all.mutations.back().dot < mutation.dot) << where();
+      expect(!given.contains(mutation.dot), "{} is given twice", mutation.dot);
+      expect(all.mutations.empty() || all.mutations.back().dot < mutation.dot,
+             "{} is given out of order", mutation.dot);
       given.add(mutation.dot);
       all.mutations.push_back(std::move(mutation));
     }
@@ -186,14 +192,14 @@ Task<std::optional<MissingMutations>> EngineHistory::everything_missing(Engine& 
 void EngineHistory::check_given(TabletState& tablet, const LoggedMutation& mutation) {
   const KnownDelta* known = tablet.oracle.find(mutation.dot);
   const bool there = known != nullptr && known->in_engine;
-  EXPECT_TRUE(there) << where() << fmt::format("{}", mutation.dot)
-                     << " is in the mutation log and not in the clock";
+  expect(there, "{} is in the mutation log and not in the clock", mutation.dot);
   if (!there) return;
-  EXPECT_TRUE(!known->gone || is_changing(known->table)) << where() << "of a dropped table";
-  EXPECT_EQ(mutation.table, known->table) << where();
-  EXPECT_EQ(mutation.partition.text(), known->partition) << where();
+  expect(!known->gone || is_changing(known->table), "{} is of a dropped table", mutation.dot);
+  expect(mutation.table == known->table && mutation.partition.text() == known->partition,
+         "{} is of partition {} of table {}", mutation.dot, mutation.partition.text(),
+         mutation.table.value());
   const auto delta = causality::decode_delta(mutation.delta);
-  EXPECT_TRUE(delta && *delta == known->delta) << where();
+  expect(delta && *delta == known->delta, "{} is given otherwise than it was minted", mutation.dot);
   tablet.oracle.see(mutation.dot);
   ++counts_.mutations_given;
 }
@@ -204,12 +210,10 @@ bool EngineHistory::is_changing(TableId table) const {
 }
 
 // Only what was of a table that is no longer there.
-void EngineHistory::check_covered(const TabletState& tablet,
-                                  const causality::Clock& covered) const {
+void EngineHistory::check_covered(const TabletState& tablet, const causality::Clock& covered) {
   for (const auto& [dot, known] : tablet.oracle.deltas()) {
     if (!covered.contains(dot)) continue;
-    EXPECT_TRUE(known.gone || is_changing(known.table))
-        << where() << fmt::format("{} is of a table that is there", dot);
+    expect(known.gone || is_changing(known.table), "{} is of a table that is there", dot);
   }
 }
 
@@ -225,38 +229,34 @@ Task<void> EngineHistory::check_mutation_log(Engine& engine, TabletState& tablet
   check_covered(tablet, missing->covered);
   const causality::Clock told = causality::join(missing->withheld, missing->covered);
   if (!flush_error_) {
-    EXPECT_TRUE(causality::join(given, told) == *durable)
-        << where()
-        << fmt::format("given {}, withheld {}, covered {}, of {}", given, missing->withheld,
-                       missing->covered, *durable);
+    expect(causality::join(given, told) == *durable, "given {}, withheld {}, covered {}, of {}",
+           given, missing->withheld, missing->covered, *durable);
   }
-  EXPECT_TRUE(causality::meet(given, told).empty()) << where();
-  EXPECT_TRUE(causality::meet(missing->withheld, missing->covered).empty()) << where();
+  expect(causality::meet(given, told).empty(), "what is given is withheld, too");
+  expect(causality::meet(missing->withheld, missing->covered).empty(),
+         "what is withheld is covered, too");
   if (engine.statistics().mutation_files_shed + counts_.mutation_files_shed > 0) co_return;
-  EXPECT_TRUE(tablet.oracle.told_stable.covers(missing->withheld))
-      << where()
-      << fmt::format("{} is lost to peers",
-                     causality::subtract(missing->withheld, tablet.oracle.told_stable));
+  const causality::Clock lost = causality::subtract(missing->withheld, tablet.oracle.told_stable);
+  expect(lost.empty(), "{} is lost to peers", lost);
 }
 
 void EngineHistory::check_timestamp(const TabletState& tablet, const TableState& table,
-                                    const std::string& partition,
-                                    const causality::Delta& delta) const {
+                                    const std::string& partition, const causality::Delta& delta) {
   for (const auto& [dot, known] : tablet.oracle.deltas()) {
     if (!known.in_engine || known.gone || known.table != table.id) continue;
     if (known.partition != partition || tablet.oracle.told_stable.contains(dot)) continue;
     if (!overlap(known.delta, delta)) continue;
-    EXPECT_GT(delta.deleted_ranges.empty() ? delta.timestamp
-                                           : causality::timestamp_of_range_deletes(delta),
-              known.delta.timestamp)
-        << where() << fmt::format("{} covers {}", delta.dot, dot);
+    const causality::Timestamp timestamp = delta.deleted_ranges.empty()
+                                               ? delta.timestamp
+                                               : causality::timestamp_of_range_deletes(delta);
+    expect(timestamp > known.delta.timestamp, "{} covers {}", delta.dot, dot);
   }
 }
 
 // No less than of what is unstable for all the oracle knows, no more than of what there ever was.
 void EngineHistory::check_floor(const TabletState& tablet, const TableState& table,
                                 const std::string& partition, const causality::CellChange& cell,
-                                causality::Timestamp floor) const {
+                                causality::Timestamp floor) {
   causality::Timestamp least = causality::kTimestampMin;
   causality::Timestamp most = causality::kTimestampMin;
   for (const auto& [dot, known] : tablet.oracle.deltas()) {
@@ -274,8 +274,8 @@ void EngineHistory::check_floor(const TabletState& tablet, const TableState& tab
     most = std::max(most, timestamp);
     if (!known.gone && !tablet.oracle.told_stable.contains(dot)) least = std::max(least, timestamp);
   }
-  EXPECT_GE(floor, least) << where();
-  EXPECT_LE(floor, most) << where();
+  expect(floor >= least && floor <= most, "a floor of {}, not of {} to {}", floor.value(),
+         least.value(), most.value());
 }
 
 }  // namespace helenus::storage::testing

@@ -20,6 +20,8 @@
 //
 // Every step draws from a stream of its own, by the seed and its number: a history can be cut down
 // by leaving steps out (Options::left_out), and the others stay what they were.
+//
+// The scenarios of helenus-sim run it (sim/scenarios/storage): what does not hold is a violation.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +30,16 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/prng.h"
 #include "causality/delta.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "sim/violations.h"
 #include "storage/engine/engine.h"
 #include "storage/engine/tablet_oracle_test_support.h"
 #include "storage/log/commit_log_test_support.h"
@@ -47,7 +53,7 @@ inline constexpr TabletId kTablet{0};
 // Small limits, so that a short history freezes, flushes and compacts often.
 EngineOptions small_engine(LogSyncMode mode = LogSyncMode::batch);
 
-// The start whose lost log a refusal asks to be accepted.
+// The start whose lost log a refusal asks to be accepted; 0 if it names none.
 std::uint32_t start_named_in(const base::Error& refusal);
 
 class EngineHistory {
@@ -72,6 +78,7 @@ class EngineHistory {
     std::uint64_t mutation_log_bytes_max = std::uint64_t{1} << 30;
     // Steps that are not taken, numbered from 0 over all lives.
     std::set<int> left_out = {};
+    sim::WorldOptions world = {};
   };
 
   EngineHistory(std::uint64_t seed, Options options);
@@ -130,6 +137,7 @@ class EngineHistory {
     void add(const Counts& other);
   };
   const Counts& counts() const { return counts_; }
+  const sim::Violations& violations() const { return violations_; }
   int steps_taken() const { return step_number_; }
 
  private:
@@ -209,14 +217,18 @@ class EngineHistory {
   runtime::Task<std::optional<MissingMutations>> everything_missing(Engine& engine,
                                                                     const TabletState& tablet);
   void check_given(TabletState& tablet, const LoggedMutation& mutation);
-  void check_covered(const TabletState& tablet, const causality::Clock& covered) const;
+  void check_covered(const TabletState& tablet, const causality::Clock& covered);
   bool is_changing(TableId table) const;
   void check_timestamp(const TabletState& tablet, const TableState& table,
-                       const std::string& partition, const causality::Delta& delta) const;
+                       const std::string& partition, const causality::Delta& delta);
   void check_floor(const TabletState& tablet, const TableState& table, const std::string& partition,
-                   const causality::CellChange& cell, causality::Timestamp floor) const;
+                   const causality::CellChange& cell, causality::Timestamp floor);
   void see_clock(TabletState& tablet, const causality::Clock& clock);
 
+  template <class... Args>
+  void expect(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    if (!holds) violations_.add(where() + fmt::format(text, std::forward<Args>(args)...));
+  }
   // Whether it went well. If not, trouble must excuse it.
   template <class T>
   bool fine(const base::Result<T>& result) {
@@ -247,6 +259,7 @@ class EngineHistory {
   std::string errors_name_;
   std::shared_ptr<const sim::SimDisk::Image> image_;
   Counts counts_;
+  sim::Violations violations_;
 };
 
 }  // namespace helenus::storage::testing

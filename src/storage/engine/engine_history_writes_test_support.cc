@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <gtest/gtest.h>
-
 #include "causality/resolve.h"
 #include "storage/engine/engine_history_test_support.h"
 
@@ -131,8 +129,7 @@ std::optional<causality::Context> EngineHistory::any_context(TabletState& tablet
 
 void EngineHistory::note_minted(TabletState& tablet, const TableState& table,
                                 const std::string& partition, const causality::Delta& delta) {
-  EXPECT_FALSE(tablet.oracle.seen(delta.dot))
-      << where() << fmt::format("{}", delta.dot) << " was minted twice";
+  expect(!tablet.oracle.seen(delta.dot), "{} was minted twice", delta.dot);
   tablet.oracle.add_minted(table.id, partition, delta);
 }
 
@@ -219,7 +216,7 @@ Task<void> EngineHistory::write_explicitly(Engine& engine) {
   const auto staged = engine.stage(table->id, tablet.id, base::as_bytes(partition),
                                    std::move(mutation), kEpoch, Timestamps::as_given);
   if (!fine(staged)) co_return;
-  EXPECT_EQ(staged->delta.timestamp, timestamp) << where();
+  expect(staged->delta.timestamp == timestamp, "an explicit timestamp was raised");
   note_minted(tablet, *table, partition, staged->delta);
   ++counts_.explicit_writes;
   co_await await_durable(engine, tablet, *staged->position, {staged->delta.dot});
@@ -251,9 +248,8 @@ Task<void> EngineHistory::take_from_peer(Engine& engine, TabletState& tablet) {
     const auto staged =
         engine.stage(table->id, tablet.id, base::as_bytes(known.partition), known.delta);
     if (!fine(staged)) co_return;
-    EXPECT_EQ(staged->applied,
-              known.in_engine ? causality::Applied::before : causality::Applied::now)
-        << where();
+    expect((staged->applied == causality::Applied::before) == known.in_engine, "{} of the peer {}",
+           dot, known.in_engine ? "is applied again" : "is not applied");
     tablet.oracle.enter(known, table->policy);
     if (!fine(co_await engine.durable(staged->position, until()))) co_return;
     known.acknowledged = true;

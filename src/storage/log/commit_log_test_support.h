@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
-
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
@@ -37,15 +36,17 @@ class LogWorld {
  public:
   using Body = std::function<runtime::Task<void>(runtime::Runtime&)>;
 
-  explicit LogWorld(std::uint64_t seed = 1, std::uint16_t cores = 1)
-      : world_(seed), machine_(world_.add_machine({.name = "store", .cores = cores}, {})) {}
+  explicit LogWorld(std::uint64_t seed = 1, std::uint16_t cores = 1,
+                    const sim::WorldOptions& options = {})
+      : world_(seed, options),
+        machine_(world_.add_machine({.name = "store", .cores = cores}, {})) {}
 
   // Runs the body to its end, in virtual time.
   void run(Body body) {
     start(std::move(body));
     const bool returned =
         world_.run_until([&] { return !machine_.is_up(); }, std::chrono::hours(1));
-    EXPECT_TRUE(returned) << "the body waits for something that never happens";
+    ASSERT(returned, "the body waits for something that never happens");
     machine_.kill();
   }
   // Starts the body; the caller makes the world go on.
@@ -159,7 +160,7 @@ inline runtime::Task<void> look(runtime::Runtime& runtime, Recovery& recovery) {
   auto replayed = co_await replay_all(**folder, recovery.records);
   if (!replayed) recovery.error = std::move(replayed).error();
   auto closed = co_await (*folder)->close();
-  EXPECT_TRUE(closed.has_value());
+  ASSERT(closed.has_value(), "{}", closed.error().to_string());
 }
 
 inline Recovery recover(LogWorld& world) {

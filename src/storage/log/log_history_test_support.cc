@@ -1,8 +1,8 @@
 #include "storage/log/log_history_test_support.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "runtime/contract/world.h"
 #include "runtime/sleep.h"
 
 namespace helenus::storage::testing {
@@ -25,9 +25,8 @@ constexpr std::uint64_t kCapacity = std::uint64_t{1} << 30;
 }  // namespace
 
 LogHistory::LogHistory(std::uint64_t seed, Options options)
-    : seed_(seed),
-      options_(options),
-      world_(seed),
+    : options_(std::move(options)),
+      world_(seed, 1, options_.world),
       prng_(base::Prng::for_purpose(seed, "log history")) {}
 
 CommitLogOptions LogHistory::log_options() {
@@ -58,7 +57,7 @@ bool LogHistory::run_events(std::uint64_t count) {
 void LogHistory::run_to_end() {
   const bool ended =
       world_.world().run_until([&] { return !world_.machine().is_up(); }, std::chrono::hours(1));
-  EXPECT_TRUE(ended) << "seed " << seed_ << ": a life that does not end";
+  expect(ended, "a life that does not end");
 }
 
 void LogHistory::crash(bool power_loss) {
@@ -95,7 +94,7 @@ void LogHistory::note_progress() {
         doubt_known_ = Known::unknown;
       }
       if (options_.mode != LogSyncMode::periodic && staged.must_survive_kill) {
-        EXPECT_TRUE(staged.must_survive_power) << "durable, and not synced";
+        expect(staged.must_survive_power, "{} is durable, and not synced", position);
       }
     }
   }
@@ -104,12 +103,10 @@ void LogHistory::note_progress() {
 Task<void> LogHistory::life(Runtime& runtime) {
   OpenLogs open;
   auto folder = co_await LogDirectory::open(runtime, kLogFolder);
-  EXPECT_TRUE(folder.has_value()) << "seed " << seed_ << ": " << folder.error().to_string();
-  if (!folder) co_return;
+  if (!fine(folder)) co_return;
   open.folder = *std::move(folder);
   auto replayed = co_await replay_all(*open.folder, open.replayed);
-  EXPECT_TRUE(replayed.has_value()) << "seed " << seed_ << ": " << replayed.error().to_string();
-  if (!replayed) co_return;
+  if (!fine(replayed)) co_return;
   check_report(open.folder->report(), runtime.boot_id);
   check_found(open.replayed);
 
@@ -117,7 +114,7 @@ Task<void> LogHistory::life(Runtime& runtime) {
   const auto cores = static_cast<std::uint32_t>(prng_.between(1, options_.cores_max));
   begun_ = Known::unknown;
   auto shares = co_await open.folder->begin(cores, options);
-  CO_ASSERT_OK(shares);
+  if (!fine(shares)) co_return;
   begun_ = Known::yes;
   begun_boot_ = runtime.boot_id;
   sealed_ = false;
@@ -127,14 +124,14 @@ Task<void> LogHistory::life(Runtime& runtime) {
   adopt(open.replayed);
   for (LogShare& share : *shares) {
     auto log = co_await CommitLog::open(runtime, std::move(share), options);
-    CO_ASSERT_OK(log);
+    if (!fine(log)) co_return;
     open.logs.push_back(*std::move(log));
   }
   open_ = &open;
   if (doubt_ && prng_.chance(0.7)) {
     doubt_known_ = Known::unknown;
     auto settled = co_await open.folder->clear_tail_doubt();
-    CO_ASSERT_OK(settled);
+    if (!fine(settled)) co_return;
     doubt_known_ = Known::yes;
     doubt_ = false;
   }
@@ -147,12 +144,13 @@ Task<void> LogHistory::life(Runtime& runtime) {
   for (auto& log : open.logs) {
     auto stopped = co_await log->stop();
     all_sealed = all_sealed && stopped.has_value();
-    EXPECT_EQ(stopped.has_value(), !log->fatal_error().has_value());
+    expect(stopped.has_value() != log->fatal_error().has_value(),
+           "a log stops well if and only if it has not ended before");
   }
   begun_ = Known::yes;
   sealed_ = all_sealed;
   auto closed = co_await open.folder->close();
-  CO_ASSERT_OK(closed);
+  if (!fine(closed)) co_return;
 }
 
 Task<void> LogHistory::work(Runtime& runtime, OpenLogs& open) {
@@ -188,19 +186,19 @@ Task<void> LogHistory::one_step(Runtime& runtime, OpenLogs& open, runtime::TaskG
   } else if (dice < 76) {
     release_all_old(table, log.tail().segment.incarnation);
     auto released = co_await open.folder->release({table});
-    EXPECT_TRUE(released.has_value() || faulty_);
+    expect(released.has_value() || faulty_, "files are not released");
   } else if (dice < 80) {
     auto synced = co_await log.sync_to(log.tail(), Until::forever());
-    EXPECT_TRUE(synced.has_value() || faulty_);
+    expect(synced.has_value() || faulty_, "a log does not sync");
   } else if (dice < 83 && options_.faults) {
     change_faults();
   } else if (dice < 88) {
     // Long enough for claims, retries and periodic syncs.
     auto slept = co_await runtime::sleep_for(runtime, std::chrono::milliseconds(200), {});
-    CO_ASSERT_OK(slept);
+    if (!fine(slept)) co_return;
   } else {
     auto slept = co_await runtime::sleep_for(runtime, Duration(prng_.below(2'000'000)), {});
-    CO_ASSERT_OK(slept);
+    if (!fine(slept)) co_return;
   }
 }
 
@@ -229,16 +227,16 @@ Task<void> LogHistory::write(CommitLog& log, TableId table, std::string bytes) {
   const auto staged = log.stage(table, as_bytes(bytes));
   if (!staged) {
     const Errc code = staged.error().code();
-    EXPECT_TRUE(code == Errc::overloaded || code == Errc::no_space || log.fatal_error())
-        << staged.error().to_string();
+    expect(code == Errc::overloaded || code == Errc::no_space || log.fatal_error(), "{}",
+           staged.error().to_string());
     co_return;
   }
   Records& records = records_of(log);
   const auto [at, fresh] = records.insert({*staged, {.table = table, .bytes = bytes}});
-  EXPECT_TRUE(fresh && std::next(at) == records.end()) << "positions only grow";
+  expect(fresh && std::next(at) == records.end(), "positions only grow, and not to {}", *staged);
   auto durable = co_await log.durable(*staged, Until::forever());
   if (!durable) {
-    EXPECT_TRUE(log.fatal_error().has_value()) << durable.error().to_string();
+    expect(log.fatal_error().has_value(), "{}", durable.error().to_string());
     co_return;
   }
   Staged& record = records_of(log).at(*staged);
@@ -258,11 +256,12 @@ void LogHistory::check_report(const LogOpenReport& report, const std::string& bo
                : begun_boot_ == boot_id ? LastStop::killed
                                         : LastStop::power_lost;
   }
-  EXPECT_EQ(name_of(report.last_stop), name_of(expected)) << "seed " << seed_;
+  expect(report.last_stop == expected, "the last stop was {}, and not {}", name_of(expected),
+         name_of(report.last_stop));
   if (doubt_known_ == Known::unknown) return;
   const bool unsealed = expected == LastStop::killed || expected == LastStop::power_lost;
   const bool doubt = doubt_ || (unsealed && options_.mode == LogSyncMode::periodic);
-  EXPECT_EQ(report.tail_may_be_lost, doubt) << "seed " << seed_;
+  expect(report.tail_may_be_lost == doubt, "the tail may {}be lost", doubt ? "" : "not ");
 }
 
 void LogHistory::check_found(const std::vector<Replayed>& found) {
@@ -271,10 +270,10 @@ void LogHistory::check_found(const std::vector<Replayed>& found) {
   for (const Replayed& record : found) {
     const LogKey key{record.position.segment.incarnation, record.core};
     auto& of_log = by_log[key];
-    EXPECT_TRUE(of_log.empty() || of_log.rbegin()->first < record.position)
-        << "seed " << seed_ << ": out of order at " << fmt::format("{}", record.position);
+    expect(of_log.empty() || of_log.rbegin()->first < record.position, "out of order at {}",
+           record.position);
     of_log[record.position] = &record;
-    EXPECT_TRUE(logs_.contains(key)) << "seed " << seed_ << ": a log nobody wrote";
+    expect(logs_.contains(key), "log {}/{} was never written", key.first, key.second);
   }
   for (const auto& [key, records] : logs_) check_log(key, records, by_log[key]);
 }
@@ -282,32 +281,36 @@ void LogHistory::check_found(const std::vector<Replayed>& found) {
 void LogHistory::check_log(const LogKey& key, const Records& records,
                            const std::map<LogPosition, const Replayed*>& found) {
   const auto where = [&](LogPosition position) {
-    return fmt::format("seed {}: log {}/{} at {}", seed_, key.first, key.second, position);
+    return fmt::format("log {}/{} at {}", key.first, key.second, position);
   };
   for (const auto& [position, record] : found) {
     const auto staged = records.find(position);
-    EXPECT_TRUE(staged != records.end()) << where(position) << ": invented";
-    if (staged == records.end()) continue;
-    EXPECT_EQ(staged->second.table, record->table) << where(position);
-    EXPECT_EQ(staged->second.bytes, record->bytes) << where(position);
-    EXPECT_FALSE(staged->second.gone) << where(position) << ": is back";
+    if (staged == records.end()) {
+      violations_.add(where(position) + ": invented");
+      continue;
+    }
+    const Staged& known = staged->second;
+    if (known.table != record->table || known.bytes != record->bytes) {
+      violations_.add(where(position) + ": other bytes than were staged");
+    }
+    if (known.gone) violations_.add(where(position) + ": is back");
   }
   const LogPosition last = found.empty() ? LogPosition{} : found.rbegin()->first;
   Duration first_lost = Duration::max();
   Duration last_lost{0};
   for (const auto& [position, staged] : records) {
     if (found.contains(position) || staged.not_needed || staged.gone) continue;
-    EXPECT_GT(position, last) << where(position) << ": a hole";
+    if (position <= last) violations_.add(where(position) + ": a hole");
     const bool must = power_was_lost_ ? staged.must_survive_power : staged.must_survive_kill;
-    EXPECT_FALSE(must) << where(position) << ": lost";
+    if (must) violations_.add(where(position) + ": lost");
     if (!staged.acknowledged) continue;
     ++records_lost_;
     first_lost = std::min(first_lost, staged.acknowledged_at);
     last_lost = std::max(last_lost, staged.acknowledged_at);
   }
-  if (first_lost != Duration::max() && !faulty_) {
-    EXPECT_LE(last_lost - first_lost, std::chrono::milliseconds(100) + kWriteSlack)
-        << where(last) << ": more than a period is lost";
+  if (first_lost != Duration::max() && !faulty_ &&
+      last_lost - first_lost > std::chrono::milliseconds(100) + kWriteSlack) {
+    violations_.add(where(last) + ": more than a period is lost");
   }
 }
 

@@ -11,6 +11,8 @@
 //   a loss is bounded             acknowledged records lost in periodic mode were acknowledged
 //                                 within one period
 //   the last stop is judged right
+//
+// The scenarios of helenus-sim run it (sim/scenarios/storage): what does not hold is a violation.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +22,13 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/prng.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
+#include "sim/violations.h"
 #include "storage/log/commit_log.h"
 #include "storage/log/commit_log_test_support.h"
 #include "storage/log/log_directory.h"
@@ -37,6 +42,7 @@ class LogHistory {
     std::uint32_t cores_max = 3;
     int steps = 60;       // of a life
     bool faults = false;  // failing writes and syncs, a full device
+    sim::WorldOptions world = {};
   };
 
   LogHistory(std::uint64_t seed, Options options);
@@ -55,6 +61,7 @@ class LogHistory {
   // Records found at the last start, and how many starts failed with an error.
   std::size_t records_found() const { return records_found_; }
   std::uint64_t records_lost() const { return records_lost_; }
+  const sim::Violations& violations() const { return violations_; }
 
  private:
   struct Staged {
@@ -89,7 +96,17 @@ class LogHistory {
   void adopt(const std::vector<Replayed>& found);
   void release_all_old(TableId table, std::uint32_t incarnation);
 
-  const std::uint64_t seed_;
+  template <class... Args>
+  void expect(bool holds, fmt::format_string<Args...> text, Args&&... args) {
+    violations_.expect(holds, text, std::forward<Args>(args)...);
+  }
+  // Whether it went well; if not, that is a violation.
+  template <class T>
+  bool fine(const base::Result<T>& result) {
+    if (!result) violations_.add(result.error().to_string());
+    return result.has_value();
+  }
+
   const Options options_;
   LogWorld world_;
   base::Prng prng_;
@@ -110,6 +127,7 @@ class LogHistory {
 
   std::size_t records_found_ = 0;
   std::uint64_t records_lost_ = 0;
+  sim::Violations violations_;
 };
 
 }  // namespace helenus::storage::testing
