@@ -1,24 +1,18 @@
-// Nodes that found one cluster and no second, on simulated machines: whatever the order they start
-// in and the faults.
+// Nodes that found one cluster and no second, on simulated machines, whatever the order they start
+// in. Through faults they do so in the scenario cluster-founding.
 #include "cluster/cluster_discovery.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/prng.h"
-#include "base/test_scale.h"
 #include "cluster/cluster_test_support.h"
 #include "metadata/transitions.h"
 #include "runtime/contract/world.h"
-#include "sim/faults.h"
-#include "sim/nemesis.h"
 
 namespace helenus::cluster {
 namespace {
@@ -79,24 +73,6 @@ TEST(ClusterDiscovery, AFounderThatCannotWriteSaysSoAtOnce) {
       cluster.world().run_until([&] { return cluster.plan(0).start_error.has_value(); }, 10s));
   EXPECT_EQ(cluster.plan(0).start_error->code(), Errc::no_space);
   EXPECT_TRUE(cluster.service(0).failure().has_value());
-}
-
-TEST(ClusterDiscovery, OneClusterIsFoundedThroughFaults) {
-  constexpr sim::FaultBudget kBudget{
-      .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
-  const std::uint64_t seeds = base::count_from_environment("HELENUS_CLUSTER_SEEDS", 4);
-  for (std::uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    Cluster cluster(seed, 5, 2);
-    cluster.start_all();
-    base::Prng swarm = base::Prng::for_purpose(seed, "swarm");
-    sim::Nemesis nemesis(cluster.world(), sim::FaultPlan::draw(kBudget, cluster.targets(), swarm),
-                         cluster.targets());
-    nemesis.start();
-    cluster.world().run_for(10s);
-    nemesis.stop();
-    cluster.expect_whole(5, 5min);
-  }
 }
 
 }  // namespace

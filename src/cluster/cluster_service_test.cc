@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/test_scale.h"
@@ -185,6 +186,7 @@ TEST(ClusterService, NoTwoNodesKnowDifferentDocumentsOfAVersionOrReplicasOfAnEpo
     ledger.is_work_time = false;
     cluster.expect_whole(size, 5min);
     for (auto& [fault, times] : happened) times += nemesis.happened(fault);
+    EXPECT_THAT(ledger.violations().kept(), ::testing::IsEmpty());
     EXPECT_GT(ledger.acknowledged, 20U);
     EXPECT_GT(ledger.epochs(), 10U);
   }

@@ -9,11 +9,10 @@
 #include <string>
 #include <tuple>
 
-#include <gtest/gtest.h>
-
 #include "cluster/cluster_options.h"
 #include "metadata/cluster_metadata.h"
 #include "metadata/transitions.h"
+#include "sim/violations.h"
 
 namespace helenus::cluster::testing {
 
@@ -25,7 +24,7 @@ class MetadataLedger {
   void saw(std::uint64_t version, const MetadataPtr& metadata) {
     const auto [at, is_new] = documents_.try_emplace(version, metadata);
     if (!is_new) {
-      EXPECT_EQ(*at->second, *metadata) << "two documents of version " << version;
+      violations_.expect(*at->second == *metadata, "two documents of version {}", version);
       return;
     }
     if (const auto next = std::next(at); next != documents_.end()) expect_follows(next, at);
@@ -35,12 +34,13 @@ class MetadataLedger {
       for (std::size_t i = 0; i < replicas.size(); ++i) {
         const auto [known, is_first] = replicas_.try_emplace(
             std::tuple(name, i, metadata->tablets[i].epoch.value()), replicas[i]);
-        EXPECT_TRUE(is_first || metadata::same_replicas(known->second, replicas[i]))
-            << "tablet " << i << " of " << name << " in version " << version;
+        violations_.expect(is_first || metadata::same_replicas(known->second, replicas[i]),
+                           "tablet {} of {} has other replicas in version {}", i, name, version);
       }
     }
   }
   std::size_t versions() const { return documents_.size(); }
+  const sim::Violations& violations() const { return violations_; }
   std::size_t epochs() const {
     std::set<std::uint64_t> epochs;
     for (const auto& [version, metadata] : documents_) epochs.insert(metadata->epoch.value());
@@ -53,11 +53,13 @@ class MetadataLedger {
 
  private:
   using Documents = std::map<std::uint64_t, MetadataPtr>;
-  static void expect_follows(Documents::const_iterator next, Documents::const_iterator before) {
+  void expect_follows(Documents::const_iterator next, Documents::const_iterator before) {
     if (next->first != before->first + 1) return;
-    EXPECT_TRUE(metadata::may_follow(*next->second, *before->second)) << "version " << next->first;
+    violations_.expect(metadata::may_follow(*next->second, *before->second),
+                       "version {} does not follow", next->first);
   }
 
+  sim::Violations violations_;
   Documents documents_;
   std::map<std::tuple<std::string, std::size_t, std::uint64_t>, metadata::TabletReplicas> replicas_;
 };

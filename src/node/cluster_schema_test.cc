@@ -1,5 +1,6 @@
 // Nodes on simulated machines that become a cluster and change its schema together: from several
-// sides at once, through stops and crashes, and what they refuse.
+// sides at once, through stops and crashes, and what they refuse. Through faults they do so in the
+// scenario cluster-schema.
 #include "node/cluster_schema.h"
 
 #include <memory>
@@ -11,16 +12,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/prng.h"
-#include "base/test_scale.h"
 #include "cql/server/server_test_support.h"
 #include "node/node.h"
 #include "node/nodes_test_support.h"
 #include "runtime/sleep.h"
 #include "runtime/when_all.h"
-#include "sim/faults.h"
 #include "sim/function_process.h"
-#include "sim/nemesis.h"
 #include "sim/process.h"
 #include "sim/world.h"
 
@@ -282,116 +279,6 @@ TEST_F(StrangerTest, DoesNotJoinOnceThereAreKeyspaces) {
   EXPECT_THAT(start_error(3)->to_string(), HasSubstr("before the first keyspace"));
   EXPECT_EQ(node(0).cluster().metadata()->nodes.size(), 3U);
   EXPECT_EQ(ask(0, kCreateTable), "done");
-}
-
-// ---- Through faults ----
-
-// Whatever is in the way: an error as text.
-Task<std::string> try_to_ask(Runtime& rt, Address address, std::string text) {
-  const auto until = runtime::Until::after(rt, 20s);
-  const auto stream = co_await rt.transport.connect(address, until);
-  if (!stream) co_return stream.error().to_string();
-  protocol::FrameReader reader(protocol::Direction::response, protocol::kBodySizeCap);
-  protocol::StartupRequest startup;
-  startup.options = {{"CQL_VERSION", "3.0.0"}};
-  std::string answer;
-  for (const base::Bytes& frame : {TestClient::frame(0, startup), TestClient::query(1, text)}) {
-    const auto sent = co_await (*stream)->write(frame, until);
-    if (!sent) co_return sent.error().to_string();
-    for (answer.clear(); answer.empty();) {
-      const auto step = reader.next();
-      if (const auto* got = std::get_if<protocol::Frame>(&step)) {
-        const auto body =
-            protocol::plain_body(*got, protocol::Compression::none, protocol::kBodySizeCap);
-        if (!body) co_return body.error().to_string();
-        answer = told(protocol::decode_response(got->header, *body));
-        continue;
-      }
-      if (!std::holds_alternative<protocol::FrameReader::NeedBytes>(step)) continue;
-      const auto read = co_await (*stream)->read(reader.room(), until);
-      if (!read) co_return read.error().to_string();
-      if (*read == 0) co_return "closed";
-      reader.commit(*read);
-    }
-  }
-  co_return answer;
-}
-
-class FaultsTest : public NodesTest {
- protected:
-  explicit FaultsTest(std::uint64_t seed = 1) : NodesTest(3, 3, seed) {}
-
-  // Makes tables of its own on one node after the other until told to end; keeps those that were
-  // acknowledged.
-  Task<void> make_tables(Runtime& rt, std::size_t number) {
-    for (std::size_t i = 0; !ends_; ++i) {
-      const std::string name = fmt::format("t{}_{}", number, i);
-      const std::string answer =
-          co_await try_to_ask(rt, machine((number + i) % 3).address(9042),
-                              fmt::format("CREATE TABLE ks.{} (k int PRIMARY KEY)", name));
-      ++asked_;
-      if (answer == "done") acknowledged_.push_back(name);
-      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
-    }
-  }
-  void go();
-  static Task<void> run_writers(Runtime& rt, FaultsTest& test) {
-    std::vector<Task<void>> writers;
-    for (const std::size_t number : {0U, 1U, 2U}) writers.push_back(test.make_tables(rt, number));
-    co_await runtime::when_all(std::move(writers));
-  }
-
-  bool ends_ = false;
-  std::size_t asked_ = 0;
-  std::vector<std::string> acknowledged_;
-};
-
-void FaultsTest::go() {
-  constexpr sim::FaultBudget kBudget{
-      .permitted = sim::kNetworkFaults | sim::kProcessFaults | sim::kClockFaults, .liars_max = 0};
-  start_and_expect_up({0, 1, 2});
-  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
-  sim::Machine& writers = world_.add_machine(
-      {.name = "writers"}, sim::FunctionProcess::factory(
-                               [this](Runtime& rt, StopToken) { return run_writers(rt, *this); }));
-  writers.start();
-  base::Prng swarm = base::Prng::for_purpose(world_.seed(), "swarm");
-  sim::Nemesis nemesis(world_, sim::FaultPlan::draw(kBudget, ids(), swarm), ids());
-  nemesis.start();
-  world_.run_for(30s);
-  nemesis.stop();
-  world_.run_for(20s);
-  ends_ = true;
-  ASSERT_TRUE(world_.run_until([&] { return !writers.is_up(); }, 2min));
-  expect_up({0, 1, 2});
-  const auto is_level = [&] {
-    const auto newest = node(0).cluster().version();
-    return std::ranges::all_of(std::vector{0U, 1U, 2U}, [&](std::size_t i) {
-      return node(i).cluster().applied_version() == newest && node(i).cluster().version() == newest;
-    });
-  };
-  EXPECT_TRUE(world_.run_until(is_level, 1min));
-  expect_one_schema({0, 1, 2});
-  const auto keyspace = node(0).cluster().metadata()->schema.find_keyspace("ks");
-  for (const std::string& name : acknowledged_) {
-    EXPECT_NE(keyspace->find_table(name), nullptr) << name << " was acknowledged";
-  }
-  // What is unknown to those who asked is there or not; nothing else is.
-  EXPECT_LE(keyspace->tables.size(), asked_);
-  EXPECT_FALSE(acknowledged_.empty()) << "a test of nothing";
-}
-
-TEST(NodesThroughFaults, WhatWasAcknowledgedIsInTheOneSchemaOfAll) {
-  const std::uint64_t seeds = base::count_from_environment("HELENUS_CLUSTER_SEEDS", 1);
-  struct Run final : FaultsTest {
-    explicit Run(std::uint64_t seed) : FaultsTest(seed) {}
-    void TestBody() override {}
-    using FaultsTest::go;
-  };
-  for (std::uint64_t seed = 1; seed <= seeds && !::testing::Test::HasFailure(); ++seed) {
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    Run(seed).go();
-  }
 }
 
 // ---- A node alone ----

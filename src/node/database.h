@@ -75,6 +75,7 @@ class Database {
   // Requires: open.
   cql::Catalog& catalog() { return *catalog_; }
   const cql::Catalog& catalog() const { return *catalog_; }
+  replication::Coordinator& coordinator() { return *coordinator_; }
 
   // What open() or serve() waits for, or "serving".
   const std::string& phase() const { return phase_; }

@@ -65,6 +65,7 @@ class Node {
   cluster::ClusterService& cluster() { return *cluster_; }
   // How many cores serve clients and keep data.
   std::uint32_t cores() const { return database_->cores(); }
+  Database& database() { return *database_; }
 
  private:
   runtime::Task<base::Result<void>> start_parts(runtime::StopToken stop);

@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "sim/scenarios/append_log.h"
+#include "sim/scenarios/cluster/founding.h"
+#include "sim/scenarios/cluster/schema.h"
+#include "sim/scenarios/consensus/messages.h"
+#include "sim/scenarios/cql/statements.h"
 #include "sim/scenarios/echo.h"
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/node_identity.h"
@@ -30,6 +34,22 @@ const std::vector<ScenarioInfo>& all_scenarios() {
         {.name = "register",
          .description = "a replicated register: what clients see is linearizable",
          .make = [] { return make_register_scenario({}); }},
+        {.name = "cluster-founding",
+         .description = "nodes found one cluster and no second, and all become its members",
+         .is_dear = true,
+         .make = make_founding_scenario},
+        {.name = "cluster-schema",
+         .description = "a schema changed from all sides: what was acknowledged is in all nodes",
+         .is_dear = true,
+         .make = make_schema_scenario},
+        {.name = "consensus-messages",
+         .description = "the consensus register by messages alone: linearizable",
+         .is_dear = true,
+         .run = run_consensus_messages},
+        {.name = "cql-statements",
+         .description = "random statements to a node that dies, beside a reference",
+         .is_dear = true,
+         .run = run_cql_statements},
     };
     for (const auto& more :
          {engine_history_scenarios(), engine_crash_scenarios(), log_scenarios()}) {
