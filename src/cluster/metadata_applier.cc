@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cluster/announcement.h"
+#include "runtime/dawdle.h"
 #include "runtime/sleep.h"
 
 namespace helenus::cluster {
@@ -21,6 +22,7 @@ namespace {
 // How long the owner may take to apply metadata before it is asked again.
 constexpr runtime::Duration kApplyTimeout = std::chrono::minutes(1);
 constexpr runtime::Duration kApplyPauseMax = std::chrono::seconds(30);
+constexpr runtime::Duration kDawdleMax = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -48,6 +50,9 @@ Task<void> MetadataApplier::run() {
   for (;;) {
     const auto newer = co_await known_.wait_newer(applied_version_, {.stop = context_.stopping});
     if (!newer) co_return;
+    if (context_.runtime.buggify("cluster.late_apply")) {
+      static_cast<void>(co_await runtime::dawdle(context_.runtime, kDawdleMax, context_.stopping));
+    }
     const Version version = known_.version();
     const MetadataPtr metadata = known_.metadata();
     const auto applied = co_await apply_(

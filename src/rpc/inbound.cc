@@ -5,6 +5,8 @@
 #include <utility>
 #include <variant>
 
+#include "runtime/dawdle.h"
+
 namespace helenus::rpc {
 
 using base::Bytes;
@@ -22,6 +24,7 @@ namespace {
 // How long one that is refused may take to read why.
 constexpr runtime::Duration kLingerTimeout = 1s;
 constexpr std::size_t kLingerFramesMax = 64;
+constexpr runtime::Duration kDawdleMax = 200ms;
 
 std::string cut(std::string_view text) {
   return std::string(text.substr(0, kTextSizeMax));
@@ -59,6 +62,9 @@ Task<Result<void>> Inbound::shake_hands() {
     co_return Error(Errc::timeout, "no handshake within the time for it");
   }
   if (!frame) co_return std::move(frame).error();
+  if (runtime_.buggify("rpc.late_handshake")) {
+    CO_TRY_VOID(co_await runtime::dawdle(runtime_, kDawdleMax, over_.token()));
+  }
   const auto* hello = std::get_if<Hello>(&*frame);
   if (hello == nullptr) {
     co_return Error(Errc::corrupt, "a frame of the kind '{}' before a handshake", name_of(*frame));
@@ -222,6 +228,9 @@ std::optional<Error> Inbound::on_request(Request request) {
 
 Task<void> Inbound::handle(std::uint64_t id, std::size_t size, MonotonicTime deadline,
                            Task<Result<Bytes>> handling) {
+  if (runtime_.buggify("rpc.late_dispatch")) {
+    static_cast<void>(co_await runtime::dawdle(runtime_, kDawdleMax, over_.token()));
+  }
   auto result = co_await std::move(handling);
   const auto work = at_work_.find(id);
   const bool wanted =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/dawdle.h"
 #include "storage/read/entry_source.h"
 
 namespace helenus::storage {
@@ -119,6 +120,10 @@ Task<Result<void>> Flusher::flush_oldest(FlushJob job) {
   if (!mutations) {
     if (written.file != nullptr) co_await shard.remove_files({written.file});
     co_return std::move(mutations).error();
+  }
+  if (state_.runtime.buggify("storage.late_manifest")) {
+    static_cast<void>(
+        co_await runtime::dawdle(state_.runtime, state_.options.retry_delay, state_.stop.token()));
   }
   bool entered = false;
   CO_TRY_VOID(co_await manifests_.install_until_done(shard, [&](ManifestState& state) {

@@ -135,7 +135,8 @@ Result<LogPosition> CommitLog::stage(TableId table, base::ByteView record) {
     return std::move(*refused);
   }
   const std::size_t staged_before = filling_.size();
-  if (!record_fits(frame_size)) roll();
+  const bool early = runtime_.buggify("log.early_segment") && filling_.piece_open();
+  if (!record_fits(frame_size) || (early && roll_possible())) roll();
   if (!filling_.piece_open()) open_piece();
   const LogPosition position{staging().header.id, filling_.add_record(table, record)};
   needs_.recorded(table, position);

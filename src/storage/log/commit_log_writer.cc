@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "runtime/clock.h"
+#include "runtime/dawdle.h"
 #include "runtime/sleep.h"
 #include "storage/log/commit_log.h"
 #include "storage/log/log_segment_file.h"
@@ -39,7 +40,11 @@ Task<void> CommitLog::write_loop() {
 Task<bool> CommitLog::wait_for_work() {
   while (!fatal_error_) {
     stage_due_note();
-    if (!filling_.empty() && may_write_now()) co_return true;
+    if (!filling_.empty() && may_write_now()) {
+      if (!runtime_.buggify("log.group_waits")) co_return true;
+      static_cast<void>(co_await runtime::dawdle(runtime_, std::chrono::milliseconds(2), {}));
+      continue;
+    }
     if (filling_.empty() && stopping_) co_return false;
     if (filling_.empty() && claims_owed() &&
         runtime_.clock.now() >= last_write_at_ + options_.claim_delay) {
