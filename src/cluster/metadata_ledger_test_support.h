@@ -29,8 +29,8 @@ class MetadataLedger {
     }
     if (const auto next = std::next(at); next != documents_.end()) expect_follows(next, at);
     if (at != documents_.begin()) expect_follows(at, std::prev(at));
-    for (const auto& [name, replication] : metadata->keyspaces) {
-      const auto replicas = metadata::replicas_of(*metadata, replication);
+    for (const auto& [name, keyspace] : metadata->keyspaces) {
+      const auto replicas = metadata::replicas_of(*metadata, keyspace.replication);
       for (std::size_t i = 0; i < replicas.size(); ++i) {
         const auto [known, is_first] = replicas_.try_emplace(
             std::tuple(name, i, metadata->tablets[i].epoch.value()), replicas[i]);
