@@ -276,6 +276,9 @@ TEST_F(ThreeNodesTest, AsksEachNodeByNameAndHearsWhoIsUp) {
     }
     EXPECT_EQ(names.size(), 3U);
 
+    // The others have to see it up before they can see it down.
+    std::ignore = co_await runtime::sleep_for(rt, 10s, {});
+    EXPECT_EQ(session.nodes()[2].reported, StatusChangeKind::up);
     machine(2).kill();
     std::ignore = co_await runtime::sleep_for(rt, 2min, {});
     EXPECT_FALSE(session.nodes()[2].connected);
