@@ -179,7 +179,7 @@ struct Case {
         before.lay(replica.write(random_write(prng)));
       }
     }
-    row_range = random_range(prng);
+    range = random_range(prng);
     deletion = deletion_at(static_cast<std::int64_t>(prng.between(10, 40)));
   }
   bool wins_at(const RowKey& row, std::uint32_t column) const {
