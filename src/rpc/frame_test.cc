@@ -21,7 +21,7 @@ using base::Errc;
 using model::NodeId;
 using runtime::Address;
 
-NodeId node_of(std::uint8_t number) {
+NodeId node_with(std::uint8_t number) {
   base::Uuid::Octets octets{};
   octets.back() = std::byte{number};
   return NodeId(base::Uuid(octets));
@@ -32,9 +32,9 @@ const VersionRange kOneToTwo{.oldest = ProtocolVersion(1), .newest = ProtocolVer
 Hello a_hello() {
   return {.versions = kVersions,
           .cluster = "troy",
-          .from = node_of(1),
+          .from = node_with(1),
           .life = 0x0807060504030201,
-          .to = node_of(2),
+          .to = node_with(2),
           .lane = Lane::data,
           .address = Address::v4({10, 0, 0, 1}, 7000),
           .body_size_max = 16 << 20};
@@ -45,13 +45,13 @@ std::vector<Frame> one_of_each() {
       a_hello(),
       Hello{.versions = kOneToTwo,
             .cluster = std::string(kClusterNameSizeMax, 'c'),
-            .from = node_of(3),
+            .from = node_with(3),
             .life = 0,
             .to = {},
             .lane = Lane::control,
             .address = Address::v6({0xfd, 0, 1}, 1),
             .body_size_max = 100},
-      Welcome{.version = ProtocolVersion(2), .node = node_of(2), .body_size_max = 1 << 20},
+      Welcome{.version = ProtocolVersion(2), .node = node_with(2), .body_size_max = 1 << 20},
       Refusal{.reason = RefusalReason::other_cluster,
               .versions = kOneToTwo,
               .text = "this is a node of the cluster 'b', not of 'a'"},
@@ -106,7 +106,7 @@ TEST(Frame, BytesAreAsDocumented) {
             "41000000f587d59a685f90de"
             "00484c4e5301010474726f79000000000000000000000000000000010102030405060708"
             "010000000000000000000000000000000201040a000001581b80808008");
-  EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1), .node = node_of(2), .body_size_max = 4096}),
+  EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1), .node = node_with(2), .body_size_max = 4096}),
             "18000000dbfd0cbc0614c33c"
             "01484c4e5301000000000000000000000000000000028020");
   EXPECT_EQ(
@@ -132,7 +132,7 @@ TEST(Frame, ComesBackAsItWas) {
 TEST(Frame, AHandshakeOfALaterReleaseIsUnderstood) {
   for (const Frame& frame :
        {Frame(a_hello()),
-        Frame(Welcome{.version = ProtocolVersion(2), .node = node_of(2), .body_size_max = 1 << 20}),
+        Frame(Welcome{.version = ProtocolVersion(2), .node = node_with(2), .body_size_max = 1 << 20}),
         Frame(Refusal{.reason = static_cast<RefusalReason>(99),
                       .versions = kOneToTwo,
                       .text = "a reason that we do not know yet"})}) {
