@@ -35,11 +35,14 @@
 #include "node/config.h"
 #include "node/core_service.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/replica/replicas.h"
+#include "replication/tablets/tablet_directory.h"
 #include "runtime/gate.h"
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
+#include "storage/engine/engines.h"
 
 namespace helenus::node {
 
@@ -102,6 +105,7 @@ class Database {
   cql::NodeFacts facts() const;
   CoreService::Options service_options() const;
 
+  runtime::Task<base::Result<void>> open_storage();
   runtime::Task<base::Result<void>> start_services();
   runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.
@@ -139,8 +143,11 @@ class Database {
   // What all cores share.
   const std::shared_ptr<cql::NodeAdmission> admission_;
 
-  std::unique_ptr<replication::Coordinator> coordinator_;
-  bool coordinator_stopped_ = false;
+  std::unique_ptr<storage::Engines> engines_;
+  bool engines_stopped_ = false;
+  std::unique_ptr<replication::TabletDirectory> tablets_;
+  std::unique_ptr<replication::Replicas> replicas_;
+  std::unique_ptr<replication::Coordinator> coordinator_;  // of this core
   std::unique_ptr<cql::Catalog> catalog_;
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;

@@ -105,9 +105,10 @@ std::optional<TableId> CatalogSnapshot::storage_of(const base::Uuid& table) cons
   return found->second;
 }
 
-Catalog::Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& coordinator,
-                 CatalogOptions options)
+Catalog::Catalog(Private, runtime::Runtime& runtime, replication::TabletDirectory& tablets,
+                 replication::Coordinator& coordinator, CatalogOptions options)
     : runtime_(runtime),
+      tablets_(tablets),
       coordinator_(coordinator),
       options_(std::move(options)),
       log_(runtime.logger("catalog")),
@@ -115,16 +116,18 @@ Catalog::Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& c
       drops_(runtime) {}
 
 Task<Result<std::unique_ptr<Catalog>>> Catalog::open(runtime::Runtime& runtime,
+                                                     replication::TabletDirectory& tablets,
                                                      replication::Coordinator& coordinator,
                                                      CatalogOptions options) {
-  auto catalog = std::make_unique<Catalog>(Private{}, runtime, coordinator, std::move(options));
+  auto catalog =
+      std::make_unique<Catalog>(Private{}, runtime, tablets, coordinator, std::move(options));
   const Result<void> loaded = co_await catalog->load();
   if (!loaded) co_return Error(loaded.error()).within("reading the catalog");
   co_return catalog;
 }
 
 Task<Result<void>> Catalog::load() {
-  const auto made = co_await coordinator_.create_table(kStorageTable, {});
+  const auto made = co_await tablets_.create_table(kStorageTable, {});
   if (!made && !made.failed_with(Errc::already_exists)) co_return made.error();
   CO_TRY_VOID(co_await load_context_secret());
   CO_TRY(const auto bytes, co_await read_cell(document_partition()));
@@ -210,7 +213,7 @@ Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until
                                 .decided_version = decided_version_},
                                until));
     CO_TRY_VOID(co_await move_to_file());
-    const auto made = co_await coordinator_.create_table(id, options);
+    const auto made = co_await tablets_.create_table(id, options);
     if (made) {
       told_[id] = options;
       co_return id;
@@ -287,7 +290,7 @@ Task<void> Catalog::drop_doomed() {
 
 Task<void> Catalog::drop(std::set<TableId> doomed) {
   for (const TableId id : doomed) {
-    const auto dropped = co_await coordinator_.drop_table(id);
+    const auto dropped = co_await tablets_.drop_table(id);
     if (dropped || dropped.failed_with(Errc::not_found)) {
       doomed_.erase(id);
     } else {
@@ -310,7 +313,7 @@ Task<void> Catalog::alter_storage() {
       ++each;
       continue;
     }
-    const auto altered = co_await coordinator_.alter_table(each->first, each->second);
+    const auto altered = co_await tablets_.alter_table(each->first, each->second);
     if (!altered) {
       log_.warn("files of a table have the options of before", kv("table", each->first),
                 kv("error", altered.error()));

@@ -1,6 +1,6 @@
 // Catalog: which keyspaces, tables and types there are, and where the rows of each table are kept.
 //
-//   auto catalog = co_await Catalog::open(runtime, coordinator, options);
+//   auto catalog = co_await Catalog::open(runtime, tablets, coordinator, options);
 //   CatalogPtr now = catalog->snapshot();                      for one request, or for one plan
 //   co_await catalog->change(statement, session_keyspace, until);
 //
@@ -48,6 +48,7 @@
 #include "cql/schema/schema_change.h"
 #include "model/schema.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/tablets/tablet_directory.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/semaphore.h"
@@ -162,12 +163,13 @@ class Catalog final : public CatalogReader {
   using Listener = std::function<void(const Change&)>;
 
   // Reads what is there and finishes what a crash left half done. Errors: corrupt, unsupported; of
-  // the engine. Requires: `coordinator` outlives the catalog.
+  // the engine. Requires: both outlive the catalog.
   static runtime::Task<base::Result<std::unique_ptr<Catalog>>> open(
-      runtime::Runtime& runtime, replication::Coordinator& coordinator, CatalogOptions options);
+      runtime::Runtime& runtime, replication::TabletDirectory& tablets,
+      replication::Coordinator& coordinator, CatalogOptions options);
   // For open().
-  Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& coordinator,
-          CatalogOptions options);
+  Catalog(Private, runtime::Runtime& runtime, replication::TabletDirectory& tablets,
+          replication::Coordinator& coordinator, CatalogOptions options);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
@@ -249,6 +251,7 @@ class Catalog final : public CatalogReader {
   runtime::Task<void> tell(CatalogView& view, std::function<void()> what);
 
   runtime::Runtime& runtime_;
+  replication::TabletDirectory& tablets_;
   replication::Coordinator& coordinator_;
   const CatalogOptions options_;
   base::Logger log_;

@@ -22,7 +22,6 @@ namespace helenus::cql {
 namespace {
 
 using base::Errc;
-using replication::Coordinator;
 using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
@@ -31,6 +30,7 @@ using storage::testing::LogWorld;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kCreateKeyspace;
+using testing::NodeStorage;
 using testing::run_change;
 using ::testing::StartsWith;
 using testing::tell;
@@ -56,7 +56,7 @@ replication::PartitionWrite some_write(TableId table) {
 
 TEST(Catalog, BeginsWithTheKeyspacesOfTheSystem) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     const CatalogPtr now = catalog.snapshot();
     EXPECT_NE(now->schema().find_table("system", "local"), nullptr);
     EXPECT_TRUE(now->users().keyspaces().empty());
@@ -69,13 +69,13 @@ TEST(Catalog, ASchemaIsThereAfterAStopAndAfterAPowerLoss) {
   LogWorld world;
   base::Uuid version;
   std::optional<TableId> storage;
-  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
     version = catalog.snapshot()->schema_version();
     storage = catalog.snapshot()->storage_of(catalog.snapshot()->users().find_table("ks", "t")->id);
     EXPECT_TRUE(storage.has_value());
   });
-  const auto look = [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  const auto look = [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     const CatalogPtr now = catalog.snapshot();
     EXPECT_EQ(now->schema_version(), version);
     const model::TablePtr table = now->users().find_table("ks", "t");
@@ -90,7 +90,7 @@ TEST(Catalog, ASchemaIsThereAfterAStopAndAfterAPowerLoss) {
 
 TEST(Catalog, TellsOfEachChangeOnceItIsInTheSnapshot) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     std::vector<std::string> told;
     catalog.add_listener([&](const Catalog::Change& change) {
       told.push_back(change.keyspace + "." + change.name);
@@ -109,7 +109,7 @@ TEST(Catalog, TellsOfEachChangeOnceItIsInTheSnapshot) {
 
 TEST(Catalog, ASnapshotStaysAsItWas) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
     const CatalogPtr before = catalog.snapshot();
     EXPECT_EQ(co_await run_change(catalog, "ALTER TABLE t ADD w int"), "done");
@@ -121,11 +121,12 @@ TEST(Catalog, ASnapshotStaysAsItWas) {
 
 // ---- What files get ----
 
-Task<void> write_and_flush(Coordinator& coordinator, Catalog& catalog) {
+Task<void> write_and_flush(NodeStorage& node, Catalog& catalog) {
   const TableId storage =
       *catalog.snapshot()->storage_of(catalog.snapshot()->users().find_table("ks", "t")->id);
-  EXPECT_TRUE((co_await coordinator.write(some_write(storage), Until::forever())).has_value());
-  EXPECT_TRUE((co_await coordinator.flush(storage, Until::forever())).has_value());
+  EXPECT_TRUE(
+      (co_await node.coordinator().write(some_write(storage), Until::forever())).has_value());
+  EXPECT_TRUE((co_await node.coordinator().flush(storage, Until::forever())).has_value());
 }
 
 // "kind, compression" of the newest file of a table of users, which is the one with the largest
@@ -145,27 +146,27 @@ Task<std::string> newest_file(Runtime& runtime) {
 
 TEST(Catalog, FilesHaveTheFiltersThatTheStatementNamed) {
   LogWorld world;
-  tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime& runtime, NodeStorage& node, Catalog& catalog) -> Task<void> {
     EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
     EXPECT_EQ(co_await run_change(catalog,
                                   "CREATE TABLE t (k int PRIMARY KEY, v text) WITH filter = "
                                   "{'class': 'consistent_cuckoo'}"),
               "done");
-    co_await write_and_flush(coordinator, catalog);
+    co_await write_and_flush(node, catalog);
     EXPECT_EQ(co_await newest_file(runtime), "consistent_cuckoo, lz4");
     EXPECT_EQ(co_await run_change(catalog,
                                   "ALTER TABLE t WITH filter = {'class': 'bloom', "
                                   "'bits_per_hash': 16} AND compression = {'enabled': false}"),
               "done");
-    co_await write_and_flush(coordinator, catalog);
+    co_await write_and_flush(node, catalog);
     EXPECT_EQ(co_await newest_file(runtime), "bloom, none");
     const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
     EXPECT_TRUE((co_await catalog.truncate(table, Until::forever())).has_value());
-    co_await write_and_flush(coordinator, catalog);
+    co_await write_and_flush(node, catalog);
     EXPECT_EQ(co_await newest_file(runtime), "bloom, none") << "the new storage, too";
   });
-  tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
-    co_await write_and_flush(coordinator, catalog);
+  tell(world, [](Runtime& runtime, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    co_await write_and_flush(node, catalog);
     EXPECT_EQ(co_await newest_file(runtime), "bloom, none") << "after a start, too";
   });
 }
@@ -173,7 +174,7 @@ TEST(Catalog, FilesHaveTheFiltersThatTheStatementNamed) {
 // As after a crash between the document and the engine.
 TEST(Catalog, AStartTellsTheEngineWhatItDoesNotKnow) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
     EXPECT_EQ(co_await run_change(catalog,
                                   "CREATE TABLE t (k int PRIMARY KEY, v text) WITH filter = "
@@ -181,10 +182,10 @@ TEST(Catalog, AStartTellsTheEngineWhatItDoesNotKnow) {
               "done");
     const auto storage =
         catalog.snapshot()->storage_of(catalog.snapshot()->users().find_table("ks", "t")->id);
-    EXPECT_TRUE((co_await coordinator.alter_table(*storage, {})).has_value());
+    EXPECT_TRUE((co_await node.tablets().alter_table(*storage, {})).has_value());
   });
-  tell(world, [](Runtime& runtime, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
-    co_await write_and_flush(coordinator, catalog);
+  tell(world, [](Runtime& runtime, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    co_await write_and_flush(node, catalog);
     EXPECT_EQ(co_await newest_file(runtime), "bloom, lz4");
   });
 }
@@ -195,13 +196,13 @@ TEST(Catalog, AChangeDoesNotWaitForeverForWhatIsDropped) {
   world.run([](Runtime& runtime) {
     CatalogOptions hasty = testing::catalog_options();
     hasty.drop_wait = runtime::Duration::zero();
-    const auto body = [](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+    const auto body = [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
       co_await make_table_t(catalog);
       const CatalogPtr before = catalog.snapshot();
       const auto storage = before->storage_of(before->users().find_table("ks", "t")->id);
       CO_ASSERT_TRUE(storage.has_value());
       EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
-      EXPECT_TRUE((co_await coordinator.flush(*storage, Until::forever())).has_value())
+      EXPECT_TRUE((co_await node.coordinator().flush(*storage, Until::forever())).has_value())
           << "it is still being dropped";
       // What is made meanwhile stays.
       EXPECT_EQ(co_await run_change(catalog, "CREATE TABLE t (k int PRIMARY KEY)"), "done");
@@ -209,9 +210,9 @@ TEST(Catalog, AChangeDoesNotWaitForeverForWhatIsDropped) {
       const auto remade = after->storage_of(after->users().find_table("ks", "t")->id);
       CO_ASSERT_TRUE(remade.has_value());
       co_await catalog.stop();
-      const auto gone = co_await coordinator.flush(*storage, Until::forever());
+      const auto gone = co_await node.coordinator().flush(*storage, Until::forever());
       EXPECT_TRUE(gone.failed_with(Errc::not_found));
-      EXPECT_TRUE((co_await coordinator.flush(*remade, Until::forever())).has_value());
+      EXPECT_TRUE((co_await node.coordinator().flush(*remade, Until::forever())).has_value());
     };
     return testing::live_with_catalog(runtime, body, std::move(hasty));
   });
@@ -221,21 +222,23 @@ TEST(Catalog, TruncateGivesATableNewStorageForEver) {
   LogWorld world;
   TableId first;
   TableId second;
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
     const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
     const base::Uuid version = catalog.snapshot()->schema_version();
     first = *catalog.snapshot()->storage_of(table);
-    EXPECT_TRUE((co_await coordinator.write(some_write(first), Until::forever())).has_value());
+    EXPECT_TRUE(
+        (co_await node.coordinator().write(some_write(first), Until::forever())).has_value());
     EXPECT_TRUE((co_await catalog.truncate(table, Until::forever())).has_value());
     second = *catalog.snapshot()->storage_of(table);
     EXPECT_GT(second, first);
     EXPECT_EQ(catalog.snapshot()->schema_version(), version);
-    const auto late = co_await coordinator.write(some_write(first), Until::forever());
+    const auto late = co_await node.coordinator().write(some_write(first), Until::forever());
     EXPECT_TRUE(late.failed_with(Errc::not_found));
-    EXPECT_TRUE((co_await coordinator.write(some_write(second), Until::forever())).has_value());
+    EXPECT_TRUE(
+        (co_await node.coordinator().write(some_write(second), Until::forever())).has_value());
   });
-  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
     EXPECT_EQ(catalog.snapshot()->storage_of(table), second);
     EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
@@ -249,7 +252,7 @@ TEST(Catalog, TruncateGivesATableNewStorageForEver) {
 
 TEST(Catalog, ChangesThatMeetGoOneAfterTheOther) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     EXPECT_EQ(co_await run_change(catalog, kKeyspace), "done");
     std::vector<Task<std::string>> changes;
     for (int i = 0; i < 8; ++i) {
@@ -268,19 +271,19 @@ TEST(Catalog, ChangesThatMeetGoOneAfterTheOther) {
 
 TEST(Catalog, AKeyspaceTakesItsTablesWithIt) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
     const TableId id = catalog.snapshot()->storage_ids().begin()->second;
     EXPECT_EQ(co_await run_change(catalog, "DROP KEYSPACE ks"), "done");
     EXPECT_TRUE(catalog.snapshot()->storage_ids().empty());
-    const auto late = co_await coordinator.write(some_write(id), Until::forever());
+    const auto late = co_await node.coordinator().write(some_write(id), Until::forever());
     EXPECT_TRUE(late.failed_with(Errc::not_found));
   });
 }
 
 TEST(Catalog, ASchemaThatIsTooLargeIsRefusedAndTheOldOneStays) {
   LogWorld world;
-  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
     // More than one record of this log may have.
     const std::string comment(100'000, 'x');
@@ -295,11 +298,11 @@ TEST(Catalog, ASchemaThatIsTooLargeIsRefusedAndTheOldOneStays) {
 // ---- Crashes ----
 
 // What is in the engine is exactly what the catalog says.
-Task<void> expect_agreement(Coordinator& coordinator, Catalog& catalog, std::uint64_t ids_max) {
+Task<void> expect_agreement(NodeStorage& node, Catalog& catalog, std::uint64_t ids_max) {
   std::set<TableId> used = {Catalog::kStorageTable};
   for (const auto& [table, id] : catalog.snapshot()->storage_ids()) used.insert(id);
   for (std::uint64_t id = 1; id <= ids_max; ++id) {
-    const auto made = co_await coordinator.create_table(TableId{id}, {});
+    const auto made = co_await node.tablets().create_table(TableId{id}, {});
     EXPECT_EQ(made.failed_with(Errc::already_exists), used.contains(TableId{id})) << id;
   }
 }
@@ -309,14 +312,14 @@ Task<void> expect_agreement(Coordinator& coordinator, Catalog& catalog, std::uin
 bool survives(const std::vector<std::string>& statements, std::uint64_t seed,
               std::uint64_t events) {
   LogWorld world(seed);
-  tell(world, [](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
   });
   std::vector<base::Uuid> versions;
   bool done = false;
   world.start([&](Runtime& runtime) {
     return testing::live_with_catalog(
-        runtime, [&](Runtime& rt, Coordinator&, Catalog& catalog) -> Task<void> {
+        runtime, [&](Runtime& rt, NodeStorage&, Catalog& catalog) -> Task<void> {
           versions.push_back(catalog.snapshot()->schema_version());
           for (const std::string& statement : statements) {
             EXPECT_EQ(co_await run_change(catalog, statement), "done");
@@ -330,12 +333,12 @@ bool survives(const std::vector<std::string>& statements, std::uint64_t seed,
   std::uint64_t left = events;
   while (left > 0 && !done) left -= versions.empty() ? 0 : 1, world.world().step();
   world.machine().power_loss();
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     const base::Uuid now = catalog.snapshot()->schema_version();
     // What was told is kept; the one under way may have been done or not.
     if (done) EXPECT_EQ(now, versions.back());
     if (versions.size() > 1) EXPECT_NE(now, versions.front());
-    co_await expect_agreement(coordinator, catalog, 12);
+    co_await expect_agreement(node, catalog, 12);
   });
   return !done;
 }
@@ -362,10 +365,11 @@ Task<std::string> change_with_patience(Runtime& runtime, Catalog& catalog, std::
 // What is in force before a power loss is in force after it.
 void expect_in_force_after_power_loss(LogWorld& world, const base::Uuid& version) {
   world.machine().power_loss();
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     EXPECT_EQ(catalog.snapshot()->schema_version(), version);
     for (const auto& [table, id] : catalog.snapshot()->storage_ids()) {
-      EXPECT_TRUE((co_await coordinator.write(some_write(id), Until::forever())).has_value());
+      EXPECT_TRUE(
+          (co_await node.coordinator().write(some_write(id), Until::forever())).has_value());
     }
   });
 }
@@ -375,9 +379,9 @@ void tell_until_power_loss(LogWorld& world, const testing::CatalogBody& body) {
   bool told = false;
   world.start([&](Runtime& runtime) {
     return testing::live_with_catalog(
-        runtime, [&](Runtime& rt, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+        runtime, [&](Runtime& rt, NodeStorage& node, Catalog& catalog) -> Task<void> {
           co_await make_table_t(catalog);
-          co_await body(rt, coordinator, catalog);
+          co_await body(rt, node, catalog);
           told = true;
           runtime::Event never(rt);
           EXPECT_TRUE((co_await never.wait(Until::forever())).has_value());
@@ -391,7 +395,7 @@ TEST(CatalogTrouble, AClientWhoGoesAwayLeavesMemoryAndDiskOfOneMind) {
   for (int microseconds = 0; microseconds < 2000; microseconds += 20) {
     LogWorld world(static_cast<std::uint64_t>(microseconds) + 1);
     base::Uuid version;
-    tell_until_power_loss(world, [&](Runtime& rt, Coordinator&, Catalog& catalog) -> Task<void> {
+    tell_until_power_loss(world, [&](Runtime& rt, NodeStorage&, Catalog& catalog) -> Task<void> {
       const base::Uuid before = catalog.snapshot()->schema_version();
       const std::string outcome = co_await change_with_patience(
           rt, catalog, "DROP TABLE t", std::chrono::microseconds(microseconds));
@@ -408,7 +412,7 @@ TEST(CatalogTrouble, AClientWhoGoesAwayLeavesMemoryAndDiskOfOneMind) {
 TEST(CatalogTrouble, ADropOnAFullDiskIsInForceAndFinishedWhenThereIsSpace) {
   LogWorld world;
   base::Uuid version;
-  tell_until_power_loss(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell_until_power_loss(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     const base::Uuid before = catalog.snapshot()->schema_version();
     world.disk().set_capacity(world.disk().used_bytes());
     EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
@@ -421,8 +425,8 @@ TEST(CatalogTrouble, ADropOnAFullDiskIsInForceAndFinishedWhenThereIsSpace) {
   });
   world.disk().set_capacity(std::uint64_t{64} << 30);
   expect_in_force_after_power_loss(world, version);
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
-    co_await expect_agreement(coordinator, catalog, 8);
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    co_await expect_agreement(node, catalog, 8);
   });
 }
 
@@ -454,7 +458,7 @@ TEST(CatalogAuthority, DecidesInTheCatalogsStead) {
       EXPECT_TRUE(adopted.has_value());
       co_return transition.change;
     };
-    const auto body = [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+    const auto body = [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
       itself = &catalog;
       EXPECT_FALSE(catalog.snapshot()->has_all_rows()) << "nobody said so yet";
       EXPECT_EQ(co_await run_change(catalog,
@@ -476,7 +480,7 @@ TEST(CatalogAuthority, DecidesInTheCatalogsStead) {
 TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrderAndKept) {
   LogWorld world;
   std::optional<TableId> storage;
-  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     std::vector<std::string> events;
     catalog.add_listener([&](const Catalog::Change& change) {
       events.push_back(testing::SchemaStory::told(change));
@@ -508,7 +512,7 @@ TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrderAndKept) {
     EXPECT_TRUE(catalog.snapshot()->has_all_rows());
   });
   world.machine().power_loss();
-  tell(world, [&](Runtime&, Coordinator&, Catalog& catalog) -> Task<void> {
+  tell(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     EXPECT_EQ(catalog.decided_version(), 9U);
     const CatalogPtr now = catalog.snapshot();
     EXPECT_EQ(now->storage_of(now->users().find_table("ks", "t")->id), storage);
