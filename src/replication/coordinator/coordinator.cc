@@ -5,8 +5,13 @@
 #include <map>
 #include <utility>
 
+#include "replication/read/range_cursor.h"
+#include "replication/replica/replica.h"
+#include "replication/replica/replicas.h"
+#include "replication/tablets/tablet_directory.h"
 #include "runtime/run_on.h"
 #include "runtime/when_all.h"
+#include "storage/engine/engine.h"
 
 namespace helenus::replication {
 
@@ -202,7 +207,7 @@ Task<Result<std::vector<storage::RowRead>>> Coordinator::read_rows_at_one_moment
 }
 
 std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange partitions,
-                                               storage::SstableCursorOptions options) {
+                                               ScanOptions options) {
   return std::make_unique<RangeCursor>(runtime_, tablets_.all(), places_, table,
                                        std::move(partitions), std::move(options));
 }
@@ -267,6 +272,10 @@ Task<Result<void>> Coordinator::compact(TableId table, Until until) {
   };
   CO_TRY(const auto found, co_await ask_all<bool>(compact, std::move(until)));
   co_return found_somewhere(found, table);
+}
+
+const std::vector<storage::TabletInfo>& Coordinator::tablets() const {
+  return tablets_.all();
 }
 
 storage::EngineStatistics Coordinator::statistics_here() const {

@@ -16,7 +16,7 @@
 // Core affinity: the core of its Runtime.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,14 +24,24 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
-#include "replication/read/range_cursor.h"
-#include "replication/replica/replicas.h"
-#include "replication/tablets/tablet_directory.h"
+#include "replication/replica/tablet_place.h"
+#include "replication/request/partition_write.h"
+#include "replication/request/read_request.h"
+#include "runtime/cores.h"
+#include "runtime/operation.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
-#include "storage/engine/engine.h"
+#include "storage/engine/tablet_info.h"
+
+namespace helenus::storage {
+struct EngineStatistics;
+}
 
 namespace helenus::replication {
+
+class RangeCursor;
+class Replicas;
+class TabletDirectory;
 
 class Coordinator {
  public:
@@ -71,14 +81,14 @@ class Coordinator {
       runtime::Until until);
   // The rows of the partitions in the range, both ways, in the order of tokens.
   std::unique_ptr<RangeCursor> scan(storage::TableId table, storage::KeyRange partitions,
-                                    storage::SstableCursorOptions options);
+                                    ScanOptions options);
 
   // Writes what the table has in memory into files; merges its files.
   runtime::Task<base::Result<void>> flush(storage::TableId table, runtime::Until until);
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
 
   // Ascending by range; together they are the ring.
-  const std::vector<storage::TabletInfo>& tablets() const { return tablets_.all(); }
+  const std::vector<storage::TabletInfo>& tablets() const;
   // Of this core alone.
   storage::EngineStatistics statistics_here() const;
   // Why this core can write nothing any more, if that is so.

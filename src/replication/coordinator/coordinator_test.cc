@@ -13,6 +13,7 @@
 #include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/coordinator/coordinator_test_support.h"
+#include "replication/read/range_cursor.h"
 #include "replication/tablets/ring_cut.h"
 #include "runtime/contract/world.h"
 #include "runtime/sleep.h"

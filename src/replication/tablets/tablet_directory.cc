@@ -11,6 +11,7 @@
 #include "replication/tablets/ring_cut.h"
 #include "runtime/clock.h"
 #include "runtime/run_on.h"
+#include "storage/engine/engines.h"
 
 namespace helenus::replication {
 
@@ -113,6 +114,10 @@ Task<Result<void>> TabletDirectory::rename_doubtful() {
 
 std::size_t TabletDirectory::index_of(base::ByteView partition) const {
   return replication::index_of(tablets_, partition);
+}
+
+CoreId TabletDirectory::core_of(TabletId tablet) const {
+  return engines_.core_of(tablet);
 }
 
 Task<Result<void>> TabletDirectory::create_table(TableId table, storage::TableOptions options) {

@@ -27,8 +27,13 @@
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
-#include "storage/engine/engines.h"
-#include "storage/engine/tablet.h"
+#include "storage/engine/tablet_info.h"
+#include "storage/ids/table_id.h"
+#include "storage/manifest/manifest.h"
+
+namespace helenus::storage {
+class Engines;
+}
 
 namespace helenus::replication {
 
@@ -62,7 +67,7 @@ class TabletDirectory {
   const std::vector<storage::TabletInfo>& all() const { return tablets_; }
   // Of all(): which one holds the partition.
   std::size_t index_of(base::ByteView partition) const;
-  runtime::CoreId core_of(storage::TabletId tablet) const { return engines_.core_of(tablet); }
+  runtime::CoreId core_of(storage::TabletId tablet) const;
 
   // In all tablets. Durable when they return. Errors: already_exists; not_found; see Engine.
   runtime::Task<base::Result<void>> create_table(storage::TableId table,
