@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/cluster_service.h"
-#include "node/cluster_schema.h"
+#include "cql/agreement/schema_service.h"
 #include "node/config.h"
 #include "node/database.h"
 #include "node/identity.h"

@@ -1,4 +1,4 @@
-#include "node/cluster_schema.h"
+#include "cql/agreement/schema_service.h"
 
 #include <algorithm>
 #include <string>

@@ -1,7 +1,7 @@
 // Nodes on simulated machines that become a cluster and change its schema together: from several
 // sides at once, through stops and crashes, and what they refuse. Through faults they do so in the
 // scenario cluster-schema.
-#include "node/cluster_schema.h"
+#include "cql/agreement/schema_service.h"
 
 #include <memory>
 #include <optional>
