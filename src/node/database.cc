@@ -10,6 +10,7 @@
 #include "cql/system/system_tables.h"
 #include "model/token.h"
 #include "node/core_limits.h"
+#include "replication/coordinator/coordinator.h"
 #include "runtime/clock.h"
 #include "runtime/cores.h"
 #include "runtime/event.h"
@@ -32,12 +33,10 @@ constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
 
-Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id,
-                   cql::SchemaAuthority authority)
+Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id)
     : runtime_(runtime),
       config_(config),
       host_id_(host_id),
-      authority_(std::move(authority)),
       log_(runtime.logger("database")),
       admission_(std::make_shared<cql::NodeAdmission>(
           admission_limits(config, 1).node, cql::NodeAdmission::HashKeys::drawn(runtime.random))),
@@ -93,13 +92,17 @@ Task<Result<void>> Database::open() {
   port_is_free->reset();
 
   CO_TRY_VOID(co_await open_storage());
+  co_return co_await open_catalog();
+}
+
+Task<Result<void>> Database::open_catalog() {
   phase_ = "the catalog";
+  CO_TRY(local_, co_await storage::LocalStore::open(runtime_, config_.data_directory + "/local"));
   cql::CatalogOptions catalog_options;
   catalog_options.system = cql::make_system_schema();
   catalog_options.data_center = config_.data_center;
-  catalog_options.authority = authority_;
-  CO_TRY(catalog_, co_await cql::Catalog::open(runtime_, *tablets_, *coordinator_,
-                                               std::move(catalog_options)));
+  CO_TRY(catalog_,
+         co_await cql::Catalog::open(runtime_, *tablets_, *local_, std::move(catalog_options)));
   co_return {};
 }
 

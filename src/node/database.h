@@ -43,6 +43,7 @@
 #include "runtime/task.h"
 #include "runtime/task_group.h"
 #include "storage/engine/engines.h"
+#include "storage/local/local_store.h"
 
 namespace helenus::node {
 
@@ -53,9 +54,8 @@ class Database {
   // Questions that may wait for the cores.
   static constexpr std::size_t kQuestionsMax = 4096;
 
-  // Requires: `config` and what the authority refers to outlive it.
-  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id,
-           cql::SchemaAuthority authority);
+  // Requires: `config` outlives it.
+  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id);
 
   // Recovers what there is. Errors name the file, the folder or the address at fault. After an
   // error, call stop().
@@ -106,6 +106,7 @@ class Database {
   CoreService::Options service_options() const;
 
   runtime::Task<base::Result<void>> open_storage();
+  runtime::Task<base::Result<void>> open_catalog();
   runtime::Task<base::Result<void>> start_services();
   runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.
@@ -133,7 +134,6 @@ class Database {
   runtime::Runtime& runtime_;
   const Config& config_;
   const base::Uuid host_id_;
-  const cql::SchemaAuthority authority_;
   base::Logger log_;
   std::string phase_;
   runtime::Address node_address_;
@@ -148,6 +148,7 @@ class Database {
   std::unique_ptr<replication::TabletDirectory> tablets_;
   std::unique_ptr<replication::Replicas> replicas_;
   std::unique_ptr<replication::Coordinator> coordinator_;  // of this core
+  std::unique_ptr<storage::LocalStore> local_;
   std::unique_ptr<cql::Catalog> catalog_;
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;

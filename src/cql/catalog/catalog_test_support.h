@@ -10,9 +10,11 @@
 #include <gtest/gtest.h>
 
 #include "cql/catalog/catalog.h"
+#include "cql/catalog/lone_schema_test_support.h"
 #include "cql/parser/parser.h"
 #include "cql/schema/system_schema.h"
 #include "replication/coordinator/node_storage_test_support.h"
+#include "storage/local/local_store.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::cql::testing {
@@ -54,27 +56,44 @@ inline runtime::Task<std::string> run_change(Catalog& catalog, std::string text)
 
 using CatalogBody = std::function<runtime::Task<void>(runtime::Runtime&, NodeStorage&, Catalog&)>;
 
-// Opens both, tells the story, and stops in an orderly way.
-inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, CatalogBody body,
+// A machine, and what was decided on the schema of its node.
+struct CatalogWorld : storage::testing::LogWorld {
+  using LogWorld::LogWorld;
+  DecidedSoFar decided;
+};
+
+inline runtime::Task<void> live_upon(runtime::Runtime& runtime, NodeStorage& storage,
+                                     DecidedSoFar& decided, CatalogBody body,
+                                     CatalogOptions options) {
+  const auto local = co_await storage::LocalStore::open(runtime, "/data/local");
+  EXPECT_TRUE(local.has_value()) << local.error().to_string();
+  if (!local) co_return;
+  std::string data_center = options.data_center;
+  auto catalog = co_await Catalog::open(runtime, storage.tablets(), **local, std::move(options));
+  EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
+  if (!catalog) co_return;
+  LoneSchema schema(runtime, **catalog, decided, std::move(data_center));
+  const auto applied = co_await schema.apply(runtime::Until::forever());
+  EXPECT_TRUE(applied.has_value()) << applied.error().to_string();
+  co_await body(runtime, storage, **catalog);
+  co_await (*catalog)->stop();
+}
+
+// Opens all, tells the story, and stops in an orderly way.
+inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, DecidedSoFar& decided,
+                                             CatalogBody body,
                                              CatalogOptions options = catalog_options()) {
   auto storage = co_await NodeStorage::open(runtime, small_storage());
   EXPECT_TRUE(storage.has_value()) << storage.error().to_string();
   if (!storage) co_return;
-  {
-    auto catalog = co_await Catalog::open(runtime, (*storage)->tablets(), (*storage)->coordinator(),
-                                          std::move(options));
-    EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
-    if (catalog) {
-      co_await body(runtime, **storage, **catalog);
-      co_await (*catalog)->stop();
-    }
-  }
+  co_await live_upon(runtime, **storage, decided, std::move(body), std::move(options));
   const auto stopped = co_await (*storage)->stop();
   EXPECT_TRUE(stopped.has_value());
 }
 
-inline void tell(storage::testing::LogWorld& world, const CatalogBody& body) {
-  world.run([&](runtime::Runtime& runtime) { return live_with_catalog(runtime, body); });
+inline void tell(CatalogWorld& world, const CatalogBody& body) {
+  world.run(
+      [&](runtime::Runtime& runtime) { return live_with_catalog(runtime, world.decided, body); });
 }
 
 }  // namespace helenus::cql::testing

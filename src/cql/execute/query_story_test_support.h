@@ -17,6 +17,7 @@
 
 #include "cql/catalog/catalog.h"
 #include "cql/catalog/catalog_view.h"
+#include "cql/catalog/lone_schema_test_support.h"
 #include "cql/execute/query_processor.h"
 #include "cql/parser/parser.h"
 #include "cql/plan/terms.h"
@@ -33,6 +34,7 @@
 #include "runtime/runtime.h"
 #include "runtime/sleep.h"
 #include "storage/engine/engine_options.h"
+#include "storage/local/local_store.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::cql::testing {
@@ -141,6 +143,7 @@ class QueryStory {
   runtime::Task<void> restart() {
     EXPECT_TRUE((co_await storage_->stop()).has_value());
     seats_.clear();
+    schema_.reset();
     catalog_.reset();
     storage_.reset();
     const auto started = co_await start();
@@ -286,8 +289,12 @@ class QueryStory {
            co_await replication::testing::NodeStorage::open(runtime_, std::move(storage)));
     CatalogOptions catalog;
     catalog.system = make_system_schema();
-    CO_TRY(catalog_, co_await Catalog::open(runtime_, storage_->tablets(), storage_->coordinator(),
-                                            std::move(catalog)));
+    CO_TRY(local_, co_await storage::LocalStore::open(runtime_, "/local"));
+    CO_TRY(decided_, co_await load_decided(*local_));
+    CO_TRY(catalog_,
+           co_await Catalog::open(runtime_, storage_->tablets(), *local_, std::move(catalog)));
+    schema_.emplace(runtime_, *catalog_, decided_, "datacenter1", local_.get());
+    CO_TRY_VOID(co_await schema_->apply(runtime::Until::forever()));
     NodeFacts facts;
     facts.cluster_name = "test";
     facts.data_center = "datacenter1";
@@ -338,7 +345,10 @@ class QueryStory {
   std::uint32_t cores_ = 1;
   QueryProcessorOptions options_;
   std::unique_ptr<replication::testing::NodeStorage> storage_;
+  std::unique_ptr<storage::LocalStore> local_;
+  DecidedSoFar decided_;
   std::unique_ptr<Catalog> catalog_;
+  std::optional<LoneSchema> schema_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::size_t next_core_ = 0;
   Session session_;

@@ -20,7 +20,7 @@ namespace {
 
 using runtime::Runtime;
 using runtime::Task;
-using storage::testing::LogWorld;
+using testing::CatalogWorld;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -96,7 +96,7 @@ SystemSources sources() {
 using Story = std::function<Task<void>(Catalog&, const VirtualTables&)>;
 
 void tell_tables(const Story& story) {
-  LogWorld world;
+  CatalogWorld world;
   tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     const VirtualTables tables =
         make_system_tables(catalog, node.coordinator(), facts(), sources());
@@ -167,7 +167,7 @@ PeerFacts a_peer(std::uint8_t number) {
 }
 
 TEST(SystemTables, PeersAreToldWithTheirTokensAsTheyAreNow) {
-  LogWorld world;
+  CatalogWorld world;
   tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     auto peers = std::make_shared<const ClusterPeers>(
         ClusterPeers{.own_tokens = {model::Token{7}}, .others = {a_peer(2), a_peer(3)}});
@@ -211,7 +211,7 @@ TEST(SystemTables, PeersAreToldWithTheirTokensAsTheyAreNow) {
 }
 
 TEST(SystemTables, APeerWithAnotherSchemaIsToldApart) {
-  LogWorld world;
+  CatalogWorld world;
   tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     PeerFacts behind = a_peer(2);
     behind.schema_version = *base::Uuid::parse("11111111-2222-8333-8444-555555555555");

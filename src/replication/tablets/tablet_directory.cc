@@ -120,6 +120,22 @@ CoreId TabletDirectory::core_of(TabletId tablet) const {
   return engines_.core_of(tablet);
 }
 
+namespace {
+
+Task<Result<std::vector<TableId>>> tables_on_core(storage::Engine& engine) {
+  co_return engine.tables();
+}
+
+}  // namespace
+
+// A table is there if the first shard has it (storage/engine/engines.h), which the first core has.
+Task<Result<std::vector<TableId>>> TabletDirectory::tables() {
+  constexpr CoreId kFirst{0};
+  const auto list = [this](Runtime&, const Until&) { return tables_on_core(engines_.on(kFirst)); };
+  co_return co_await runtime::run_on<std::vector<TableId>>(runtime_, kFirst, list,
+                                                           Until::forever());
+}
+
 Task<Result<void>> TabletDirectory::create_table(TableId table, storage::TableOptions options) {
   return engines_.create_table(table, options);
 }

@@ -69,6 +69,8 @@ class TabletDirectory {
   std::size_t index_of(base::ByteView partition) const;
   runtime::CoreId core_of(storage::TabletId tablet) const;
 
+  // The tables there are, ascending. Errors: of the wait for the core that knows them.
+  runtime::Task<base::Result<std::vector<storage::TableId>>> tables();
   // In all tablets. Durable when they return. Errors: already_exists; not_found; see Engine.
   runtime::Task<base::Result<void>> create_table(storage::TableId table,
                                                  storage::TableOptions options);
