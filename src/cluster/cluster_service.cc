@@ -1,5 +1,8 @@
 #include "cluster/cluster_service.h"
 
+#include <functional>
+#include <utility>
+
 #include "cluster/join_rules.h"
 #include "consensus/persistent_acceptor.h"
 #include "membership/phi_detector.h"
@@ -65,7 +68,10 @@ ClusterService::ClusterService(runtime::Runtime& runtime, Options options, Hooks
       known_(runtime, news_),
       proximity_(context_, rpc_, known_),
       peers_(context_, rpc_, gossip_, known_),
-      applier_(context_, hooks_.apply, known_, gossip_),
+      applier_(
+          context_,
+          hooks_.apply ? Apply(std::bind_front(&ClusterService::apply_durable, this)) : Apply(),
+          known_, gossip_),
       applied_wait_(context_, rpc_, gossip_, known_, applier_),
       tasks_(runtime) {
   known_.on_newer([this](const MetadataPtr& now, const MetadataPtr& before) {
@@ -99,6 +105,12 @@ Task<Result<void>> ClusterService::start(Until until) {
   log_.info("this node is of the cluster", base::kv("cluster", options_.cluster_name),
             base::kv("version", version()));
   co_return {};
+}
+
+Task<Result<void>> ClusterService::apply_durable(MetadataPtr metadata, consensus::Version version,
+                                                 Until until) {
+  CO_TRY_VOID(co_await store_->wait_durable(version, until));
+  co_return co_await hooks_.apply(std::move(metadata), version, std::move(until));
 }
 
 Task<Result<void>> ClusterService::open_and_listen() {

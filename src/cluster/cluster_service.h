@@ -137,6 +137,9 @@ class ClusterService {
   };
 
   runtime::Task<base::Result<void>> open_and_listen();
+  // An Apply. What the node acts by is durable here first: it starts with that or something newer.
+  runtime::Task<base::Result<void>> apply_durable(MetadataPtr metadata, consensus::Version version,
+                                                  runtime::Until until);
   void start_gossip();
 
   runtime::Runtime& runtime_;

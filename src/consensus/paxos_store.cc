@@ -137,6 +137,15 @@ Task<Result<void>> PaxosStore::found(const Document& document, Until until) {
   co_return {};
 }
 
+Task<Result<void>> PaxosStore::wait_durable(Version version, Until until) {
+  CO_TRY(const auto pass, users_.enter());
+  while (acceptor_->durable_document().version < version) {
+    if (acceptor_->failure()) co_return Error(*acceptor_->failure());
+    CO_TRY_VOID(co_await durable_.wait(until));
+  }
+  co_return {};
+}
+
 void PaxosStore::heard_of(NodeId node, Version version) {
   if (stopped_ || version <= known().version || node == rpc_.node()) return;
   // Whoever holds the version after ours answers a question about it with the newest it has.

@@ -81,6 +81,10 @@ class PaxosStore final : public MetadataStore {
   // only one. Requires: no document is known here. Errors: timeout, cancelled, closed; of the file.
   runtime::Task<base::Result<void>> found(const Document& document, runtime::Until until);
 
+  // Returns when a document of that version or a later one is durable here. Errors: timeout,
+  // cancelled, closed; of the file. Requires: such a one is known here.
+  runtime::Task<base::Result<void>> wait_durable(Version version, runtime::Until until);
+
   // Gossip tells that this node holds a document of that version.
   void heard_of(model::NodeId node, Version version);
 

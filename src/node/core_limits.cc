@@ -22,10 +22,9 @@ constexpr std::uint64_t kPreparedBytesMin = 4 * kMib;
 
 }  // namespace
 
-replication::CoordinatorOptions coordinator_options(const Config& config, std::uint32_t cores) {
+storage::EngineOptions engine_options(const Config& config, std::uint32_t cores) {
   ASSERT(cores > 0);
-  replication::CoordinatorOptions options;
-  storage::EngineOptions& engine = options.engine;
+  storage::EngineOptions engine;
   engine.data_directories = {config.data_directory + "/tables"};
   for (const std::string& directory : config.more_data_directories) {
     engine.data_directories.push_back(directory + "/tables");
@@ -51,9 +50,7 @@ replication::CoordinatorOptions coordinator_options(const Config& config, std::u
   }
   engine.merge_ranges_bytes_max = config.merge_ranges_mib * kMib;
   engine.shards = std::max(engine.shards, cores);
-  options.tablets = config.tablets;
-  options.cores = cores;
-  return options;
+  return engine;
 }
 
 cql::AdmissionLimits admission_limits(const Config& config, std::uint32_t cores) {

@@ -11,12 +11,12 @@
 #include "cql/server/admission.h"
 #include "cql/server/server.h"
 #include "node/config.h"
-#include "replication/coordinator/coordinator.h"
+#include "storage/engine/engine_options.h"
 
 namespace helenus::node {
 
 // Requires of all: cores > 0.
-replication::CoordinatorOptions coordinator_options(const Config& config, std::uint32_t cores);
+storage::EngineOptions engine_options(const Config& config, std::uint32_t cores);
 // What clients may take. What is the node's is the same for any number of cores.
 cql::AdmissionLimits admission_limits(const Config& config, std::uint32_t cores);
 // Without the core's admission.

@@ -21,7 +21,7 @@ TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
   EXPECT_EQ(processor.prepared.bytes_max, 64 * kMib);
   for (std::uint64_t cores = 1; cores <= 5; ++cores) {
     const auto count = static_cast<std::uint32_t>(cores);
-    const auto engine = coordinator_options(config, count).engine;
+    const auto engine = engine_options(config, count);
     EXPECT_LE(cores * engine.memtable_bytes_max, config.memtable_mib * kMib);
     EXPECT_LE(cores * engine.block_cache_bytes, config.block_cache_mib * kMib);
     EXPECT_LE(cores * engine.log.disk_bytes_max, config.commitlog_total_mib * kMib);
@@ -38,7 +38,7 @@ TEST(CoreLimits, TablesLieInEveryDataFolderAndTheRestInTheFirst) {
   Config config;
   config.data_directory = "/disk1";
   config.more_data_directories = {"/disk2", "/disk3"};
-  const auto engine = coordinator_options(config, 1).engine;
+  const auto engine = engine_options(config, 1);
   EXPECT_EQ(engine.data_directories,
             (std::vector<std::string>{"/disk1/tables", "/disk2/tables", "/disk3/tables"}));
   EXPECT_EQ(engine.log_directory, "/disk1/commitlog");
@@ -46,16 +46,16 @@ TEST(CoreLimits, TablesLieInEveryDataFolderAndTheRestInTheFirst) {
 
 TEST(CoreLimits, EachMergeMayTakeAllThatItsRangesMayTake) {
   Config config;
-  EXPECT_EQ(coordinator_options(config, 1).engine.merge_ranges_bytes_max,
+  EXPECT_EQ(engine_options(config, 1).merge_ranges_bytes_max,
             storage::EngineOptions().merge_ranges_bytes_max);
   config.merge_ranges_mib = 3;
-  EXPECT_EQ(coordinator_options(config, 4).engine.merge_ranges_bytes_max, 3 * kMib);
+  EXPECT_EQ(engine_options(config, 4).merge_ranges_bytes_max, 3 * kMib);
 }
 
 TEST(CoreLimits, EveryCoreHasWhatItNeeds) {
   const Config config;
   constexpr std::uint32_t kCores = 1024;
-  const auto engine = coordinator_options(config, kCores).engine;
+  const auto engine = engine_options(config, kCores);
   EXPECT_TRUE(engine.validate().has_value());
   EXPECT_EQ(engine.shards, kCores);
   const auto clients = admission_limits(config, kCores);

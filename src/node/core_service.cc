@@ -32,13 +32,13 @@ cql::NodeCounts count(const cql::ClusterPeers& peers, const cql::PeerFacts& self
 
 }  // namespace
 
-CoreService::CoreService(runtime::Runtime& here, const replication::Coordinator& first,
+CoreService::CoreService(runtime::Runtime& here, const replication::Replicas& replicas,
                          cql::Catalog& catalog, cql::CatalogPtr snapshot, Options options)
     : here_(here),
-      coordinator_(first.for_core(here)),
+      coordinator_(here, replicas),
       view_(here, catalog, std::move(snapshot)),
       admission_(std::move(options.admission), options.limits.core, options.limits.connection),
-      processor_(here, *coordinator_, view_, tables_, with_nodes(std::move(options.cluster)),
+      processor_(here, coordinator_, view_, tables_, with_nodes(std::move(options.cluster)),
                  with(options.processor, traces_, admission_)),
       server_(here, processor_, with(std::move(options.server), admission_)) {
   view_.add_listener([this](const cql::Catalog::Change& change) { server_.broadcast(change); });
@@ -70,7 +70,7 @@ Result<void> CoreService::start(const runtime::Address& address, cql::NodeFacts 
   self_.node_address = facts.node_address.value_or(facts.cql_address);
   self_.data_center = facts.data_center;
   self_.rack = facts.rack;
-  tables_ = cql::make_system_tables(view_, *coordinator_, std::move(facts), std::move(sources));
+  tables_ = cql::make_system_tables(view_, coordinator_, std::move(facts), std::move(sources));
   return {};
 }
 

@@ -6,7 +6,6 @@
 // Core affinity: the core of its Runtime, on which it is made and destroyed.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -22,6 +21,7 @@
 #include "cql/system/traces.h"
 #include "cql/system/virtual_table.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/replica/replicas.h"
 #include "runtime/address.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
@@ -39,9 +39,8 @@ class CoreService {
     cql::ServerOptions server;
   };
 
-  // `first` is the coordinator of the core that opened the storage, `catalog` is on that core too.
-  // Both outlive it. The view must be attached before clients come.
-  CoreService(runtime::Runtime& here, const replication::Coordinator& first, cql::Catalog& catalog,
+  // The replicas and the catalog outlive it. The view must be attached before clients come.
+  CoreService(runtime::Runtime& here, const replication::Replicas& replicas, cql::Catalog& catalog,
               cql::CatalogPtr snapshot, Options options);
   CoreService(const CoreService&) = delete;
   CoreService& operator=(const CoreService&) = delete;
@@ -59,7 +58,7 @@ class CoreService {
   runtime::Task<void> stop() { return server_.stop(); }
 
   runtime::Runtime& runtime() const { return here_; }
-  const replication::Coordinator& coordinator() const { return *coordinator_; }
+  const replication::Coordinator& coordinator() const { return coordinator_; }
   cql::CatalogView& view() { return view_; }
   cql::QueryProcessor& processor() { return processor_; }
   const cql::Server& server() const { return server_; }
@@ -71,7 +70,7 @@ class CoreService {
   cql::ClusterFacts with_nodes(cql::ClusterFacts cluster);
 
   runtime::Runtime& here_;
-  const std::unique_ptr<replication::Coordinator> coordinator_;
+  replication::Coordinator coordinator_;
   cql::CatalogView view_;
   cql::PeersPtr peers_;
   cql::PeerFacts self_;

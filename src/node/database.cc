@@ -10,6 +10,7 @@
 #include "cql/system/system_tables.h"
 #include "model/token.h"
 #include "node/core_limits.h"
+#include "replication/coordinator/coordinator.h"
 #include "runtime/clock.h"
 #include "runtime/cores.h"
 #include "runtime/event.h"
@@ -32,12 +33,10 @@ constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
 
-Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id,
-                   cql::SchemaAuthority authority)
+Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id)
     : runtime_(runtime),
       config_(config),
       host_id_(host_id),
-      authority_(std::move(authority)),
       log_(runtime.logger("database")),
       admission_(std::make_shared<cql::NodeAdmission>(
           admission_limits(config, 1).node, cql::NodeAdmission::HashKeys::drawn(runtime.random))),
@@ -92,20 +91,32 @@ Task<Result<void>> Database::open() {
   (*port_is_free)->close();
   port_is_free->reset();
 
-  phase_ = "recovery of the storage engine in " + config_.data_directory;
-  CO_TRY(coordinator_,
-         co_await replication::Coordinator::open(runtime_, coordinator_options(config_, cores_)));
-  const storage::EngineOpenReport& report = coordinator_->report();
-  log_.info("storage is open", kv("sstables", report.sstables),
-            kv("records_replayed", report.records_applied), kv("cores", cores_));
+  CO_TRY_VOID(co_await open_storage());
+  co_return co_await open_catalog();
+}
 
+Task<Result<void>> Database::open_catalog() {
   phase_ = "the catalog";
+  CO_TRY(local_, co_await storage::LocalStore::open(runtime_, config_.data_directory + "/local"));
   cql::CatalogOptions catalog_options;
   catalog_options.system = cql::make_system_schema();
   catalog_options.data_center = config_.data_center;
-  catalog_options.authority = authority_;
   CO_TRY(catalog_,
-         co_await cql::Catalog::open(runtime_, *coordinator_, std::move(catalog_options)));
+         co_await cql::Catalog::open(runtime_, *tablets_, *local_, std::move(catalog_options)));
+  co_return {};
+}
+
+Task<Result<void>> Database::open_storage() {
+  phase_ = "recovery of the storage engine in " + config_.data_directory;
+  CO_TRY(engines_,
+         co_await storage::Engines::open(runtime_, engine_options(config_, cores_), cores_));
+  const storage::EngineOpenReport& report = engines_->report();
+  CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_,
+                                                               {.count = config_.tablets}));
+  log_.info("storage is open", kv("sstables", report.sstables),
+            kv("records_replayed", report.records_applied), kv("cores", cores_));
+  replicas_ = std::make_unique<replication::Replicas>(*engines_, *tablets_);
+  coordinator_ = std::make_unique<replication::Coordinator>(runtime_, *replicas_);
   co_return {};
 }
 
@@ -160,7 +171,7 @@ Task<Result<void>> Database::start_services() {
   std::vector<cql::QueryProcessor::Peer> processors;
   for (std::uint32_t core = 0; core < cores_; ++core) {
     const auto make = [&](Runtime& there, const Until&) {
-      services_[core] = std::make_unique<CoreService>(there, *coordinator_, *catalog_,
+      services_[core] = std::make_unique<CoreService>(there, *replicas_, *catalog_,
                                                       catalog_->snapshot(), service_options());
       services_[core]->show(peers_, {});
       return done();
@@ -227,8 +238,8 @@ Task<void> Database::stop() {
   co_await stop_serving();
   co_await destroy_services();
   if (catalog_ != nullptr) co_await catalog_->stop();
-  if (coordinator_ != nullptr && !std::exchange(coordinator_stopped_, true)) {
-    const auto stopped = co_await coordinator_->stop();
+  if (engines_ != nullptr && !std::exchange(engines_stopped_, true)) {
+    const auto stopped = co_await engines_->stop();
     if (!stopped) log_.error("the commit log could not be sealed", kv("error", stopped.error()));
   }
 }

@@ -35,11 +35,15 @@
 #include "node/config.h"
 #include "node/core_service.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/replica/replicas.h"
+#include "replication/tablets/tablet_directory.h"
 #include "runtime/gate.h"
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
+#include "storage/engine/engines.h"
+#include "storage/local/local_store.h"
 
 namespace helenus::node {
 
@@ -50,9 +54,8 @@ class Database {
   // Questions that may wait for the cores.
   static constexpr std::size_t kQuestionsMax = 4096;
 
-  // Requires: `config` and what the authority refers to outlive it.
-  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id,
-           cql::SchemaAuthority authority);
+  // Requires: `config` outlives it.
+  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id);
 
   // Recovers what there is. Errors name the file, the folder or the address at fault. After an
   // error, call stop().
@@ -102,6 +105,8 @@ class Database {
   cql::NodeFacts facts() const;
   CoreService::Options service_options() const;
 
+  runtime::Task<base::Result<void>> open_storage();
+  runtime::Task<base::Result<void>> open_catalog();
   runtime::Task<base::Result<void>> start_services();
   runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.
@@ -129,7 +134,6 @@ class Database {
   runtime::Runtime& runtime_;
   const Config& config_;
   const base::Uuid host_id_;
-  const cql::SchemaAuthority authority_;
   base::Logger log_;
   std::string phase_;
   runtime::Address node_address_;
@@ -139,8 +143,12 @@ class Database {
   // What all cores share.
   const std::shared_ptr<cql::NodeAdmission> admission_;
 
-  std::unique_ptr<replication::Coordinator> coordinator_;
-  bool coordinator_stopped_ = false;
+  std::unique_ptr<storage::Engines> engines_;
+  bool engines_stopped_ = false;
+  std::unique_ptr<replication::TabletDirectory> tablets_;
+  std::unique_ptr<replication::Replicas> replicas_;
+  std::unique_ptr<replication::Coordinator> coordinator_;  // of this core
+  std::unique_ptr<storage::LocalStore> local_;
   std::unique_ptr<cql::Catalog> catalog_;
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;

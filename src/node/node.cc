@@ -70,10 +70,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = check_port(config_.listen_address);
   if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
-  const auto authority = [this](cql::SchemaFunction function, runtime::Until until) {
-    return change_schema(std::move(function), std::move(until));
-  };
-  database_.emplace(runtime_, config_, identity_->node.value(), authority);
+  database_.emplace(runtime_, config_, identity_->node.value());
   CO_TRY_VOID(co_await database_->open());
   make_cluster();
   auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
@@ -83,6 +80,9 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
       runtime_, *cluster_, identity_->node,
       [this](const admin::PeerNews::News& news) { return database_->publish(news); },
       [this] { return database_->load_bytes(); });
+  schema_->take_statements(*cluster_, [this](runtime::Until until) {
+    return reporter_->wait_published(std::move(until));
+  });
   CO_TRY_VOID(co_await database_->serve(cluster_->node_address(), reporter_->peers()));
   // The port in force may have been chosen only now.
   cluster_->move_clients_to(
@@ -91,22 +91,11 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   co_return {};
 }
 
-// What others have said that they hold is shown before the answer goes: a driver asks at once.
-Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> Node::change_schema(
-    cql::SchemaFunction function, runtime::Until until) {
-  auto changed = co_await schema_->change(std::move(function), until);
-  if (changed) std::ignore = co_await reporter_->wait_published(std::move(until));
-  co_return changed;
-}
-
 void Node::make_cluster() {
+  schema_.emplace(identity_->node, database_->catalog());
   ClusterService::Hooks hooks;
-  hooks.apply = [this](cluster::MetadataPtr metadata, consensus::Version version,
-                       runtime::Until until) {
-    return schema_->apply(std::move(metadata), version, std::move(until));
-  };
+  hooks.apply = schema_->applier();
   cluster_.emplace(runtime_, cluster_options(), std::move(hooks));
-  schema_.emplace(identity_->node, *cluster_, database_->catalog());
 }
 
 ClusterService::Options Node::cluster_options() const {

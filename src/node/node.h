@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "cluster/cluster_service.h"
-#include "node/cluster_schema.h"
+#include "cql/agreement/schema_service.h"
 #include "node/config.h"
 #include "node/database.h"
 #include "node/identity.h"
@@ -71,9 +71,6 @@ class Node {
   runtime::Task<base::Result<void>> start_parts(runtime::StopToken stop);
   runtime::Task<base::Result<void>> start_and_tell(runtime::StopToken stop,
                                                    runtime::StopSource& started);
-  // A cql::SchemaAuthority.
-  runtime::Task<cql::QueryResult<std::optional<cql::protocol::SchemaChange>>> change_schema(
-      cql::SchemaFunction function, runtime::Until until);
   cluster::ClusterService::Options cluster_options() const;
   void make_cluster();
   base::Result<void> check_port(const runtime::Address& address) const;
@@ -93,9 +90,9 @@ class Node {
   bool stopping_ = false;
   bool cluster_stopped_ = false;
   std::optional<Database> database_;
+  std::optional<cql::SchemaService> schema_;
   std::optional<admin::ClusterReporter> reporter_;
   std::optional<cluster::ClusterService> cluster_;
-  std::optional<ClusterSchema> schema_;
   admin::AdminServer admin_;
 };
 

@@ -9,13 +9,10 @@
 #include <variant>
 
 #include "base/assert.h"
-#include "causality/resolve.h"
 #include "cql/catalog/catalog_document.h"
 #include "cql/catalog/catalog_view.h"
 #include "cql/schema/filter_properties.h"
 #include "cql/schema/schema_difference.h"
-#include "model/partition_key.h"
-#include "model/schema_codec.h"
 #include "runtime/clock.h"
 #include "runtime/random.h"
 #include "runtime/run_on.h"
@@ -34,16 +31,7 @@ using storage::TableId;
 
 namespace {
 
-constexpr causality::ColumnId kColumn{1};
 constexpr runtime::Duration kTellAgainAfter = std::chrono::milliseconds(1);
-
-base::Bytes document_partition() {
-  return model::make_partition(model::Token{0}, base::as_bytes("catalog"));
-}
-
-base::Bytes secret_partition() {
-  return model::make_partition(model::Token{0}, base::as_bytes("context secret"));
-}
 
 std::int64_t microseconds(runtime::WallTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.since_origin()).count();
@@ -67,12 +55,6 @@ storage::TableOptions storage_options(const model::Table& table) {
   return options;
 }
 
-Schema merged(const Schema& users, const Schema& system) {
-  Schema all = users;
-  for (const auto& [name, keyspace] : system.keyspaces()) all = all.with(*keyspace);
-  return all;
-}
-
 template <class Visitor>
 void each_table(const Schema& schema, Visitor visit) {
   for (const auto& [name, keyspace] : schema.keyspaces()) {
@@ -82,75 +64,57 @@ void each_table(const Schema& schema, Visitor visit) {
 
 }  // namespace
 
-CatalogSnapshot::CatalogSnapshot(const Schema& users, const Schema& system, StorageIds storage,
-                                 std::uint64_t number, std::string data_center, bool has_all_rows)
-    : users_(users),
-      schema_(merged(users, system)),
-      version_(model::schema_version(users)),
-      storage_(std::move(storage)),
-      number_(number),
-      data_center_(std::move(data_center)),
-      has_all_rows_(has_all_rows) {}
-
-QueryResult<void> check_rows(const CatalogSnapshot& catalog) {
-  if (catalog.has_all_rows()) return {};
-  return invalid(
-      "This cluster has more than one node, and rows are not replicated among nodes yet: only "
-      "keyspaces, tables and types can be changed, and system tables be read");
-}
-
-std::optional<TableId> CatalogSnapshot::storage_of(const base::Uuid& table) const {
-  const auto found = storage_.find(table);
-  if (found == storage_.end()) return std::nullopt;
-  return found->second;
-}
-
-Catalog::Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& coordinator,
-                 CatalogOptions options)
+Catalog::Catalog(Private, runtime::Runtime& runtime, replication::TabletDirectory& tablets,
+                 storage::LocalStore& local, CatalogOptions options)
     : runtime_(runtime),
-      coordinator_(coordinator),
+      tablets_(tablets),
+      local_(local),
       options_(std::move(options)),
       log_(runtime.logger("catalog")),
       turn_(runtime, 1, options_.changes_waiting_max),
       drops_(runtime) {}
 
 Task<Result<std::unique_ptr<Catalog>>> Catalog::open(runtime::Runtime& runtime,
-                                                     replication::Coordinator& coordinator,
+                                                     replication::TabletDirectory& tablets,
+                                                     storage::LocalStore& local,
                                                      CatalogOptions options) {
-  auto catalog = std::make_unique<Catalog>(Private{}, runtime, coordinator, std::move(options));
+  auto catalog = std::make_unique<Catalog>(Private{}, runtime, tablets, local, std::move(options));
   const Result<void> loaded = co_await catalog->load();
   if (!loaded) co_return Error(loaded.error()).within("reading the catalog");
   co_return catalog;
 }
 
 Task<Result<void>> Catalog::load() {
-  const auto made = co_await coordinator_.create_table(kStorageTable, {});
-  if (!made && !made.failed_with(Errc::already_exists)) co_return made.error();
   CO_TRY_VOID(co_await load_context_secret());
-  CO_TRY(const auto bytes, co_await read_cell(document_partition()));
+  CO_TRY(const auto bytes, co_await local_.read(std::string(kDocumentName)));
   if (!bytes) {
-    publish(Schema(), {}, !options_.authority);
-    co_return {};
+    // The document is there before the first table is.
+    CO_TRY(const std::vector<TableId> tables, co_await tablets_.tables());
+    if (!tables.empty()) {
+      co_return Error(Errc::corrupt, "{} tables of the engine, and no document that names them",
+                      tables.size());
+    }
+  } else {
+    CO_TRY(CatalogDocument document, decode_catalog_document(*bytes));
+    next_storage_id_ = document.next_storage_id;
+    storage_ = std::move(document.storage);
+    doomed_ = std::move(document.doomed);
+    stored_version_ = document.decided_version;
   }
-  CO_TRY(CatalogDocument document, decode_catalog_document(*bytes));
-  next_storage_id_ = document.next_storage_id;
-  doomed_ = std::move(document.doomed);
-  decided_version_ = document.decided_version;
-  publish(document.users, std::move(document.storage), !options_.authority);
+  publish(Schema(), false);
   co_await drop_doomed();
-  co_await alter_storage();
   co_return {};
 }
 
-// One that is lost with the tail of a log is made anew: contexts that were given out under it are
-// refused then, and their clients read again.
+// One that was lost is made anew: contexts that were given out under it are refused then, and their
+// clients read again.
 Task<Result<void>> Catalog::load_context_secret() {
-  CO_TRY(const auto kept, co_await read_cell(secret_partition()));
+  CO_TRY(const auto kept, co_await local_.read(std::string(kContextSecretName)));
   std::array<std::byte, 32> secret{};
   if (!kept) {
     runtime_.random.fill_secret(secret);
-    CO_TRY_VOID(co_await write_cell(
-        secret_partition(), base::Bytes::copy_of(base::ByteView(secret)), Until::forever()));
+    CO_TRY_VOID(co_await local_.write(std::string(kContextSecretName),
+                                      base::Bytes::copy_of(base::ByteView(secret))));
   } else {
     if (kept->size() != secret.size()) {
       co_return Error(Errc::corrupt, "a secret for contexts of {} bytes", kept->size());
@@ -161,56 +125,26 @@ Task<Result<void>> Catalog::load_context_secret() {
   co_return {};
 }
 
-Task<Result<std::optional<base::Bytes>>> Catalog::read_cell(base::Bytes partition) {
-  CO_TRY(const storage::RowRead read,
-         co_await coordinator_.read_row(kStorageTable, std::move(partition), base::Bytes(),
-                                        Until::forever()));
-  const causality::CellStore cell = read.partition.cell(base::Bytes(), kColumn);
-  const auto versions = causality::visible(cell, causality::Policy::lww, causality::WallTime{0});
-  if (versions.empty()) co_return std::nullopt;
-  co_return versions.front()->value;
-}
-
-Task<Result<void>> Catalog::write_cell(base::Bytes partition, base::Bytes value, Until admitted) {
-  replication::PartitionWrite write;
-  write.table = kStorageTable;
-  write.partition = std::move(partition);
-  write.mutation.timestamp = causality::Timestamp{microseconds(runtime_.clock.wall_now())};
-  write.mutation.cells.push_back({.row = base::Bytes(),
-                                  .column = kColumn,
-                                  .expires = std::nullopt,
-                                  .value = std::move(value)});
-  return coordinator_.write_until_durable(std::move(write), std::move(admitted));
-}
-
-Task<Result<void>> Catalog::store(CatalogDocument document, Until admitted) {
-  base::Bytes bytes = encode(document);
-  if (bytes.size() > CatalogDocument::kSizeMax) {
-    co_return Error(Errc::invalid_argument, "a schema of {} bytes; there is room for {}",
-                    bytes.size(), CatalogDocument::kSizeMax);
-  }
-  co_return co_await write_cell(document_partition(), std::move(bytes), std::move(admitted));
-}
-
-// A log that syncs now and then could lose a document after the engine has durably made or dropped
-// the tables it tells of: an id would be given again, or a table be named that is not there. Files
-// are synced.
-Task<Result<void>> Catalog::move_to_file() {
-  return coordinator_.flush(kStorageTable, Until::after(runtime_, options_.file_wait));
+Task<Result<void>> Catalog::store(std::uint64_t decided_version) {
+  CatalogDocument document;
+  document.storage = storage_;
+  document.doomed = doomed_;
+  document.next_storage_id = next_storage_id_;
+  document.decided_version = std::max(stored_version_, decided_version);
+  const auto written = co_await local_.write(std::string(kDocumentName), encode(document));
+  document_is_in_doubt_ = !written;
+  if (written) stored_version_ = document.decided_version;
+  co_return written;
 }
 
 Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until until) {
   for (;;) {
+    if (runtime_.clock.now() >= until.deadline) co_return Error(Errc::timeout);
+    if (until.stop.stop_requested()) co_return Error(Errc::cancelled);
     const TableId id{next_storage_id_++};
     doomed_.insert(id);
-    CO_TRY_VOID(co_await store({.users = snapshot_->users(),
-                                .storage = snapshot_->storage_ids(),
-                                .doomed = doomed_,
-                                .next_storage_id = next_storage_id_,
-                                .decided_version = decided_version_},
-                               until));
-    CO_TRY_VOID(co_await move_to_file());
-    const auto made = co_await coordinator_.create_table(id, options);
+    CO_TRY_VOID(co_await store(stored_version_));
+    const auto made = co_await tablets_.create_table(id, options);
     if (made) {
       told_[id] = options;
       co_return id;
@@ -221,23 +155,14 @@ Task<Result<TableId>> Catalog::make_storage(storage::TableOptions options, Until
   }
 }
 
-DecidedSchema Catalog::present_with(Schema users) const {
-  return {.users = std::move(users),
-          .version = decided_version_,
-          .has_all_rows = snapshot_->has_all_rows()};
-}
-
-Task<Result<CatalogSnapshot::StorageIds>> Catalog::storage_for(const Schema& next, Until until) {
-  CatalogSnapshot::StorageIds storage;
+Task<Result<void>> Catalog::make_storage_for(const Schema& next, std::uint64_t version,
+                                             Until until) {
   std::vector<const model::Table*> created;
   each_table(next, [&](const model::Table& table) {
-    const std::optional<TableId> id = snapshot_->storage_of(table.id);
-    if (id) {
-      storage.emplace(table.id, *id);
-    } else {
-      created.push_back(&table);
-    }
+    if (!storage_.contains(table.id)) created.push_back(&table);
   });
+  if (created.empty()) co_return {};
+  CatalogSnapshot::StorageIds made;
   for (const model::Table* table : created) {
     const auto id = co_await make_storage(storage_options(*table), until);
     if (!id) {
@@ -245,41 +170,45 @@ Task<Result<CatalogSnapshot::StorageIds>> Catalog::storage_for(const Schema& nex
       co_await drop_doomed();
       co_return id.error();
     }
-    storage.emplace(table->id, *id);
+    made.emplace(table->id, *id);
   }
-  co_return storage;
+  for (const auto& [table, id] : made) {
+    storage_.emplace(table, id);
+    doomed_.erase(id);
+  }
+  const auto stored = co_await store(version);
+  if (stored) co_return {};
+  for (const auto& [table, id] : made) {
+    storage_.erase(table);
+    doomed_.insert(id);
+  }
+  co_return stored.error();
 }
 
-Task<Result<void>> Catalog::replace(DecidedSchema next, CatalogSnapshot::StorageIds storage,
-                                    Until until) {
-  std::set<TableId> doomed = doomed_;
-  for (const auto& [table, id] : snapshot_->storage_ids()) doomed.insert(id);
-  for (const auto& [table, id] : storage) doomed.erase(id);
-  CO_TRY_VOID(co_await store({.users = next.users,
-                              .storage = storage,
-                              .doomed = doomed,
-                              .next_storage_id = next_storage_id_,
-                              .decided_version = next.version},
-                             std::move(until)));
-  // From here on a start would find the new document: whatever else goes wrong, it is in force.
-  doomed_ = std::move(doomed);
-  decided_version_ = next.version;
-  publish(next.users, std::move(storage), next.has_all_rows);
-  co_await spread_snapshot();
-  co_await alter_storage();
-  const auto moved = co_await move_to_file();
-  if (moved) {
-    co_await drop_doomed();
-  } else {
-    log_.warn("tables that are no longer in use stay for now", kv("error", moved.error()));
+Task<void> Catalog::let_go_of_unused() {
+  CatalogSnapshot::StorageIds unused;
+  for (const auto& [table, id] : storage_) {
+    if (!snapshot_->storage_of(table)) unused.emplace(table, id);
   }
-  co_return {};
+  for (const auto& [table, id] : unused) {
+    storage_.erase(table);
+    doomed_.insert(id);
+  }
+  if (!unused.empty() || document_is_in_doubt_) {
+    const auto stored = co_await store(decided_version_);
+    if (!stored) {
+      log_.warn("tables that are no longer in use stay for now", kv("error", stored.error()));
+      co_return;
+    }
+  }
+  co_await drop_doomed();
 }
 
 // A core or a disk that does not answer holds up no change of the schema. While storage is being
 // dropped, what is doomed meanwhile waits for the next change; and so does what cannot be dropped,
 // or for the next start.
 Task<void> Catalog::drop_doomed() {
+  if (document_is_in_doubt_) co_return;
   if (drops_.empty() && !doomed_.empty()) drops_.spawn(drop(doomed_));
   const auto dropped = co_await drops_.join(Until::after(runtime_, options_.drop_wait));
   if (!dropped) log_.warn("tables are still being dropped", kv("tables", doomed_.size()));
@@ -287,7 +216,7 @@ Task<void> Catalog::drop_doomed() {
 
 Task<void> Catalog::drop(std::set<TableId> doomed) {
   for (const TableId id : doomed) {
-    const auto dropped = co_await coordinator_.drop_table(id);
+    const auto dropped = co_await tablets_.drop_table(id);
     if (dropped || dropped.failed_with(Errc::not_found)) {
       doomed_.erase(id);
     } else {
@@ -310,7 +239,7 @@ Task<void> Catalog::alter_storage() {
       ++each;
       continue;
     }
-    const auto altered = co_await coordinator_.alter_table(each->first, each->second);
+    const auto altered = co_await tablets_.alter_table(each->first, each->second);
     if (!altered) {
       log_.warn("files of a table have the options of before", kv("table", each->first),
                 kv("error", altered.error()));
@@ -320,8 +249,13 @@ Task<void> Catalog::alter_storage() {
   told_ = std::move(wanted);
 }
 
-void Catalog::publish(const Schema& users, CatalogSnapshot::StorageIds storage, bool has_all_rows) {
+void Catalog::publish(const Schema& users, bool has_all_rows) {
   const std::uint64_t number = snapshot_ == nullptr ? 1 : snapshot_->number() + 1;
+  CatalogSnapshot::StorageIds storage;
+  each_table(users, [&](const model::Table& table) {
+    const auto found = storage_.find(table.id);
+    if (found != storage_.end()) storage.insert(*found);
+  });
   snapshot_ = std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage),
                                                       number, options_.data_center, has_all_rows);
 }
@@ -397,46 +331,36 @@ Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change(parser::Statem
                                 .new_table_id = table_id,
                                 .now_us = now_us});
   };
-  if (options_.authority) {
-    // A node that was away takes a table that was made again under the same id for the same one.
-    if (!snapshot_->has_all_rows() && chooses_id(statement)) {
-      co_return invalid("The id of a table cannot be chosen in a cluster of more than one node");
-    }
-    co_return co_await options_.authority(function, std::move(until));
+  // A node that was away takes a table that was made again under the same id for the same one.
+  if (!snapshot_->has_all_rows() && chooses_id(statement)) {
+    co_return invalid("The id of a table cannot be chosen in a cluster of more than one node");
   }
-  co_return co_await change_alone(function, std::move(until));
-}
-
-Task<QueryResult<std::optional<Catalog::Change>>> Catalog::change_alone(
-    const SchemaFunction& function, Until until) {
-  const auto permit = co_await turn_.acquire(1, until);
-  if (!permit) co_return permit.error();
-  CO_TRY(SchemaTransition transition,
-         function(snapshot_->users(), std::span(&options_.data_center, 1)));
-  if (!transition.change) co_return std::nullopt;
-  auto storage = co_await storage_for(transition.next, until);
-  if (!storage) co_return storage.error();
-  const auto replaced = co_await replace(present_with(std::move(transition.next)),
-                                         *std::move(storage), std::move(until));
-  if (!replaced) co_return replaced.error();
-  co_await tell_all(*transition.change);
-  co_return std::move(transition.change);
+  ASSERT(authority_ != nullptr);
+  co_return co_await authority_->change(function, std::move(until));
 }
 
 Task<Result<void>> Catalog::adopt(DecidedSchema decided, Until until) {
   CO_TRY(const auto permit, co_await turn_.acquire(1, until));
+  ASSERT(decided.version > 0);
   if (decided.version < decided_version_) co_return {};
   const Schema before = snapshot_->users();
-  if (decided.version == decided_version_ || decided.users == before) {
+  const bool is_first = decided_version_ == 0;
+  const bool is_same =
+      !is_first && (decided.version == decided_version_ || decided.users == before);
+  if (is_same) {
     decided_version_ = decided.version;
     if (decided.has_all_rows == snapshot_->has_all_rows()) co_return {};
-    publish(before, snapshot_->storage_ids(), decided.has_all_rows);
+    publish(before, decided.has_all_rows);
     co_await spread_snapshot();
     co_return {};
   }
+  CO_TRY_VOID(co_await make_storage_for(decided.users, decided.version, std::move(until)));
   const std::vector<Change> changes = changes_between(before, decided.users);
-  CO_TRY(auto storage, co_await storage_for(decided.users, until));
-  CO_TRY_VOID(co_await replace(std::move(decided), std::move(storage), std::move(until)));
+  decided_version_ = decided.version;
+  publish(decided.users, decided.has_all_rows);
+  co_await spread_snapshot();
+  co_await alter_storage();
+  if (decided_version_ >= stored_version_) co_await let_go_of_unused();
   for (const Change& change : changes) co_await tell_all(change);
   co_return {};
 }
@@ -454,11 +378,20 @@ Task<QueryResult<void>> Catalog::truncate(base::Uuid table, Until until) {
   CO_TRY_VOID(check_rows(*snapshot_));
   const auto id = co_await make_storage(storage_options(*definition), until);
   if (!id) co_return id.error();
-  CatalogSnapshot::StorageIds storage = snapshot_->storage_ids();
-  storage[table] = *id;
-  const auto replaced =
-      co_await replace(present_with(snapshot_->users()), std::move(storage), std::move(until));
-  if (!replaced) co_return replaced.error();
+  const TableId emptied = std::exchange(storage_.at(table), *id);
+  doomed_.erase(*id);
+  doomed_.insert(emptied);
+  const auto stored = co_await store(decided_version_);
+  if (!stored) {
+    storage_.at(table) = emptied;
+    doomed_.erase(emptied);
+    doomed_.insert(*id);
+    co_return stored.error();
+  }
+  publish(snapshot_->users(), snapshot_->has_all_rows());
+  co_await spread_snapshot();
+  co_await alter_storage();
+  co_await drop_doomed();
   co_return {};
 }
 

@@ -1,23 +1,25 @@
 // Catalog: which keyspaces, tables and types there are, and where the rows of each table are kept.
 //
-//   auto catalog = co_await Catalog::open(runtime, coordinator, options);
+//   auto catalog = co_await Catalog::open(runtime, tablets, local_store, options);
+//   co_await catalog->adopt(decided, until);                   what is known of the schema
 //   CatalogPtr now = catalog->snapshot();                      for one request, or for one plan
 //   co_await catalog->change(statement, session_keyspace, until);
 //
-// What it keeps is one document (catalog_document.h) in a table of its own of the storage engine.
-// Readers hold immutable snapshots. Changes go one after the other; a change is in the snapshot,
-// and told to listeners, when it is durable and before change() returns.
+// Who decides. The schema is part of what the nodes of a cluster agree on, and is kept with it: a
+// start makes the catalog of it anew. A statement is a question to the authority, and what was
+// decided, here or elsewhere, comes by adopt(), in the order of its versions. Readers hold
+// immutable snapshots. Changes go one after the other; a change is in the snapshot, and told to
+// listeners, before change() returns.
 //
-// Who decides. Alone, the catalog does. In a cluster the schema is part of what the nodes agree on:
-// then change() asks the authority, and what was decided, here or elsewhere, comes by adopt(), in
-// the order of its versions. The version that the document was made from is in the document, so
-// that after a crash nothing older is taken for news.
-//
-// Storage ids. Every table has a storage::TableId that is given once: a new one at CREATE and at
+// What it keeps. Every table has a storage::TableId that is given once: a new one at CREATE and at
 // TRUNCATE, so that neither what a log still holds of the old rows nor a request that began before
-// can put anything into the new ones. The document names the ids in use and those that are doomed:
-// about to be created, or to be dropped. Whatever a crash leaves between the document and the
-// engine is a doomed table, and start drops it.
+// can put anything into the new ones. Which ids these are is true of this node alone, and in one
+// document (catalog_document.h) of the local store. It names the ids in use and those that are
+// doomed: about to be created, or to be dropped. An id is in it before the engine has the table,
+// and names its table before that is in a snapshot. So whatever a crash leaves between the document
+// and the engine is a doomed table, which start drops; and a table that is in the document and not
+// in the schema was dropped while this node was down, unless the document is of a newer version:
+// then its schema will come again, and nothing is dropped until it does.
 //
 // Cores. Every core that plans statements has a view (catalog_view.h). A change is in all views
 // before change() returns, and before the storage it no longer needs is dropped.
@@ -32,7 +34,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,90 +41,24 @@
 #include "base/log.h"
 #include "base/result.h"
 #include "base/uuid.h"
-#include "cql/catalog/catalog_document.h"
+#include "cql/catalog/catalog_snapshot.h"
 #include "cql/catalog/context_token.h"
+#include "cql/catalog/schema_authority.h"
 #include "cql/errors/query_error.h"
 #include "cql/parser/ast.h"
 #include "cql/protocol/response.h"
-#include "cql/schema/schema_change.h"
 #include "model/schema.h"
-#include "replication/coordinator/coordinator.h"
+#include "replication/tablets/tablet_directory.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/semaphore.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
+#include "storage/local/local_store.h"
 
 namespace helenus::cql {
 
-// One moment of the catalog. Immutable.
-class CatalogSnapshot {
- public:
-  using StorageIds = std::map<base::Uuid, storage::TableId>;
-
-  // `users` are the keyspaces that statements made, `system` those that are always there.
-  CatalogSnapshot(const model::Schema& users, const model::Schema& system, StorageIds storage,
-                  std::uint64_t number, std::string data_center, bool has_all_rows);
-
-  // All keyspaces, the system's included.
-  const model::Schema& schema() const { return schema_; }
-  // Those that statements made.
-  const model::Schema& users() const { return users_; }
-  // What system.local says; a function of users() alone.
-  const base::Uuid& schema_version() const { return version_; }
-  // Grows with every change and every TRUNCATE while the process lives. A plan that was made of
-  // another number is made again.
-  std::uint64_t number() const { return number_; }
-  // Where the rows of a table lie. None: it is virtual, or not of this moment.
-  std::optional<storage::TableId> storage_of(const base::Uuid& table) const;
-  const StorageIds& storage_ids() const { return storage_; }
-  // Whether this node has all rows that there are. If not, it answers no statement on rows. Where
-  // there is an authority, it has them only when the authority said so in this life.
-  bool has_all_rows() const { return has_all_rows_; }
-  // Where this node is.
-  const std::string& data_center() const { return data_center_; }
-
- private:
-  const model::Schema users_;
-  const model::Schema schema_;
-  const base::Uuid version_;
-  const StorageIds storage_;
-  const std::uint64_t number_;
-  const std::string data_center_;
-  const bool has_all_rows_;
-};
-
-// Whether statements on rows are answered. Errors: invalid.
-QueryResult<void> check_rows(const CatalogSnapshot& catalog);
-
-using CatalogPtr = std::shared_ptr<const CatalogSnapshot>;
-
-// Whoever knows the snapshot of this moment: the catalog, and its views on other cores.
-class CatalogReader {
- public:
-  // Never null. Keep it as long as a request or a plan takes.
-  const CatalogPtr& snapshot() const { return snapshot_; }
-
- protected:
-  CatalogReader() = default;
-  ~CatalogReader() = default;
-
-  CatalogPtr snapshot_;
-};
-
 class CatalogView;
-
-// A statement that changes the schema, as a function of the schema that it meets and of the data
-// centres there are. Pure: it may be asked several times, and the last answer counts.
-using SchemaFunction = std::function<QueryResult<SchemaTransition>(
-    const model::Schema& users, std::span<const std::string> data_centers)>;
-
-// Decides on changes in the catalog's stead. Returns the change, or none if there was nothing to
-// do, when what was decided is in this catalog (Catalog::adopt) and wherever else it must be.
-// Called on the catalog's core. What the function refers to lives as long as the task.
-using SchemaAuthority =
-    std::function<runtime::Task<QueryResult<std::optional<protocol::SchemaChange>>>(
-        SchemaFunction function, runtime::Until until)>;
 
 // What an authority decided.
 struct DecidedSchema {
@@ -137,12 +72,8 @@ struct CatalogOptions {
   model::Schema system;
   // The data centre of this node: what NetworkTopologyStrategy may name if it is alone.
   std::string data_center = "datacenter1";
-  // None: the catalog decides.
-  SchemaAuthority authority = {};
   // How many changes may wait for their turn.
   std::size_t changes_waiting_max = 128;
-  // How long a change waits for its document to be in a file; see Catalog::move_to_file().
-  runtime::Duration file_wait = std::chrono::seconds(10);
   // How long a change waits for the storage that nobody needs any more to be dropped; what is left
   // then is dropped behind its back.
   runtime::Duration drop_wait = std::chrono::seconds(10);
@@ -154,37 +85,42 @@ class Catalog final : public CatalogReader {
   };
 
  public:
-  // The engine's table in which the document lies. No other table has this id.
-  static constexpr storage::TableId kStorageTable{1};
+  // In the local store.
+  static constexpr std::string_view kDocumentName = "tables";
+  static constexpr std::string_view kContextSecretName = "context-secret";
 
   using Change = protocol::SchemaChange;
   // Called on the catalog's core when a change is in the snapshot; quick, and starts no change.
   using Listener = std::function<void(const Change&)>;
 
-  // Reads what is there and finishes what a crash left half done. Errors: corrupt, unsupported; of
-  // the engine. Requires: `coordinator` outlives the catalog.
+  // Reads what is there and finishes what a crash left half done. Errors: corrupt, also if there
+  // are tables and no document; unsupported; of the engine, of the file system. Requires: both
+  // outlive the catalog.
   static runtime::Task<base::Result<std::unique_ptr<Catalog>>> open(
-      runtime::Runtime& runtime, replication::Coordinator& coordinator, CatalogOptions options);
+      runtime::Runtime& runtime, replication::TabletDirectory& tablets, storage::LocalStore& local,
+      CatalogOptions options);
   // For open().
-  Catalog(Private, runtime::Runtime& runtime, replication::Coordinator& coordinator,
-          CatalogOptions options);
+  Catalog(Private, runtime::Runtime& runtime, replication::TabletDirectory& tablets,
+          storage::LocalStore& local, CatalogOptions options);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
+  // Who decides from now on. Requires: it outlives the last change.
+  void decide_by(SchemaAuthority& authority) { authority_ = &authority; }
   // Executes a statement that changes the schema; see schema_change.h for which ones there are and
   // for their errors. None: there was nothing to do (IF EXISTS, IF NOT EXISTS), which is answered
   // with a Void. `session_keyspace` is empty before a USE. Errors besides: overloaded, timeouts and
   // failures of the engine as server errors; the outcome is then unknown to the client.
-  // Requires: is_schema_change(statement).
+  // Requires: is_schema_change(statement); there is an authority.
   runtime::Task<QueryResult<std::optional<Change>>> change(parser::Statement statement,
                                                            std::string session_keyspace,
                                                            runtime::Until until);
   // Makes the schema and the tables those that were decided, and tells listeners what is new. What
-  // is older than what is here changes nothing: only a crash makes that happen, and the decision of
-  // which the document remained will come again. Errors: as those of change(), after which it may
-  // be asked again: either nothing has happened, or all of it.
+  // is older than what was adopted in this life changes nothing. Errors: overloaded, timeouts,
+  // failures of the engine and of the local store, after which it may be asked again: either
+  // nothing has happened, or all of it.
   runtime::Task<base::Result<void>> adopt(DecidedSchema decided, runtime::Until until);
-  // What was adopted last; zero if nothing ever was.
+  // What was adopted last; zero if nothing was in this life.
   std::uint64_t decided_version() const { return decided_version_; }
   // While it is held nothing changes. Errors: overloaded, and those of the wait.
   runtime::Task<base::Result<runtime::Permit>> hold_still(runtime::Until until) {
@@ -214,34 +150,24 @@ class Catalog final : public CatalogReader {
  private:
   runtime::Task<base::Result<void>> load();
   runtime::Task<base::Result<void>> load_context_secret();
-  // What a cell of the catalog's own table holds; none if nothing was written.
-  runtime::Task<base::Result<std::optional<base::Bytes>>> read_cell(base::Bytes partition);
-  runtime::Task<base::Result<void>> write_cell(base::Bytes partition, base::Bytes value,
-                                               runtime::Until admitted);
-  // Makes the document durable in the log. When it fails, either nothing was written or writing has
-  // ended for good; patience that ends once the document has its place in the log ends nothing.
-  runtime::Task<base::Result<void>> store(CatalogDocument document, runtime::Until admitted);
-  // Tables of the engine are made and dropped only once the document is in a file.
-  runtime::Task<base::Result<void>> move_to_file();
+  // Makes the document durable, as the members below say. After an error it is as they say, or as
+  // it was before.
+  runtime::Task<base::Result<void>> store(std::uint64_t decided_version);
   // A new table of the engine, doomed until the document names it.
   runtime::Task<base::Result<storage::TableId>> make_storage(storage::TableOptions options,
                                                              runtime::Until until);
-  // Where the tables of the next schema lie: where they did, or in new ones of the engine.
-  runtime::Task<base::Result<CatalogSnapshot::StorageIds>> storage_for(const model::Schema& next,
-                                                                       runtime::Until until);
-  // Makes the document and the snapshot those; what is no longer in use is dropped.
-  runtime::Task<base::Result<void>> replace(DecidedSchema next, CatalogSnapshot::StorageIds storage,
-                                            runtime::Until until);
-  // The present one with other tables of the engine, or other keyspaces.
-  DecidedSchema present_with(model::Schema users) const;
+  // Makes tables of the engine for those of the schema that have none, and notes them in the
+  // document.
+  runtime::Task<base::Result<void>> make_storage_for(const model::Schema& next,
+                                                     std::uint64_t version, runtime::Until until);
+  // Dooms what lies in no table of the snapshot, and drops what is doomed.
+  runtime::Task<void> let_go_of_unused();
   runtime::Task<void> drop_doomed();
   // Requires: none of them will ever be used again.
   runtime::Task<void> drop(std::set<storage::TableId> doomed);
   // Tells the engine what the snapshot says about files, where it was told something else.
   runtime::Task<void> alter_storage();
-  void publish(const model::Schema& users, CatalogSnapshot::StorageIds storage, bool has_all_rows);
-  runtime::Task<QueryResult<std::optional<Change>>> change_alone(const SchemaFunction& function,
-                                                                 runtime::Until until);
+  void publish(const model::Schema& users, bool has_all_rows);
   runtime::Task<void> tell_all(Change change);
   // To all views.
   runtime::Task<void> spread_snapshot();
@@ -249,14 +175,21 @@ class Catalog final : public CatalogReader {
   runtime::Task<void> tell(CatalogView& view, std::function<void()> what);
 
   runtime::Runtime& runtime_;
-  replication::Coordinator& coordinator_;
+  replication::TabletDirectory& tablets_;
+  storage::LocalStore& local_;
   const CatalogOptions options_;
   base::Logger log_;
   ContextSecret context_secret_;
   runtime::Semaphore turn_;  // of whoever changes
-  std::uint64_t next_storage_id_ = kStorageTable.value() + 1;
-  std::set<storage::TableId> doomed_;  // see CatalogDocument
+  SchemaAuthority* authority_ = nullptr;
   std::uint64_t decided_version_ = 0;
+  // See CatalogDocument.
+  CatalogSnapshot::StorageIds storage_;
+  std::set<storage::TableId> doomed_;
+  std::uint64_t next_storage_id_ = 1;
+  std::uint64_t stored_version_ = 0;
+  // The last write of the document failed: it may name what is doomed here as in use.
+  bool document_is_in_doubt_ = false;
   // What the engine is known to have been told of tables.
   std::map<storage::TableId, storage::TableOptions> told_;
   std::vector<Listener> listeners_;

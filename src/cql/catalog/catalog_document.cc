@@ -4,9 +4,7 @@
 #include <utility>
 
 #include "base/codec.h"
-#include "base/crc32c.h"
 #include "base/versioned_file.h"
-#include "model/schema_codec.h"
 
 namespace helenus::cql {
 
@@ -18,7 +16,6 @@ using storage::TableId;
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kChecksumSize = 4;
 
 void get_storage(base::Decoder& in, CatalogDocument& document) {
   const std::size_t count = in.count(base::Uuid::kSize + 1);
@@ -46,23 +43,11 @@ void get_doomed(base::Decoder& in, CatalogDocument& document) {
 // Every id is given once, and all of them before the next one.
 Result<void> check_ids(const CatalogDocument& document) {
   std::set<TableId> given = document.doomed;
-  std::size_t tables = 0;
   for (const auto& [table, id] : document.storage) {
     if (!given.insert(id).second) return Error(Errc::corrupt, "storage id {} is given twice", id);
   }
   if (!given.empty() && given.rbegin()->value() >= document.next_storage_id) {
     return Error(Errc::corrupt, "storage id {} is not below the next one", *given.rbegin());
-  }
-  for (const auto& [name, keyspace] : document.users.keyspaces()) {
-    for (const auto& [table_name, table] : keyspace->tables) {
-      ++tables;
-      if (!document.storage.contains(table->id)) {
-        return Error(Errc::corrupt, "table {}.{} is nowhere", name, table_name);
-      }
-    }
-  }
-  if (tables != document.storage.size()) {
-    return Error(Errc::corrupt, "{} storage ids for {} tables", document.storage.size(), tables);
   }
   return {};
 }
@@ -82,32 +67,19 @@ base::Bytes encode(const CatalogDocument& document) {
   }
   out.varint(document.doomed.size());
   for (const TableId id : document.doomed) out.varint(id.value());
-  out.prefixed(model::encode(document.users).view());
-  out.u32_le(base::crc32c(buffer.view()));
   return std::move(buffer).freeze();
 }
 
 Result<CatalogDocument> decode_catalog_document(base::ByteView bytes) {
-  if (bytes.empty()) return Error(Errc::corrupt, "the catalog's document is empty");
-  const auto version = std::to_integer<std::uint8_t>(bytes.front());
-  if (version != kVersion) return base::unsupported_version(version, kVersion);
-  if (bytes.size() < 1 + kChecksumSize) {
-    return Error(Errc::corrupt, "the catalog's document ends early");
-  }
-  const base::ByteView content = bytes.first(bytes.size() - kChecksumSize);
-  const auto checksum = base::load_le<std::uint32_t>(bytes.last(kChecksumSize).data());
-  if (base::crc32c(content) != checksum) {
-    return Error(Errc::corrupt, "the catalog's document fails its checksum");
-  }
+  base::Decoder in(bytes);
+  const std::uint8_t version = in.u8();
+  if (in.ok() && version != kVersion) return base::unsupported_version(version, kVersion);
   CatalogDocument document;
-  base::Decoder in(content.subspan(1));
   document.next_storage_id = in.varint();
   document.decided_version = in.varint();
   get_storage(in, document);
   get_doomed(in, document);
-  const base::ByteView schema = in.prefixed();
   TRY_VOID(in.finish());
-  TRY(document.users, model::decode_schema(schema));
   TRY_VOID(check_ids(document));
   return document;
 }

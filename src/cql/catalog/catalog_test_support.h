@@ -1,4 +1,4 @@
-// For tests: a coordinator and a catalog on a simulated machine.
+// For tests: storage and a catalog on a simulated machine.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,19 @@
 #include <gtest/gtest.h>
 
 #include "cql/catalog/catalog.h"
+#include "cql/catalog/lone_schema_test_support.h"
 #include "cql/parser/parser.h"
 #include "cql/schema/system_schema.h"
-#include "replication/coordinator/coordinator.h"
+#include "replication/coordinator/node_storage_test_support.h"
+#include "storage/local/local_store.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::cql::testing {
 
-inline replication::CoordinatorOptions small_coordinator() {
-  replication::CoordinatorOptions options;
+using replication::testing::NodeStorage;
+
+inline replication::testing::NodeStorageOptions small_storage() {
+  replication::testing::NodeStorageOptions options;
   options.engine.data_directories = {"/data/tables"};
   options.engine.log_directory = storage::testing::kLogFolder;
   options.engine.log.segment_size = 256 << 10;
@@ -29,7 +33,7 @@ inline replication::CoordinatorOptions small_coordinator() {
   options.engine.memtable_bytes_max = 4 << 20;
   options.engine.memtable_bytes_flush = 1 << 20;
   options.engine.block_cache_bytes = 1 << 20;
-  options.tablets = 4;
+  options.tablets.count = 4;
   return options;
 }
 
@@ -50,29 +54,46 @@ inline runtime::Task<std::string> run_change(Catalog& catalog, std::string text)
   co_return changed->has_value() ? "done" : "nothing";
 }
 
-using CatalogBody =
-    std::function<runtime::Task<void>(runtime::Runtime&, replication::Coordinator&, Catalog&)>;
+using CatalogBody = std::function<runtime::Task<void>(runtime::Runtime&, NodeStorage&, Catalog&)>;
 
-// Opens both, tells the story, and stops in an orderly way.
-inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, CatalogBody body,
+// A machine, and what was decided on the schema of its node.
+struct CatalogWorld : storage::testing::LogWorld {
+  using LogWorld::LogWorld;
+  DecidedSoFar decided;
+};
+
+inline runtime::Task<void> live_upon(runtime::Runtime& runtime, NodeStorage& storage,
+                                     DecidedSoFar& decided, CatalogBody body,
+                                     CatalogOptions options) {
+  const auto local = co_await storage::LocalStore::open(runtime, "/data/local");
+  EXPECT_TRUE(local.has_value()) << local.error().to_string();
+  if (!local) co_return;
+  std::string data_center = options.data_center;
+  auto catalog = co_await Catalog::open(runtime, storage.tablets(), **local, std::move(options));
+  EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
+  if (!catalog) co_return;
+  LoneSchema schema(runtime, **catalog, decided, std::move(data_center));
+  const auto applied = co_await schema.apply(runtime::Until::forever());
+  EXPECT_TRUE(applied.has_value()) << applied.error().to_string();
+  co_await body(runtime, storage, **catalog);
+  co_await (*catalog)->stop();
+}
+
+// Opens all, tells the story, and stops in an orderly way.
+inline runtime::Task<void> live_with_catalog(runtime::Runtime& runtime, DecidedSoFar& decided,
+                                             CatalogBody body,
                                              CatalogOptions options = catalog_options()) {
-  auto coordinator = co_await replication::Coordinator::open(runtime, small_coordinator());
-  EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
-  if (!coordinator) co_return;
-  {
-    auto catalog = co_await Catalog::open(runtime, **coordinator, std::move(options));
-    EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
-    if (catalog) {
-      co_await body(runtime, **coordinator, **catalog);
-      co_await (*catalog)->stop();
-    }
-  }
-  const auto stopped = co_await (*coordinator)->stop();
+  auto storage = co_await NodeStorage::open(runtime, small_storage());
+  EXPECT_TRUE(storage.has_value()) << storage.error().to_string();
+  if (!storage) co_return;
+  co_await live_upon(runtime, **storage, decided, std::move(body), std::move(options));
+  const auto stopped = co_await (*storage)->stop();
   EXPECT_TRUE(stopped.has_value());
 }
 
-inline void tell(storage::testing::LogWorld& world, const CatalogBody& body) {
-  world.run([&](runtime::Runtime& runtime) { return live_with_catalog(runtime, body); });
+inline void tell(CatalogWorld& world, const CatalogBody& body) {
+  world.run(
+      [&](runtime::Runtime& runtime) { return live_with_catalog(runtime, world.decided, body); });
 }
 
 }  // namespace helenus::cql::testing

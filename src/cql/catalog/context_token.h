@@ -20,7 +20,8 @@
 #include "base/secret.h"
 #include "causality/context.h"
 #include "cql/errors/query_error.h"
-#include "replication/coordinator/coordinator.h"
+#include "replication/request/partition_write.h"
+#include "storage/ids/table_id.h"
 
 namespace helenus::cql {
 

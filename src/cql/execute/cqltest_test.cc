@@ -269,7 +269,7 @@ storage::TableId storage_of(QueryStory& story, const std::string& name) {
   const CatalogPtr catalog = story.catalog().snapshot();
   const model::TablePtr table = catalog->schema().find_keyspace("ks")->find_table(name);
   EXPECT_NE(table, nullptr) << name;
-  return table == nullptr ? Catalog::kStorageTable : *catalog->storage_of(table->id);
+  return table == nullptr ? storage::TableId{} : *catalog->storage_of(table->id);
 }
 
 Task<void> write_files(QueryStory& story, const Step& step) {

@@ -17,6 +17,7 @@
 
 #include "cql/catalog/catalog.h"
 #include "cql/catalog/catalog_view.h"
+#include "cql/catalog/lone_schema_test_support.h"
 #include "cql/execute/query_processor.h"
 #include "cql/parser/parser.h"
 #include "cql/plan/terms.h"
@@ -27,11 +28,13 @@
 #include "cql/system/system_tables.h"
 #include "cql/system/virtual_table.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/coordinator/node_storage_test_support.h"
 #include "runtime/cores.h"
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
 #include "runtime/sleep.h"
 #include "storage/engine/engine_options.h"
+#include "storage/local/local_store.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::cql::testing {
@@ -138,10 +141,11 @@ class QueryStory {
   // Stops the node and starts it again upon what it left on disk. What clients know of it, they
   // know still.
   runtime::Task<void> restart() {
-    EXPECT_TRUE((co_await coordinator_->stop()).has_value());
+    EXPECT_TRUE((co_await storage_->stop()).has_value());
     seats_.clear();
+    schema_.reset();
     catalog_.reset();
-    coordinator_.reset();
+    storage_.reset();
     const auto started = co_await start();
     EXPECT_TRUE(started.has_value()) << started.error().to_string();
   }
@@ -151,7 +155,7 @@ class QueryStory {
   QueryProcessor& processor(std::size_t core = 0) { return *seats_[core]->processor; }
   std::size_t cores() const { return seats_.size(); }
   Catalog& catalog() { return *catalog_; }
-  replication::Coordinator& coordinator() { return *coordinator_; }
+  replication::Coordinator& coordinator() { return storage_->coordinator(); }
 
   // On the core whose turn it is.
   runtime::Task<Told> send(protocol::Request request) {
@@ -263,14 +267,14 @@ class QueryStory {
     const auto started = co_await story.start();
     EXPECT_TRUE(started.has_value()) << started.error().to_string();
     if (started) co_await body(story);
-    if (story.coordinator_ != nullptr) {
-      EXPECT_TRUE((co_await story.coordinator_->stop()).has_value());
+    if (story.storage_ != nullptr) {
+      EXPECT_TRUE((co_await story.storage_->stop()).has_value());
     }
   }
 
   runtime::Task<base::Result<void>> start() {
-    replication::CoordinatorOptions coordinator;
-    storage::EngineOptions& engine = coordinator.engine;
+    replication::testing::NodeStorageOptions storage;
+    storage::EngineOptions& engine = storage.engine;
     engine.data_directories = {"/data"};
     engine.log = storage::testing::small_log();
     engine.log.record_size_max = std::size_t{1} << 20;
@@ -279,12 +283,18 @@ class QueryStory {
     engine.log.disk_bytes_max = 64 * engine.log.segment_size;
     engine.shards = 2;
     engine.block_cache_bytes = std::size_t{1} << 20;
-    coordinator.tablets = 4;
-    coordinator.cores = cores_;
-    CO_TRY(coordinator_, co_await replication::Coordinator::open(runtime_, coordinator));
+    storage.tablets.count = 4;
+    storage.cores = cores_;
+    CO_TRY(storage_,
+           co_await replication::testing::NodeStorage::open(runtime_, std::move(storage)));
     CatalogOptions catalog;
     catalog.system = make_system_schema();
-    CO_TRY(catalog_, co_await Catalog::open(runtime_, *coordinator_, std::move(catalog)));
+    CO_TRY(local_, co_await storage::LocalStore::open(runtime_, "/local"));
+    CO_TRY(decided_, co_await load_decided(*local_));
+    CO_TRY(catalog_,
+           co_await Catalog::open(runtime_, storage_->tablets(), *local_, std::move(catalog)));
+    schema_.emplace(runtime_, *catalog_, decided_, "datacenter1", local_.get());
+    CO_TRY_VOID(co_await schema_->apply(runtime::Until::forever()));
     NodeFacts facts;
     facts.cluster_name = "test";
     facts.data_center = "datacenter1";
@@ -312,7 +322,7 @@ class QueryStory {
   runtime::Task<base::Result<void>> take_seat(runtime::Runtime& there, NodeFacts facts,
                                               QueryProcessorOptions options) {
     auto seat = std::make_unique<Seat>();
-    seat->coordinator = coordinator_->for_core(there);
+    seat->coordinator = storage_->coordinator_on(there);
     seat->view.emplace(there, *catalog_, catalog_->snapshot());
     SystemSources sources;
     sources.traces = [this, &there](runtime::Until until) {
@@ -334,8 +344,11 @@ class QueryStory {
   runtime::Runtime& runtime_;
   std::uint32_t cores_ = 1;
   QueryProcessorOptions options_;
-  std::unique_ptr<replication::Coordinator> coordinator_;
+  std::unique_ptr<replication::testing::NodeStorage> storage_;
+  std::unique_ptr<storage::LocalStore> local_;
+  DecidedSoFar decided_;
   std::unique_ptr<Catalog> catalog_;
+  std::optional<LoneSchema> schema_;
   std::vector<std::unique_ptr<Seat>> seats_;
   std::size_t next_core_ = 0;
   Session session_;

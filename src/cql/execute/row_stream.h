@@ -21,6 +21,7 @@
 #include "cql/system/virtual_table.h"
 #include "model/schema.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/request/read_request.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 
@@ -73,6 +74,7 @@ class StoredRows final : public RowStream {
   // Requires: runtime and coordinator outlive it.
   StoredRows(runtime::Runtime& runtime, replication::Coordinator& coordinator,
              storage::TableId storage, RowRequest request);
+  ~StoredRows() override;
 
   runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) override;
   void skip_rest_of(const base::Bytes& partition) override {

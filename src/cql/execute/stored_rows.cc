@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "cql/execute/row_stream.h"
+#include "replication/read/range_cursor.h"
 #include "runtime/take_turn.h"
 
 namespace helenus::cql {
@@ -33,6 +34,8 @@ Bytes just_behind(const Bytes& key) {
 }
 
 }  // namespace
+
+StoredRows::~StoredRows() = default;
 
 StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coordinator,
                        storage::TableId storage, RowRequest request)

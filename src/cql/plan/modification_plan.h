@@ -25,14 +25,14 @@
 
 #include "base/bytes.h"
 #include "causality/delta.h"
-#include "cql/catalog/catalog.h"
+#include "cql/catalog/catalog_snapshot.h"
 #include "cql/errors/query_error.h"
 #include "cql/parser/ast.h"
 #include "cql/plan/restrictions.h"
 #include "cql/plan/terms.h"
 #include "cql/schema/availability.h"
 #include "model/schema.h"
-#include "replication/coordinator/coordinator.h"
+#include "replication/request/partition_write.h"
 
 namespace helenus::cql {
 

@@ -26,7 +26,7 @@
 #include "model/clustering_key.h"
 #include "model/schema.h"
 #include "model/token.h"
-#include "replication/coordinator/coordinator.h"
+#include "replication/request/read_request.h"
 
 namespace helenus::cql {
 

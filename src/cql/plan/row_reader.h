@@ -20,7 +20,7 @@
 #include "cql/plan/row.h"
 #include "model/clustering_key.h"
 #include "model/schema.h"
-#include "replication/coordinator/coordinator.h"
+#include "replication/request/read_request.h"
 
 namespace helenus::cql {
 

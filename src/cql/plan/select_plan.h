@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cql/catalog/catalog.h"
+#include "cql/catalog/catalog_snapshot.h"
 #include "cql/errors/query_error.h"
 #include "cql/parser/ast.h"
 #include "cql/plan/restrictions.h"

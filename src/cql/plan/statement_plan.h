@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "cql/catalog/catalog.h"
+#include "cql/catalog/catalog_snapshot.h"
 #include "cql/errors/query_error.h"
 #include "cql/parser/ast.h"
 #include "cql/plan/modification_plan.h"

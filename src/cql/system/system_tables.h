@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "base/uuid.h"
-#include "cql/catalog/catalog.h"
+#include "cql/catalog/catalog_snapshot.h"
 #include "cql/system/peers.h"
 #include "cql/system/traces.h"
 #include "cql/system/virtual_table.h"

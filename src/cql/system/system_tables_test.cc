@@ -18,14 +18,14 @@
 namespace helenus::cql {
 namespace {
 
-using replication::Coordinator;
 using runtime::Runtime;
 using runtime::Task;
-using storage::testing::LogWorld;
+using testing::CatalogWorld;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Key;
+using testing::NodeStorage;
 using ::testing::Not;
 using ::testing::Pair;
 using testing::run_change;
@@ -96,9 +96,10 @@ SystemSources sources() {
 using Story = std::function<Task<void>(Catalog&, const VirtualTables&)>;
 
 void tell_tables(const Story& story) {
-  LogWorld world;
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
-    const VirtualTables tables = make_system_tables(catalog, coordinator, facts(), sources());
+  CatalogWorld world;
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    const VirtualTables tables =
+        make_system_tables(catalog, node.coordinator(), facts(), sources());
     co_await story(catalog, tables);
   });
 }
@@ -166,8 +167,8 @@ PeerFacts a_peer(std::uint8_t number) {
 }
 
 TEST(SystemTables, PeersAreToldWithTheirTokensAsTheyAreNow) {
-  LogWorld world;
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  CatalogWorld world;
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     auto peers = std::make_shared<const ClusterPeers>(
         ClusterPeers{.own_tokens = {model::Token{7}}, .others = {a_peer(2), a_peer(3)}});
     SystemSources with_peers = sources();
@@ -175,7 +176,7 @@ TEST(SystemTables, PeersAreToldWithTheirTokensAsTheyAreNow) {
     NodeFacts with_address = facts();
     with_address.node_address = runtime::Address::v4({10, 0, 0, 1}, 7001);
     const VirtualTables tables =
-        make_system_tables(catalog, coordinator, with_address, std::move(with_peers));
+        make_system_tables(catalog, node.coordinator(), with_address, std::move(with_peers));
     const model::Schema schema = catalog.snapshot()->schema();
 
     const Shown local = (co_await rows_of(tables, schema, "system", "local")).front();
@@ -210,8 +211,8 @@ TEST(SystemTables, PeersAreToldWithTheirTokensAsTheyAreNow) {
 }
 
 TEST(SystemTables, APeerWithAnotherSchemaIsToldApart) {
-  LogWorld world;
-  tell(world, [&](Runtime&, Coordinator& coordinator, Catalog& catalog) -> Task<void> {
+  CatalogWorld world;
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     PeerFacts behind = a_peer(2);
     behind.schema_version = *base::Uuid::parse("11111111-2222-8333-8444-555555555555");
     PeerFacts beside = a_peer(3);
@@ -221,7 +222,7 @@ TEST(SystemTables, APeerWithAnotherSchemaIsToldApart) {
     SystemSources with_peers;
     with_peers.peers = [&] { return peers; };
     const VirtualTables tables =
-        make_system_tables(catalog, coordinator, facts(), std::move(with_peers));
+        make_system_tables(catalog, node.coordinator(), facts(), std::move(with_peers));
     EXPECT_EQ(co_await run_change(catalog, std::string(testing::kCreateKeyspace)), "done");
     const model::Schema schema = catalog.snapshot()->schema();
     const auto rows = co_await rows_of(tables, schema, "system", "peers_v2");

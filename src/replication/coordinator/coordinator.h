@@ -1,92 +1,55 @@
 // Coordinator: what a request does to data once it is known which cells it touches. It finds the
 // tablet of a partition, hands mutations to a replica that mints, and merges what replicas answer.
 //
-//   auto coordinator = co_await Coordinator::open(runtime, options);
-//   co_await coordinator->create_table(table, {.policy = Policy::lww});
-//   co_await coordinator->write({{table, partition, mutation}}, until);
-//   auto cursor = coordinator->scan(table, partitions, scan_options);
+//   Coordinator coordinator(runtime, replicas);
+//   co_await coordinator.write({{table, partition, mutation}}, until);
+//   auto cursor = coordinator.scan(table, partitions, scan_options);
 //
 // Today every tablet has one replica, here: the level of a request is always met by this node. What
 // callers see stays when there are more.
 //
 // Cores. A tablet belongs to one core (storage/engine/engines.h), and every core has a coordinator:
 // what is about a tablet of its own is a plain call, what is about another core's is run over there
-// (runtime/run_on.h), with the deadline and the stop of the request. The first one opens the node's
-// storage and stops it; for_core() makes those of the other cores.
-//
-// The ring. Partitions are byte strings that begin with their token (model/partition_key.h), and a
-// tablet is a range of them: the ring is cut into `tablets` equal ranges of tokens when the folder
-// is made, and stays cut so.
-//
-// Names. A tablet mints under (node, incarnation). After a stop that may have lost a tail of the
-// log it gets the next incarnation before it takes a write (S14): names are never used twice.
+// (runtime/run_on.h), with the deadline and the stop of the request. Storage is not its own: who
+// composes the node opens it before, and stops it after all coordinators.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/log.h"
 #include "base/result.h"
 #include "causality/delta.h"
-#include "replication/read/range_cursor.h"
-#include "replication/replica/replica.h"
+#include "replication/replica/tablet_place.h"
+#include "replication/request/partition_write.h"
+#include "replication/request/read_request.h"
+#include "runtime/cores.h"
+#include "runtime/operation.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
-#include "storage/engine/engines.h"
+#include "storage/engine/tablet_info.h"
+
+namespace helenus::storage {
+struct EngineStatistics;
+}
 
 namespace helenus::replication {
 
-struct CoordinatorOptions {
-  static constexpr std::uint32_t kTabletsMax = 65536;
-
-  // What they limit, they limit for each core.
-  storage::EngineOptions engine;
-  // The cores that have tablets: the first so many.
-  std::uint32_t cores = 1;
-  // Into how many ranges the ring is cut; fixed when the folder is made.
-  std::uint32_t tablets = 16;
-  // Who mints here.
-  std::uint32_t node_number = 1;
-};
+class RangeCursor;
+class Replicas;
+class TabletDirectory;
 
 class Coordinator {
-  struct Private {
-    explicit Private() = default;
-  };
-
  public:
-  // Errors: those of Engines::open; invalid_argument when the folder was made with another number
-  // of tablets.
-  static runtime::Task<base::Result<std::unique_ptr<Coordinator>>> open(runtime::Runtime& runtime,
-                                                                        CoordinatorOptions options);
-  // The coordinator of another core, to be made and used there. The first one outlives it.
-  std::unique_ptr<Coordinator> for_core(runtime::Runtime& there) const;
-
-  // For open() and for_core().
-  Coordinator(Private, runtime::Runtime& runtime, CoordinatorOptions options);
+  // Requires: made on the core of `here`; the replicas outlive it.
+  Coordinator(runtime::Runtime& here, const Replicas& replicas);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // ---- Of the first one alone ----
-  // Waits for those inside; see Engines::stop. Called once, when no other coordinator is used any
-  // more.
-  runtime::Task<base::Result<void>> stop();
-
-  // Durable when they return. Errors: already_exists; not_found; see Engine.
-  runtime::Task<base::Result<void>> create_table(storage::TableId table,
-                                                 storage::TableOptions options);
-  // See Engine::alter_table.
-  runtime::Task<base::Result<void>> alter_table(storage::TableId table,
-                                                storage::TableOptions options);
-  runtime::Task<base::Result<void>> drop_table(storage::TableId table);
-  const storage::EngineOpenReport& report() const { return node_->report; }
-
-  // ---- Of all ----
   // Durable when it returns, as the log's sync mode promises. Returns what was minted; nothing when
   // an explicit timestamp wins in no cell.
   // Errors: invalid_argument; overloaded, no_space, io_error (nothing was written); timeout,
@@ -118,33 +81,20 @@ class Coordinator {
       runtime::Until until);
   // The rows of the partitions in the range, both ways, in the order of tokens.
   std::unique_ptr<RangeCursor> scan(storage::TableId table, storage::KeyRange partitions,
-                                    storage::SstableCursorOptions options);
+                                    ScanOptions options);
 
   // Writes what the table has in memory into files; merges its files.
   runtime::Task<base::Result<void>> flush(storage::TableId table, runtime::Until until);
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
 
   // Ascending by range; together they are the ring.
-  const std::vector<storage::TabletInfo>& tablets() const { return node_->tablets; }
+  const std::vector<storage::TabletInfo>& tablets() const;
   // Of this core alone.
   storage::EngineStatistics statistics_here() const;
   // Why this core can write nothing any more, if that is so.
   std::optional<base::Error> fatal_error_here() const;
 
  private:
-  // What the coordinators of all cores share. It does not change between the start and the stop.
-  struct NodeState {
-    std::unique_ptr<storage::Engines> engines;
-    storage::EngineOpenReport report;
-    std::vector<storage::TabletInfo> tablets;
-    std::vector<std::unique_ptr<Replica>> replicas;  // by core
-  };
-
-  runtime::Task<base::Result<void>> make_tablets();
-  runtime::Task<base::Result<void>> rename_doubtful();
-  void find_places();
-
-  std::size_t index_of_tablet(base::ByteView partition) const;
   runtime::Task<base::Result<std::optional<causality::Delta>>> write_on_core(std::size_t index,
                                                                              PartitionWrite write,
                                                                              runtime::Until until);
@@ -168,9 +118,8 @@ class Coordinator {
   runtime::Task<base::Result<std::vector<T>>> ask_all(Work work, runtime::Until until);
 
   runtime::Runtime& runtime_;
-  const CoordinatorOptions options_;
-  base::Logger log_;
-  std::shared_ptr<NodeState> node_;
+  const Replicas& replicas_;
+  const TabletDirectory& tablets_;
   std::vector<TabletPlace> places_;  // of the tablets, as seen from here
 };
 

@@ -13,6 +13,7 @@
 #include "causality/limits.h"
 #include "causality/resolve.h"
 #include "replication/coordinator/coordinator_test_support.h"
+#include "replication/read/range_cursor.h"
 #include "replication/tablets/ring_cut.h"
 #include "runtime/contract/world.h"
 #include "runtime/sleep.h"
@@ -231,10 +232,10 @@ TEST_P(CoordinatorTest, AnErrorThatSaysNothingWasWrittenIsTrueOnEveryCore) {
   });
 }
 
-Task<void> refuse(Runtime& runtime, CoordinatorOptions options, std::string words) {
-  const auto coordinator = co_await Coordinator::open(runtime, std::move(options));
-  EXPECT_TRUE(coordinator.failed_with(Errc::invalid_argument));
-  if (!coordinator) EXPECT_THAT(coordinator.error().to_string(), HasSubstr(words));
+Task<void> refuse(Runtime& runtime, NodeStorageOptions options, std::string words) {
+  const auto storage = co_await NodeStorage::open(runtime, std::move(options));
+  EXPECT_TRUE(storage.failed_with(Errc::invalid_argument));
+  if (!storage) EXPECT_THAT(storage.error().to_string(), HasSubstr(words));
 }
 
 // What no replica would take is found before the first partition is written.
@@ -270,10 +271,10 @@ TEST_P(CoordinatorTest, ABatchWithAnInvalidPartitionWritesNothing) {
 
 TEST_P(CoordinatorTest, ARingStaysCutAsItWasMade) {
   live([](Coordinator&) -> Task<void> { co_return; });
-  CoordinatorOptions other = small();
-  other.tablets = 2;
+  NodeStorageOptions other = small();
+  other.tablets.count = 2;
   world_.run([&](Runtime& runtime) { return refuse(runtime, other, "cut into 4 tablets"); });
-  other.tablets = 0;
+  other.tablets.count = 0;
   world_.run([&](Runtime& runtime) { return refuse(runtime, other, "0 tablets"); });
 }
 
@@ -379,7 +380,7 @@ Task<void> read_both_often(Coordinator& coordinator, const int& writing) {
 
 // Nothing is in memory but what was not flushed: a reader waits for the disk between two rows.
 TEST_P(CoordinatorTest, RowsReadTogetherAreOfOneMomentAmidWritesAndFlushes) {
-  CoordinatorOptions options = small();
+  NodeStorageOptions options = small();
   options.engine.block_cache_bytes = 0;
   const auto tell = [](Coordinator& coordinator) -> Task<void> {
     CO_ASSERT_OK(co_await coordinator.write(replace_both(partition(0x10), 0), Until::forever()));

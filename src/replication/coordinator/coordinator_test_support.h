@@ -10,6 +10,7 @@
 
 #include "causality/resolve.h"
 #include "replication/coordinator/coordinator.h"
+#include "replication/coordinator/node_storage_test_support.h"
 #include "runtime/run_on.h"
 #include "storage/log/commit_log_test_support.h"
 
@@ -18,13 +19,13 @@ namespace helenus::replication::testing {
 inline constexpr storage::TableId kTable{7};
 inline constexpr causality::ColumnId kColumn{1};
 
-inline CoordinatorOptions small() {
-  CoordinatorOptions options;
+inline NodeStorageOptions small() {
+  NodeStorageOptions options;
   options.engine.data_directories = {"/data"};
   options.engine.log = storage::testing::small_log(storage::LogSyncMode::batch);
   options.engine.shards = 2;
   options.engine.memtable_keys_flush = 12;
-  options.tablets = 4;
+  options.tablets.count = 4;
   return options;
 }
 
@@ -99,45 +100,44 @@ struct Seat {
   std::uint32_t asked = 0;
 };
 
-inline runtime::Task<base::Result<void>> tell_beside(runtime::Runtime& there, Coordinator& first,
+inline runtime::Task<base::Result<void>> tell_beside(runtime::Runtime& there, NodeStorage& storage,
                                                      const TimedStory& tell) {
-  const auto beside = first.for_core(there);
+  const auto beside = storage.coordinator_on(there);
   co_await tell(there, *beside);
   co_return {};
 }
 
-inline runtime::Task<void> life(runtime::Runtime& runtime, CoordinatorOptions options, Seat share,
+inline runtime::Task<void> life(runtime::Runtime& runtime, NodeStorageOptions options, Seat share,
                                 TimedStory tell) {
   options.cores = share.cores;
-  auto coordinator = co_await Coordinator::open(runtime, std::move(options));
-  EXPECT_TRUE(coordinator.has_value()) << coordinator.error().to_string();
-  if (!coordinator) co_return;
-  Coordinator& first = **coordinator;
-  const auto made = co_await first.create_table(kTable, {});
+  auto storage = co_await NodeStorage::open(runtime, std::move(options));
+  EXPECT_TRUE(storage.has_value()) << storage.error().to_string();
+  if (!storage) co_return;
+  const auto made = co_await (*storage)->tablets().create_table(kTable, {});
   EXPECT_TRUE(made.has_value() || made.failed_with(base::Errc::already_exists));
   if (share.asked == 0) {
-    co_await tell(runtime, first);
+    co_await tell(runtime, (*storage)->coordinator());
   } else {
     const auto beside = [&](runtime::Runtime& there, const runtime::Until&) {
-      return tell_beside(there, first, tell);
+      return tell_beside(there, **storage, tell);
     };
     EXPECT_TRUE((co_await runtime::run_on<void>(runtime, runtime::CoreId{share.asked}, beside,
                                                 runtime::Until::forever()))
                     .has_value());
   }
-  EXPECT_TRUE((co_await first.stop()).has_value());
+  EXPECT_TRUE((co_await (*storage)->stop()).has_value());
 }
 
 class NodeTest : public ::testing::TestWithParam<Seat> {
  protected:
   void live(const Story& tell) { live(GetParam(), tell); }
-  void live(Seat share, const Story& tell, const CoordinatorOptions& options = small()) {
+  void live(Seat share, const Story& tell, const NodeStorageOptions& options = small()) {
     live_in_time(
         share, [&](runtime::Runtime&, Coordinator& coordinator) { return tell(coordinator); },
         options);
   }
   void live_in_time(Seat share, const TimedStory& tell,
-                    const CoordinatorOptions& options = small()) {
+                    const NodeStorageOptions& options = small()) {
     world_.run([&](runtime::Runtime& runtime) { return life(runtime, options, share, tell); });
   }
 

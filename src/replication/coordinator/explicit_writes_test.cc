@@ -38,8 +38,8 @@ Until soon(Runtime& runtime) {
 }
 
 // Nothing stays in memory but what was not flushed: whoever reads waits for the disk.
-CoordinatorOptions without_cache() {
-  CoordinatorOptions options = small();
+NodeStorageOptions without_cache() {
+  NodeStorageOptions options = small();
   options.engine.block_cache_bytes = 0;
   return options;
 }
@@ -209,8 +209,8 @@ TEST_F(ExplicitWritesOfOneCore, AreAnsweredWhenWhatBeatsThemIsDurable) {
 constexpr std::uint32_t kManyColumns = 200;
 
 // All in memory: reading waits for nothing.
-CoordinatorOptions large() {
-  CoordinatorOptions options = small();
+NodeStorageOptions large() {
+  NodeStorageOptions options = small();
   options.engine.memtable_keys_flush = 1'000'000;
   options.engine.log.segment_size = 4 << 20;
   options.engine.log.record_size_max = 1 << 20;

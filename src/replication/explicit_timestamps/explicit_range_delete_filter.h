@@ -46,18 +46,13 @@
 #include "causality/dot_store.h"
 #include "causality/range_index.h"
 #include "replication/explicit_timestamps/batch_overlay.h"
+#include "replication/request/partition_write.h"
 
 namespace helenus::replication {
 
 // Whether an explicit write may replace what is there; see causality::explicit_write_applies.
 bool wins(const causality::Version& write, const causality::CellStore& there);
 bool wins(const causality::Version& write, const causality::Version& there);
-
-// The columns that rows of a table may have, so that those that are not there can be named.
-struct RowColumns {
-  std::vector<causality::ColumnId> of_rows;
-  std::vector<causality::ColumnId> of_first;  // of the row whose key is empty
-};
 
 // Where the delete wins.
 struct FilteredRangeDelete {

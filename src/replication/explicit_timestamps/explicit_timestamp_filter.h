@@ -31,7 +31,7 @@
 #include "causality/range_index.h"
 #include "replication/explicit_timestamps/batch_overlay.h"
 #include "replication/explicit_timestamps/explicit_range_delete_filter.h"
-#include "replication/explicit_timestamps/partition_write.h"
+#include "replication/request/partition_write.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine/engine.h"

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "replication/replica/replica.h"
 #include "replication/tablets/ring_cut.h"
 
 namespace helenus::replication {
@@ -24,7 +25,7 @@ Task<Result<void>> nothing_to_settle() {
 
 RangeCursor::RangeCursor(runtime::Runtime& here, const std::vector<storage::TabletInfo>& tablets,
                          const std::vector<TabletPlace>& places, storage::TableId table,
-                         storage::KeyRange partitions, storage::SstableCursorOptions options)
+                         storage::KeyRange partitions, ScanOptions options)
     : here_(here),
       tablets_(tablets),
       places_(places),
@@ -47,7 +48,7 @@ Result<void> RangeCursor::open_tablet(std::size_t index) {
   const TabletPlace& place = places_[index];
   if (place.here) {
     engine_ = &place.replica->engine();
-    TRY(cursor_, engine_->cursor(table_, tablets_[index].id, options_));
+    TRY(cursor_, engine_->cursor(table_, tablets_[index].id, {.until = options_.until}));
   } else {
     RowsRequest request;
     request.table = table_;

@@ -19,20 +19,14 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "replication/read/remote_rows.h"
-#include "replication/replica/replica.h"
+#include "replication/replica/tablet_place.h"
+#include "replication/request/read_request.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "storage/engine/engine.h"
 
 namespace helenus::replication {
-
-// Where a tablet is.
-struct TabletPlace {
-  runtime::CoreId core;
-  Replica* replica = nullptr;  // of that core
-  bool here = false;           // it is this core
-};
 
 class RangeCursor {
  public:
@@ -42,7 +36,7 @@ class RangeCursor {
   // outlive the cursor.
   RangeCursor(runtime::Runtime& here, const std::vector<storage::TabletInfo>& tablets,
               const std::vector<TabletPlace>& places, storage::TableId table,
-              storage::KeyRange partitions, storage::SstableCursorOptions options);
+              storage::KeyRange partitions, ScanOptions options);
   RangeCursor(const RangeCursor&) = delete;
   RangeCursor& operator=(const RangeCursor&) = delete;
 
@@ -101,7 +95,7 @@ class RangeCursor {
   const std::vector<TabletPlace>& places_;
   const storage::TableId table_;
   const storage::KeyRange partitions_;
-  const storage::SstableCursorOptions options_;
+  const ScanOptions options_;
   std::size_t index_ = 0;
   // One of them, when it stands in a tablet: of this core, or of another.
   std::unique_ptr<storage::TableCursor> cursor_;

@@ -20,7 +20,7 @@
 #include "causality/delta.h"
 #include "causality/dot_store.h"
 #include "replication/explicit_timestamps/partition_latches.h"
-#include "replication/explicit_timestamps/partition_write.h"
+#include "replication/request/partition_write.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine/engine.h"

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "storage/engine/tablet.h"
+#include "storage/engine/tablet_info.h"
 
 namespace helenus::replication {
 

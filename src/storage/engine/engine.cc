@@ -152,6 +152,13 @@ Task<Result<void>> Engine::drop_tablet(TabletId tablet) {
   return parts_->schema.drop_tablet(tablet);
 }
 
+std::vector<TableId> Engine::tables() const {
+  std::vector<TableId> tables;
+  if (shards_.empty()) return tables;
+  for (const auto& [id, table] : shards_.front()->tables()) tables.push_back(id);
+  return tables;
+}
+
 std::vector<TabletInfo> Engine::tablets() const {
   return parts_->schema.tablets();
 }

@@ -110,6 +110,8 @@ class Engine {
   // and fatal_error().
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   std::vector<TabletInfo> tablets() const;
+  // Ascending; only what its first shard has.
+  std::vector<TableId> tables() const;
   std::vector<TabletId> tablets_in_doubt() const;
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);

@@ -11,19 +11,13 @@
 
 #include "causality/clock.h"
 #include "causality/resolve.h"
+#include "storage/engine/tablet_info.h"
 #include "storage/manifest/knowledge.h"
 #include "storage/manifest/manifest.h"
 #include "storage/mutations/mutation_log.h"
 #include "storage/mutations/timestamp_floors.h"
 
 namespace helenus::storage {
-
-// Which tablet a core has, for those above.
-struct TabletInfo {
-  TabletId id;
-  KeyRange range;
-  causality::ActorId actor;
-};
 
 // A mutation file that may have some of a tablet's mutations cannot be opened. Which they are is
 // not known, nor above which timestamps writes must lie meanwhile (timestamp_floors.h): the tablet

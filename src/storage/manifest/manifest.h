@@ -28,6 +28,7 @@
 #include "causality/delta.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "storage/ids/key_range.h"
 #include "storage/ids/log_position.h"
 #include "storage/ids/table_id.h"
 #include "storage/sstable/block_codec.h"
@@ -37,7 +38,6 @@ namespace helenus::storage {
 
 // Given once in the life of a data folder.
 using FileNumber = base::Strong<struct FileNumberTag, std::uint64_t>;
-using TabletId = base::Strong<struct TabletIdTag, std::uint64_t>;
 // Which freeze of a memtable: a later one has a larger number.
 using FreezeNumber = base::Strong<struct FreezeNumberTag, std::uint64_t>;
 
@@ -89,18 +89,6 @@ struct TableRecord {
   // Ascending by number.
   std::vector<SstableRecord> sstables;
   friend bool operator==(const TableRecord&, const TableRecord&) = default;
-};
-
-// The partitions whose keys are at or above `from` and below `to`; an absent end is none. No
-// partition's key is a proper prefix of a bound (Engine::stage refuses it), so that the key of an
-// entry, which begins with its partition's, lies on the same side of a bound as that one.
-struct KeyRange {
-  base::Bytes from;
-  std::optional<base::Bytes> to;
-  bool contains(base::ByteView key) const {
-    return base::compare(key, from) >= 0 && (!to || base::compare(key, *to) < 0);
-  }
-  friend bool operator==(const KeyRange&, const KeyRange&) = default;
 };
 
 // A tablet replica: its part of the key space, under whose name it mints, and what it has seen that

@@ -31,19 +31,10 @@
 #include "runtime/task.h"
 #include "storage/read/entry_source.h"
 #include "storage/read/row_range_deletes.h"
+#include "storage/read/row_read.h"
 #include "storage/read/table_view.h"
 
 namespace helenus::storage {
-
-// A row and the ranges it lies in, as read, and the clock it may be shown with: no dot of it is
-// missing from the data (S4).
-struct RowRead {
-  causality::PartitionStore partition;
-  causality::Clock clock;
-  // What a context made of it must carry (docs/adr/0012): no less than the timestamp of any
-  // unstable mutation of the row.
-  causality::Timestamp floor = causality::kTimestampMin;
-};
 
 // A row's entry, its own deletes as a range, and those of the partition's ranges that it lies in.
 causality::PartitionStore assemble_row(base::ByteView row, Entry entry,

@@ -1,15 +1,22 @@
 // PartitionWrite: what a request does to one partition.
 #pragma once
 
+#include <vector>
+
 #include "base/bytes.h"
 #include "causality/delta.h"
-#include "replication/explicit_timestamps/explicit_range_delete_filter.h"
 #include "storage/ids/table_id.h"
 
 namespace helenus::replication {
 
 // Membership does not change yet.
 inline constexpr causality::Epoch kEpoch{1};
+
+// The columns that rows of a table may have, so that those that are not there can be named.
+struct RowColumns {
+  std::vector<causality::ColumnId> of_rows;
+  std::vector<causality::ColumnId> of_first;  // of the row whose key is empty
+};
 
 // The mutation of one partition: atomic, one dot.
 struct PartitionWrite {

@@ -1,7 +1,7 @@
 // Nodes on simulated machines that become a cluster and change its schema together: from several
 // sides at once, through stops and crashes, and what they refuse. Through faults they do so in the
 // scenario cluster-schema.
-#include "node/cluster_schema.h"
+#include "cql/agreement/schema_service.h"
 
 #include <memory>
 #include <optional>
@@ -321,6 +321,24 @@ TEST_F(LonelyTest, StopsServingRowsWhenAnotherOneIsThere) {
   for (const std::size_t i : {0U, 1U}) {
     EXPECT_THAT(ask(i, kInsert), HasSubstr("rows are not replicated"));
   }
+}
+
+TEST_F(LonelyTest, ASchemaThatIsTooLargeIsRefusedAndTheOldOneStays) {
+  start_and_expect_up({0});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+  // Nine of them are more than the metadata may have.
+  const std::string comment(1'000'000, 'x');
+  const auto create = [&](int i) {
+    return ask(
+        0, fmt::format("CREATE TABLE ks.t{} (k int PRIMARY KEY) WITH comment = '{}'", i, comment));
+  };
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(create(i), "done");
+  EXPECT_THAT(create(8), HasSubstr("too large"));
+  EXPECT_EQ(node(0).cluster().metadata()->schema.find_keyspace("ks")->tables.size(), 9U);
+  EXPECT_EQ(ask(0, kInsert), "done");
+  EXPECT_EQ(ask(0, "DROP TABLE ks.t0"), "done");
+  EXPECT_EQ(create(8), "done");
 }
 
 }  // namespace

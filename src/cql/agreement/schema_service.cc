@@ -1,21 +1,24 @@
-#include "node/cluster_schema.h"
+#include "cql/agreement/schema_service.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "metadata/transitions.h"
 
-namespace helenus::node {
+namespace helenus::cql {
 
 using base::Errc;
 using base::Error;
 using base::Result;
-using cql::QueryError;
-using cql::QueryResult;
-using cql::protocol::ErrorCode;
-using cql::protocol::SchemaChange;
 using metadata::ClusterMetadata;
+using protocol::ErrorCode;
+using protocol::SchemaChange;
 using runtime::Task;
 using runtime::Until;
 
@@ -67,7 +70,17 @@ Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Sche
   return metadata::finish_change(next, next.epoch);
 }
 
-Task<QueryResult<std::optional<SchemaChange>>> ClusterSchema::change(cql::SchemaFunction function,
+cluster::Apply SchemaService::applier() {
+  return std::bind_front(&SchemaService::apply, this);
+}
+
+void SchemaService::take_statements(cluster::ClusterService& cluster, WaitShown shown) {
+  cluster_ = &cluster;
+  shown_ = std::move(shown);
+  catalog_.decide_by(*this);
+}
+
+Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunction function,
                                                                      Until until) {
   // Of the last attempt.
   std::optional<QueryError> refusal;
@@ -87,19 +100,20 @@ Task<QueryResult<std::optional<SchemaChange>>> ClusterSchema::change(cql::Schema
     if (!change) return now;
     return with_schema(now, std::move(changed->next));
   };
-  const auto decided = co_await cluster_.change(transition, until);
+  const auto decided = co_await cluster_->change(transition, until);
   if (!decided && refusal) co_return *std::move(refusal);
   if (!decided) co_return error_of(decided.error());
-  const auto applied = co_await cluster_.wait_applied_everywhere(cluster_.version(), until);
+  const auto applied = co_await cluster_->wait_applied_everywhere(cluster_->version(), until);
   if (!applied) {
     co_return QueryError(
         ErrorCode::server_error,
         fmt::format("The schema is as wanted, and not yet on every node: {}", applied.error()));
   }
+  std::ignore = co_await shown_(std::move(until));
   co_return change;
 }
 
-Task<Result<void>> ClusterSchema::apply(cluster::MetadataPtr metadata, consensus::Version version,
+Task<Result<void>> SchemaService::apply(cluster::MetadataPtr metadata, consensus::Version version,
                                         Until until) {
   const bool is_alone = metadata->nodes.size() == 1 && metadata->find(self_) != nullptr;
   co_return co_await catalog_.adopt(
@@ -107,4 +121,4 @@ Task<Result<void>> ClusterSchema::apply(cluster::MetadataPtr metadata, consensus
       std::move(until));
 }
 
-}  // namespace helenus::node
+}  // namespace helenus::cql

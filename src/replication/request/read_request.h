@@ -1,0 +1,16 @@
+// What is read of a table: some rows, or a range of partitions, and what comes back.
+#pragma once
+
+#include "runtime/operation.h"
+#include "storage/ids/key_range.h"
+#include "storage/ids/table_id.h"
+#include "storage/read/row_read.h"
+
+namespace helenus::replication {
+
+// How the rows of a range of partitions are read.
+struct ScanOptions {
+  runtime::Until until = {};
+};
+
+}  // namespace helenus::replication

@@ -1,0 +1,15 @@
+// TabletInfo: which tablet a core has, for those above.
+#pragma once
+
+#include "causality/dot.h"
+#include "storage/ids/key_range.h"
+
+namespace helenus::storage {
+
+struct TabletInfo {
+  TabletId id;
+  KeyRange range;
+  causality::ActorId actor;
+};
+
+}  // namespace helenus::storage

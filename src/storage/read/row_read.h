@@ -1,0 +1,20 @@
+// RowRead: a row as it was read.
+#pragma once
+
+#include "causality/clock.h"
+#include "causality/delta.h"
+#include "causality/dot_store.h"
+
+namespace helenus::storage {
+
+// A row and the ranges it lies in, as read, and the clock it may be shown with: no dot of it is
+// missing from the data (S4).
+struct RowRead {
+  causality::PartitionStore partition;
+  causality::Clock clock;
+  // What a context made of it must carry (docs/adr/0012): no less than the timestamp of any
+  // unstable mutation of the row.
+  causality::Timestamp floor = causality::kTimestampMin;
+};
+
+}  // namespace helenus::storage
