@@ -1,5 +1,6 @@
 #include "admin/admin_server.h"
 
+#include "runtime/loopback.h"
 #include "runtime/sleep.h"
 
 namespace helenus::admin {
@@ -18,11 +19,14 @@ HttpResponse refusal(const base::Error& error) {
   return {.status = status, .body = error.to_string() + "\n"};
 }
 
-HttpResponse method_not_allowed() {
+}  // namespace
+
+HttpResponse refuse_change(const runtime::Address& client) {
+  if (!runtime::is_loopback(client)) {
+    return {.status = 403, .body = "what changes something is asked for from a loopback address\n"};
+  }
   return {.status = 405, .body = "GET or HEAD\n", .allow = "GET, HEAD"};
 }
-
-}  // namespace
 
 base::Result<void> AdminServer::start(const runtime::Address& address) {
   ASSERT(listener_ == nullptr && !stopping_.stop_requested());
@@ -71,7 +75,7 @@ runtime::Task<void> AdminServer::serve(std::unique_ptr<runtime::Stream> stream,
     const bool known = request && ((*request)->method == "GET" || (*request)->method == "HEAD");
     const bool keep_alive = known && (*request)->keep_alive;
     HttpResponse response = !request ? refusal(request.error())
-                            : !known ? method_not_allowed()
+                            : !known ? refuse_change(stream->peer_address())
                                      : co_await handler_(**request);
     const std::string answer = encode(response, keep_alive, !known || (*request)->method == "GET");
     const auto sent = co_await stream->write(base::as_bytes(answer), until);

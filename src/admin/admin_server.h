@@ -19,6 +19,11 @@
 
 namespace helenus::admin {
 
+// The answer to a method that is neither GET nor HEAD, which alone change nothing. Who is not on
+// this machine may ask for no change (403), whatever there is to be changed: no token exists that
+// it could show. Of what there is today nothing can be changed (405).
+HttpResponse refuse_change(const runtime::Address& client);
+
 class AdminServer {
  public:
   static constexpr std::size_t kConnectionsMax = 256;

@@ -138,11 +138,21 @@ TEST_F(AdminServerTest, AnswersHeadWithoutTheBody) {
   });
 }
 
+TEST(AdminRule, ChangesAreForThoseOnThisMachine) {
+  for (const Address here : {Address::v4({127, 0, 0, 1}, 1), Address::v4({127, 9, 9, 9}, 1)}) {
+    const HttpResponse answer = refuse_change(here);
+    EXPECT_EQ(answer.status, 405);
+    EXPECT_EQ(answer.allow, "GET, HEAD");
+  }
+  for (const Address there : {Address::v4({10, 0, 0, 1}, 1), Address::v4({128, 0, 0, 1}, 1)}) {
+    EXPECT_EQ(refuse_change(there).status, 403);
+  }
+}
+
 TEST_F(AdminServerTest, RefusesWhatItDoesNotDoAndCloses) {
   tell([](Runtime& rt, Address server) -> Task<void> {
     const auto method = co_await ask(rt, server, "DELETE /hello HTTP/1.1\r\n\r\n");
-    EXPECT_TRUE(method.starts_with("HTTP/1.1 405 Method Not Allowed\r\n")) << method;
-    EXPECT_TRUE(method.contains("\r\nAllow: GET, HEAD\r\n")) << method;
+    EXPECT_TRUE(method.starts_with("HTTP/1.1 403 Forbidden\r\n")) << method;
     EXPECT_TRUE(method.contains("\r\nConnection: close\r\n")) << method;
     const auto nonsense = co_await ask(rt, server, "hello\r\n\r\n");
     EXPECT_TRUE(nonsense.starts_with("HTTP/1.1 400 Bad Request\r\n")) << nonsense;

@@ -229,6 +229,9 @@ void add_consensus(const consensus::PaxosStore::Statistics& consensus, Adder& ad
               "Messages of others that made no sense, or were of a later version or another "
               "cluster.",
               consensus.messages_refused);
+  add.counter("helenus_consensus_claims_denied_total",
+              "Metadata that somebody said were decided, and that the acceptors deny.",
+              consensus.claims_denied);
 }
 
 void add_connections(const rpc::Statistics& rpc, Adder& add) {
@@ -238,6 +241,8 @@ void add_connections(const rpc::Statistics& rpc, Adder& add) {
               rpc.connections_accepted);
   add.counter("helenus_rpc_connections_refused_total",
               "Connections of strangers, of other versions, or too many.", rpc.connections_refused);
+  add.counter("helenus_rpc_proofs_refused_total",
+              "Of these, connections without a proof of the cluster's secret.", rpc.proofs_refused);
   add.counter("helenus_rpc_connections_bad_total",
               "Connections ended for garbage, damage or silence.", rpc.connections_bad);
   add.gauge("helenus_rpc_handler_bytes", "Bytes of requests of other nodes that are at work.",

@@ -117,7 +117,10 @@ Task<Result<void>> ClusterDiscovery::found(Until until) {
   CO_TRY(const auto document,
          consensus::found(consensus::RegisterId(runtime::draw_uuid(context_.runtime.random)),
                           {context_.self.id}, metadata::encode(metadata)));
-  CO_TRY_VOID(co_await store_.found(document, until));
+  auto founded = co_await store_.found(document, until);
+  // A seed that was asked before has answered late: there is a cluster.
+  if (founded.failed_with(base::Errc::already_exists)) co_return {};
+  if (!founded) co_return founded;
   log_.info("this node founded the cluster", base::kv("cluster", options.cluster_name),
             base::kv("tokens", options.tokens));
   co_return {};

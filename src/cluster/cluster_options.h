@@ -39,6 +39,8 @@ struct ClusterOptions {
   runtime::Duration gossip_interval = std::chrono::seconds(1);
   membership::PhiConfig detector{};
   rpc::VersionRange versions = rpc::kVersions;
+  // Of the cluster; see cluster_secrets.h.
+  std::vector<rpc::ClusterSecret> secrets{};
 };
 
 // Copies to this node the data of which it is a pending replica. It is not called in a cluster
@@ -54,6 +56,9 @@ using Apply = std::function<runtime::Task<base::Result<void>>(
 struct ClusterHooks {
   Transfer transfer = {};
   Apply apply = {};
+  // Called once if another node runs under this one's id: nobody is to be served any more. May be
+  // absent.
+  std::function<runtime::Task<void>()> id_taken = {};
 };
 
 // From the metadata as they are to the next. It is called again when another node's change was

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cluster/join_rules.h"
+#include "cluster/metadata_check.h"
 #include "consensus/persistent_acceptor.h"
 #include "membership/phi_detector.h"
 #include "metadata/metadata_codec.h"
@@ -59,7 +60,8 @@ ClusterService::ClusterService(runtime::Runtime& runtime, Options options, Hooks
                      // A port that is chosen when listening begins is known only then.
                      .address = self_.node_address.port() == 0 ? std::nullopt
                                                                : std::optional(self_.node_address),
-                     .versions = options_.versions}),
+                     .versions = options_.versions,
+                     .secrets = options_.secrets}),
       gossip_(runtime, rpc_,
               {.cluster = options_.cluster_name,
                .seeds = options_.seeds,
@@ -115,9 +117,20 @@ Task<Result<void>> ClusterService::apply_durable(MetadataPtr metadata, consensus
 
 Task<Result<void>> ClusterService::open_and_listen() {
   phase_.set("reads what it knows of the cluster");
+  rpc_.on_id_taken([this] { stop_serving(); });
   CO_TRY(store_,
          co_await consensus::PaxosStore::open(
-             runtime_, rpc_, {.path = acceptor_path(options_.data_directory), .contacts = {}}));
+             runtime_, rpc_,
+             {.path = acceptor_path(options_.data_directory),
+              .contacts = {},
+              .check =
+                  [this](const consensus::Document& next, const consensus::Document* previous) {
+                    return check_metadata(options_.cluster_name, next, previous);
+                  },
+              .is_member =
+                  [this](NodeId node) {
+                    return known_.metadata() == nullptr || known_.metadata()->find(node) != nullptr;
+                  }}));
   store_parts_ = std::make_unique<StoreParts>(*this, *store_);
   store_parts_->discovery.serve();
   auto listening = rpc_.start(options_.listen_address);
@@ -154,7 +167,13 @@ Task<void> ClusterService::stop() {
 }
 
 std::optional<Error> ClusterService::failure() const {
+  if (rpc_.id_taken()) return rpc_.id_taken();
   return store_ ? store_->failure() : std::nullopt;
+}
+
+void ClusterService::stop_serving() {
+  phase_.set("stopped serving, as another node runs under its id");
+  if (hooks_.id_taken && !stopping_.stop_requested()) tasks_.spawn(hooks_.id_taken());
 }
 
 void ClusterService::move_clients_to(const runtime::Address& address) {

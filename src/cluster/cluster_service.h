@@ -89,7 +89,7 @@ class ClusterService {
   runtime::Task<void> stop();
   // What the start waits for, and what has become of this node.
   const std::string& phase() const { return phase_.text(); }
-  // Why this node decides on nothing any more, if that is so.
+  // Why this node decides on nothing any more, or must serve nobody, if that is so.
   std::optional<base::Error> failure() const;
   // Requires: start() has come to listen.
   const consensus::PaxosStore::Statistics& consensus_statistics() const {
@@ -141,6 +141,7 @@ class ClusterService {
   runtime::Task<base::Result<void>> apply_durable(MetadataPtr metadata, consensus::Version version,
                                                   runtime::Until until);
   void start_gossip();
+  void stop_serving();
 
   runtime::Runtime& runtime_;
   const Options options_;

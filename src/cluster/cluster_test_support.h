@@ -38,6 +38,12 @@ inline model::NodeId node_of(std::uint64_t number) {
   return model::NodeId(base::Uuid::from_random(0x3000 + number, number));
 }
 
+inline rpc::ClusterSecret secret_of(std::uint8_t number) {
+  rpc::Key key;
+  key.fill(std::byte{number});
+  return rpc::ClusterSecret(key);
+}
+
 inline ClusterService::Transition add_keyspace(std::string name) {
   return [name](const metadata::ClusterMetadata& now) {
     model::Keyspace keyspace;
@@ -213,7 +219,8 @@ class Cluster {
                                     .datacentre = "dc1",
                                     .rack = fmt::format("r{}", i % 3)},
                            .listen_address = machine.address(kPort),
-                           .tokens = std::max<std::size_t>(32, 2 * size)};
+                           .tokens = std::max<std::size_t>(32, 2 * size),
+                           .secrets = {secret_of(1)}};
       if (i + strangers < size) seeds.push_back(machine.address(kPort));
     }
     for (NodePlan& plan : plans_) plan.options.seeds = seeds;

@@ -54,7 +54,9 @@ void NodeStates::raise(Generation generation) {
 }
 
 Gossip::Gossip(NodeId self, Generation generation, const GossipLimits& limits)
-    : self_(self), limits_(limits) {
+    : self_(self),
+      generation_max_(std::min(generation + kGenerationLeadMax, kGenerationMax)),
+      limits_(limits) {
   ASSERT(generation >= 1 && generation <= kGenerationMax, "generation {}", generation);
   ASSERT(limits.digest_bytes_max >= GossipLimits::kDigestBytesMin);
   ASSERT(limits.delta_bytes_max >= GossipLimits::kDeltaBytesMin);
@@ -245,6 +247,7 @@ std::vector<Delta> Gossip::deltas_of(std::vector<Missing> missing, base::Prng& r
 // Not asked for: what could not be taken anyway.
 bool Gossip::is_wanted(const Knowledge& offered) const {
   if (offered.node == self_ || offered.generation == 0) return false;
+  if (offered.generation > generation_max_) return false;
   if (const NodeStates* here = find(offered.node)) {
     return is_ahead(offered.generation, offered.version, knowledge_of(offered.node, *here));
   }
@@ -269,6 +272,10 @@ std::vector<Progress> Gossip::apply(const std::vector<Delta>& deltas) {
 
 // Whether the delta continues what is known; see the invariant.
 bool Gossip::admits(const Delta& delta) {
+  if (delta.generation > generation_max_) {
+    ++statistics_.lives_in_future;
+    return false;
+  }
   const NodeStates* here = find(delta.node);
   if (here == nullptr) {
     const auto quarantined = quarantine_.find(delta.node);
@@ -318,7 +325,7 @@ Progress Gossip::apply(const Delta& delta) {
 void Gossip::outlive(Generation generation, Version version) {
   NodeStates& own = nodes_.at(self_);
   if (!is_ahead(generation, version, knowledge_of(self_, own))) return;
-  if (generation >= kGenerationMax) return;
+  if (generation >= generation_max_) return;
   own.raise(generation + 1);
   ++statistics_.generations_raised;
 }

@@ -96,12 +96,18 @@ struct Progress {
   bool changed(StateKey key) const { return (keys >> static_cast<unsigned>(key) & 1U) != 0; }
 };
 
+// How far above the life that this node began with another one may lie, in seconds: ten years. No
+// clock is that wrong. Without a limit one message with the greatest generation would hide a node
+// from the others for ever: it could not begin a later life.
+inline constexpr Generation kGenerationLeadMax = 315'360'000;
+
 struct GossipStatistics {
   std::uint64_t deltas_taken = 0;
   std::uint64_t deltas_stale = 0;        // nothing new in them
   std::uint64_t deltas_with_gap = 0;     // did not continue what was known
   std::uint64_t nodes_over_limit = 0;    // refused for nodes_max
   std::uint64_t nodes_quarantined = 0;   // refused because forgotten a short while ago
+  std::uint64_t lives_in_future = 0;     // refused for kGenerationLeadMax
   std::uint64_t generations_raised = 0;  // this node was known under a later life than its own
 };
 
@@ -169,6 +175,7 @@ class Gossip {
   void outlive(Generation generation, Version version);
 
   model::NodeId self_;
+  Generation generation_max_;  // of all that is believed
   GossipLimits limits_;
   std::map<model::NodeId, NodeStates> nodes_;
   std::map<model::NodeId, Quarantine> quarantine_;

@@ -80,7 +80,8 @@ class GossipNode final : public sim::Process {
       : runtime_(runtime),
         plan_(plan),
         self_(self),
-        rpc_(runtime, {.cluster = plan.cluster, .node = plan.node}),
+        rpc_(runtime,
+             {.cluster = plan.cluster, .node = plan.node, .any_address_in_the_clear = true}),
         gossip_(runtime, rpc_, {.cluster = plan.cluster, .seeds = plan.seeds},
                 std::make_unique<PhiDetector>(PhiConfig{})) {
     self_ = this;

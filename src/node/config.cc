@@ -12,6 +12,7 @@
 #include "membership/gossip_service.h"
 #include "metadata/cluster_metadata.h"
 #include "ring/topology.h"
+#include "runtime/loopback.h"
 #include "storage/engine/engine_options.h"
 
 namespace helenus::node {
@@ -240,6 +241,8 @@ constexpr std::array kFields = {
                 show_address<&Config::listen_address>},
     ConfigField{"broadcast_address", set_broadcast<&Config::broadcast_address>,
                 show_broadcast<&Config::broadcast_address>},
+    ConfigField{"cluster_secret_file", set_text<&Config::cluster_secret_file>,
+                show_text<&Config::cluster_secret_file>},
     ConfigField{"seeds", set_seeds_text, show_seeds, set_seeds},
     ConfigField{"tokens", set_number<&Config::tokens, 1, ring::kTokensMax>,
                 show_number<&Config::tokens>},
@@ -298,13 +301,6 @@ constexpr std::array kFields = {
 
 bool is_wildcard(const Address& address) {
   return std::ranges::all_of(address.ip_bytes(), [](char octet) { return octet == 0; });
-}
-
-bool is_loopback(const Address& address) {
-  const std::string_view ip = address.ip_bytes();
-  if (address.family() == Address::Family::v4) return ip.front() == 127;
-  return std::ranges::all_of(ip.substr(0, 15), [](char octet) { return octet == 0; }) &&
-         ip.back() == 1;
 }
 
 }  // namespace
@@ -367,7 +363,7 @@ Result<void> validate_cluster(const Config& config, const ConfigSource& source) 
 
 Result<void> validate(const Config& config, const ConfigSource& source) {
   TRY_VOID(validate_cluster(config, source));
-  if (!config.admin_remote && !is_loopback(config.admin_address)) {
+  if (!config.admin_remote && !runtime::is_loopback(config.admin_address)) {
     return misfit(source, {"admin_address", "admin_remote"},
                   fmt::format("{} is no loopback address, and whoever reaches it may ask; to open "
                               "it, set admin_remote: true",

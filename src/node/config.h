@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/secret.h"
 #include "ring/partitioner.h"
 #include "runtime/address.h"
 #include "storage/log/log_options.h"
@@ -43,6 +44,11 @@ struct Config {
   // is a wildcard. Its port is never used. Port 0 is for a node alone.
   runtime::Address listen_address = runtime::Address::v4({127, 0, 0, 1}, 7000);
   std::optional<runtime::Address> broadcast_address = std::nullopt;
+  // The file of the secret that the nodes of the cluster know each other by; if empty,
+  // cluster_secret in the data folder, if that is there. Its content may be given instead; not in
+  // the file of settings: for tests.
+  std::string cluster_secret_file = {};
+  base::Secret<std::string> cluster_secret = {};
   // Nodes to ask for the cluster; none: this node alone.
   std::vector<runtime::Address> seeds = {};
   // Of a cluster that this node founds.

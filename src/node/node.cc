@@ -37,9 +37,7 @@ Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   const std::string& directory = config_.data_directory;
   CO_TRY_VOID(co_await runtime::make_directories_durably(runtime_, directory));
   CO_TRY(data_lock_, co_await runtime_.files.lock(directory + "/lock"));
-  const Prepare prepare = [&](model::NodeId node) {
-    return ClusterService::prepare(runtime_, directory, node);
-  };
+  const Prepare prepare = [this](model::NodeId node) { return prepare_folder(node); };
   CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory, prepare));
   identity_ = identity;
 
@@ -60,6 +58,11 @@ Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   co_return {};
 }
 
+Task<Result<void>> Node::prepare_folder(model::NodeId node) {
+  if (config_.with_database) CO_TRY_VOID(co_await prepare_secrets(runtime_, secret_source()));
+  co_return co_await ClusterService::prepare(runtime_, config_.data_directory, node);
+}
+
 Task<Result<void>> Node::start_and_tell(StopToken stop, StopSource& started) {
   auto outcome = co_await start_parts(std::move(stop));
   started.request_stop();
@@ -67,12 +70,13 @@ Task<Result<void>> Node::start_and_tell(StopToken stop, StopSource& started) {
 }
 
 Task<Result<void>> Node::start_parts(StopToken stop) {
+  CO_TRY(auto secrets, co_await load_secrets(runtime_, secret_source()));
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = check_port(config_.listen_address);
   if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
   database_.emplace(runtime_, config_, identity_->node.value());
   CO_TRY_VOID(co_await database_->open());
-  make_cluster();
+  make_cluster(std::move(secrets));
   auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
   if (!in_cluster) co_return std::move(in_cluster).error().within("cluster");
   in_cluster_ = true;
@@ -91,11 +95,23 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   co_return {};
 }
 
-void Node::make_cluster() {
+cluster::SecretSource Node::secret_source() const {
+  return {.data_directory = config_.data_directory,
+          .file = config_.cluster_secret_file,
+          .text = config_.cluster_secret,
+          .listen_address = config_.listen_address,
+          .node_address = config_.node_address(),
+          .seeds = config_.seeds};
+}
+
+void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   schema_.emplace(identity_->node, database_->catalog());
   ClusterService::Hooks hooks;
+  hooks.id_taken = [this] { return database_->stop_serving(); };
   hooks.apply = schema_->applier();
-  cluster_.emplace(runtime_, cluster_options(), std::move(hooks));
+  ClusterService::Options options = cluster_options();
+  options.secrets = std::move(secrets);
+  cluster_.emplace(runtime_, std::move(options), std::move(hooks));
 }
 
 ClusterService::Options Node::cluster_options() const {

@@ -19,6 +19,7 @@
 #include "admin/cluster_reporter.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "cluster/cluster_secrets.h"
 #include "cluster/cluster_service.h"
 #include "cql/agreement/schema_service.h"
 #include "node/config.h"
@@ -68,11 +69,14 @@ class Node {
   Database& database() { return *database_; }
 
  private:
+  // What a new folder needs before the identity is in it.
+  runtime::Task<base::Result<void>> prepare_folder(model::NodeId node);
   runtime::Task<base::Result<void>> start_parts(runtime::StopToken stop);
   runtime::Task<base::Result<void>> start_and_tell(runtime::StopToken stop,
                                                    runtime::StopSource& started);
   cluster::ClusterService::Options cluster_options() const;
-  void make_cluster();
+  cluster::SecretSource secret_source() const;
+  void make_cluster(std::vector<rpc::ClusterSecret> secrets);
   base::Result<void> check_port(const runtime::Address& address) const;
   runtime::Task<void> report_progress(runtime::StopToken started, Progress progress);
 

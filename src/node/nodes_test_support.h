@@ -115,6 +115,9 @@ class SimulatedNodes {
     config.cluster_name = "troy";
     config.rack = fmt::format("rack{}", number);
     config.listen_address = machine.address(7000);
+    config.cluster_secret = base::Secret<std::string>(
+        "helenus-secret:1:abababababababababababababababababababababababababababababababab:"
+        "ec12479d");
     config.cql_address = machine.address(9042);
     config.admin_address = machine.address(7070);
     config.admin_remote = true;

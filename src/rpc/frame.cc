@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view kMagic = "HLNS";
 
 constexpr std::array<std::string_view, std::variant_size_v<Frame>> kFrameNames = {
-    "hello",   "welcome", "refusal", "request", "answer", "failure",
-    "one-way", "cancel",  "ping",    "pong",    "goodbye"};
+    "hello",  "welcome", "refusal", "request", "answer",    "failure", "one-way",
+    "cancel", "ping",    "pong",    "goodbye", "challenge", "proof"};
 
 // The number of an error on the wire is its place here. A code is added at the end only.
 constexpr std::array kErrorCodes = {
@@ -138,6 +138,16 @@ void put_fields(Encoder& out, const Hello& frame) {
   out.u8(static_cast<std::uint8_t>(frame.lane));
   put(out, frame.address);
   out.varint(frame.body_size_max);
+  out.u8(frame.nonce ? 1 : 0);
+  if (frame.nonce) out.raw(*frame.nonce);
+}
+
+// Thirty-two bytes as they are: a nonce or a proof.
+std::array<std::byte, 32> get_octets(Decoder& in) {
+  std::array<std::byte, 32> octets{};
+  const ByteView bytes = in.raw(octets.size());
+  if (in.ok()) std::ranges::copy(bytes, octets.begin());
+  return octets;
 }
 
 Hello get_hello(Input& input) {
@@ -158,6 +168,9 @@ Hello get_hello(Input& input) {
   frame.lane = static_cast<Lane>(lane);
   frame.address = get_address(in);
   frame.body_size_max = in.varint();
+  const std::uint8_t has_nonce = in.u8();
+  if (has_nonce > 1) in.fail("neither with nor without a nonce");
+  if (has_nonce == 1) frame.nonce = get_octets(in);
   input.skip_rest();
   return frame;
 }
@@ -258,6 +271,26 @@ void put_fields(Encoder& out, const Pong& frame) {
 }
 void put_fields(Encoder&, const Goodbye&) {}
 
+void put_fields(Encoder& out, const Challenge& frame) {
+  out.raw(frame.nonce);
+}
+
+Challenge get_challenge(Input& input) {
+  const Challenge frame{.nonce = get_octets(input.in)};
+  input.skip_rest();
+  return frame;
+}
+
+void put_fields(Encoder& out, const Proof& frame) {
+  out.raw(frame.proof);
+}
+
+Proof get_proof(Input& input) {
+  const Proof frame{.proof = get_octets(input.in)};
+  input.skip_rest();
+  return frame;
+}
+
 const Bytes* payload_of(const Frame& frame) {
   if (const auto* request = std::get_if<Request>(&frame)) return &request->payload;
   if (const auto* answer = std::get_if<Answer>(&frame)) return &answer->payload;
@@ -289,6 +322,10 @@ Frame get_frame(Input& input, std::size_t kind) {
       return Pong{.number = input.in.varint()};
     case 10:
       return Goodbye();
+    case 11:
+      return get_challenge(input);
+    case 12:
+      return get_proof(input);
     default:
       input.in.fail("no such kind of frame");
       return Goodbye();
@@ -315,6 +352,8 @@ std::string_view name_of(RefusalReason reason) {
       return "stopping";
     case RefusalReason::bad_handshake:
       return "bad handshake";
+    case RefusalReason::no_proof:
+      return "no proof";
   }
   return "a reason of a later release";
 }
@@ -352,11 +391,16 @@ void FrameBatch::add(const Frame& frame) {
   base::store_le(head, static_cast<std::uint32_t>(body_size));
   base::store_le(head + 4, checksum);
   base::store_le(head + 8, base::crc32c(ByteView(head, 8)));
+  Seal::Mark mark;
+  if (seal_ != nullptr) {
+    mark = seal_->next({block_.view().subspan(head_at), apart ? payload->view() : ByteView()});
+  }
   if (apart) {
     close_block();
     pieces_size_ += payload->size();
     pieces_.push_back(*payload);
   }
+  if (seal_ != nullptr) block_.append(ByteView(mark));
 }
 
 void FrameBatch::close_block() {
@@ -388,7 +432,7 @@ base::Result<std::optional<FrameReader::Head>> FrameReader::head_at(ByteView byt
 
 base::Result<bool> FrameReader::has_frame(ByteView bytes) const {
   TRY(const std::optional<Head> head, head_at(bytes));
-  return head && bytes.size() >= kFrameHeadSize + head->body_size;
+  return head && bytes.size() >= size_of(*head);
 }
 
 base::Result<std::optional<Bytes>> FrameReader::next() {
@@ -402,12 +446,19 @@ base::Result<std::optional<Bytes>> FrameReader::next() {
   }
   const ByteView rest = chunk_.view().subspan(at_);
   TRY(const std::optional<Head> head, head_at(rest));
-  if (!head || rest.size() < kFrameHeadSize + head->body_size) return std::optional<Bytes>();
+  if (!head || rest.size() < size_of(*head)) return std::optional<Bytes>();
   Bytes body = chunk_.slice(at_ + kFrameHeadSize, head->body_size);
   if (base::crc32c(body) != head->body_checksum) {
     return Error(Errc::corrupt, "the checksum of a frame does not match");
   }
-  at_ += kFrameHeadSize + head->body_size;
+  if (seal_ != nullptr) {
+    const ByteView frame = rest.first(kFrameHeadSize + head->body_size);
+    const ByteView mark = rest.subspan(frame.size(), Seal::kMarkSize);
+    if (!equal_in_constant_time(mark, seal_->next({frame}))) {
+      return Error(Errc::corrupt, "the mark of a frame does not match: it is not the peer's");
+    }
+  }
+  at_ += size_of(*head);
   return std::optional<Bytes>(std::move(body));
 }
 

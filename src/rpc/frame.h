@@ -8,15 +8,20 @@
 //
 //   caller                                  callee
 //   Hello ────────────────────────────────▶         who I am, whom I want, what I speak
-//         ◀──────────────────── Welcome, or Refusal and the end
+//         ◀────────────────── Challenge, or Refusal and the end
+//   Proof ────────────────────────────────▶         that I know the secret (handshake.h)
+//         ◀───────────── Welcome and Proof, or Refusal and the end
 //   Request, OneWay, Cancel, Ping ────────▶
 //         ◀─────────────── Answer, Failure, Pong, Goodbye
 //
 // Whoever dialled asks, the other answers: a pair of nodes that ask each other have two
-// connections. The three frames of the handshake mean the same in every version; their readers skip
-// what follows the fields they know.
+// connections. The frames of the handshake mean the same in every version; their readers skip what
+// follows the fields they know. Behind every later frame of a connection that was proved lies its
+// mark (crypto.h), sixteen bytes that its size does not count. Nodes without a secret leave out
+// challenge, proofs and marks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -28,6 +33,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "model/node_id.h"
+#include "rpc/crypto.h"
 #include "rpc/verb.h"
 #include "rpc/version.h"
 #include "runtime/address.h"
@@ -43,6 +49,9 @@ inline constexpr std::size_t kHandshakeBodySizeMax = 1024;
 inline constexpr std::size_t kClusterNameSizeMax = 128;
 inline constexpr std::size_t kTextSizeMax = 512;
 
+// Drawn for one handshake.
+using Nonce = std::array<std::byte, 32>;
+
 struct Hello {
   VersionRange versions;
   std::string cluster;  // 1 to kClusterNameSizeMax bytes
@@ -50,8 +59,9 @@ struct Hello {
   std::uint64_t life = 0;           // drawn at each start: tells a node from another of the same id
   std::optional<model::NodeId> to;  // whoever answers if none
   Lane lane = Lane::control;
-  std::optional<runtime::Address> address;  // where `from` can be dialled
-  std::uint64_t body_size_max = 0;          // of frames that may be sent back
+  std::optional<runtime::Address> address;    // where `from` can be dialled
+  std::uint64_t body_size_max = 0;            // of frames that may be sent back
+  std::optional<Nonce> nonce = std::nullopt;  // of a node that has a secret
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -73,6 +83,7 @@ enum class RefusalReason : std::uint8_t {
   overloaded = 6,
   stopping = 7,
   bad_handshake = 8,
+  no_proof = 9,  // of the secret: a wrong one, or none where there is one
 };
 std::string_view name_of(RefusalReason reason);
 
@@ -127,8 +138,19 @@ struct Goodbye {
   friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
+// The callee has a secret, too, and asks for a proof of it.
+struct Challenge {
+  Nonce nonce{};
+  friend bool operator==(const Challenge&, const Challenge&) = default;
+};
+// That its sender knows the secret and has seen all frames of this handshake so far.
+struct Proof {
+  Digest256 proof{};
+  friend bool operator==(const Proof&, const Proof&) = default;
+};
+
 using Frame = std::variant<Hello, Welcome, Refusal, Request, Answer, Failure, OneWay, Cancel, Ping,
-                           Pong, Goodbye>;
+                           Pong, Goodbye, Challenge, Proof>;
 
 std::string_view name_of(const Frame& frame);
 
@@ -136,13 +158,15 @@ std::string_view name_of(const Frame& frame);
 base::Result<Frame> decode_body(const base::Bytes& body);
 
 // Frames to be written together. Small ones lie side by side, a large payload is sent from where it
-// is.
+// is. With a seal, which outlives the batch, each has its mark behind it.
 class FrameBatch {
  public:
   // A payload larger than this is not copied.
   static constexpr std::size_t kCopySizeMax = std::size_t{16} << 10;
   static constexpr std::size_t kSizeWanted = std::size_t{256} << 10;
   static constexpr std::size_t kPiecesMax = 32;
+
+  explicit FrameBatch(Seal* seal = nullptr) : seal_(seal) {}
 
   // Requires: texts and names within their limits.
   void add(const Frame& frame);
@@ -159,6 +183,7 @@ class FrameBatch {
  private:
   void close_block();
 
+  Seal* seal_;
   std::vector<base::Bytes> pieces_;
   std::size_t pieces_size_ = 0;
   base::Buffer block_;
@@ -173,6 +198,8 @@ class FrameReader {
   explicit FrameReader(std::size_t body_size_max) : body_size_max_(body_size_max) {}
 
   void set_body_size_max(std::size_t body_size_max) { body_size_max_ = body_size_max; }
+  // From the next frame on each has a mark behind it, which this seal checks. It outlives this.
+  void set_seal(Seal* seal) { seal_ = seal; }
 
   // The next body that is there whole; none if bytes are missing. Errors: corrupt; final.
   base::Result<std::optional<base::Bytes>> next();
@@ -192,8 +219,13 @@ class FrameReader {
   base::Result<std::optional<Head>> head_at(base::ByteView bytes) const;
   // Whether a frame lies there whole; the input is then to be cut.
   base::Result<bool> has_frame(base::ByteView bytes) const;
+  // Of a frame as it lies there, whole.
+  std::size_t size_of(const Head& head) const {
+    return kFrameHeadSize + head.body_size + (seal_ == nullptr ? 0 : Seal::kMarkSize);
+  }
 
   std::size_t body_size_max_;
+  Seal* seal_ = nullptr;
   base::Bytes chunk_;  // frames are cut from here, at at_
   std::size_t at_ = 0;
   base::Buffer input_;  // no whole frame yet: filled_ bytes, and room behind them

@@ -50,7 +50,8 @@ std::vector<Frame> one_of_each() {
             .to = {},
             .lane = Lane::control,
             .address = Address::v6({0xfd, 0, 1}, 1),
-            .body_size_max = 100},
+            .body_size_max = 100,
+            .nonce = Nonce{std::byte{7}}},
       Welcome{.version = ProtocolVersion(2), .node = node_with(2), .body_size_max = 1 << 20},
       Refusal{.reason = RefusalReason::other_cluster,
               .versions = kOneToTwo,
@@ -63,7 +64,9 @@ std::vector<Frame> one_of_each() {
       Cancel{.id = 300},
       Ping{.number = 7},
       Pong{.number = 7},
-      Goodbye()};
+      Goodbye(),
+      Challenge{.nonce = {std::byte{1}, std::byte{2}}},
+      Proof{.proof = {std::byte{3}}}};
 }
 
 Bytes bytes_of(const std::vector<Frame>& frames) {
@@ -103,9 +106,9 @@ base::Result<std::vector<Frame>> read_all(ByteView bytes) {
 TEST(Frame, BytesAreAsDocumented) {
   const auto hex = [](const Frame& frame) { return base::to_hex(bytes_of({frame})); };
   EXPECT_EQ(hex(a_hello()),
-            "41000000f587d59a685f90de"
+            "42000000bffd7894c131e02e"
             "00484c4e5301010474726f79000000000000000000000000000000010102030405060708"
-            "010000000000000000000000000000000201040a000001581b80808008");
+            "010000000000000000000000000000000201040a000001581b8080800800");
   EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1), .node = node_with(2), .body_size_max = 4096}),
             "18000000dbfd0cbc0614c33c"
             "01484c4e5301000000000000000000000000000000028020");

@@ -22,6 +22,11 @@ class HostileTest : public testing::Test {
 
  protected:
   HostileTest() : machine_(cluster_.world().add_machine({.name = "attacker"}, {})) {
+    // Frames are made by hand here; secret_test.cc has those that are marked.
+    for (std::size_t i = 0; i < cluster_.size(); ++i) {
+      cluster_.options(i).secrets.clear();
+      cluster_.options(i).any_address_in_the_clear = true;
+    }
     cluster_.options(1).limits.strangers_max = 4;
     cluster_.options(1).limits.silence_max = 5s;
   }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "runtime/dawdle.h"
+#include "runtime/random.h"
 
 namespace helenus::rpc {
 
@@ -57,7 +58,7 @@ Task<void> Inbound::run() {
 
 Task<Result<void>> Inbound::shake_hands() {
   const Until until = Until::after(runtime_, self_.options.limits.handshake_timeout, over_.token());
-  auto frame = co_await pipe_.read(until);
+  auto frame = co_await pipe_.read(until, &transcript_);
   if (frame.failed_with(Errc::timeout)) {
     co_return Error(Errc::timeout, "no handshake within the time for it");
   }
@@ -69,16 +70,22 @@ Task<Result<void>> Inbound::shake_hands() {
   if (hello == nullptr) {
     co_return Error(Errc::corrupt, "a frame of the kind '{}' before a handshake", name_of(*frame));
   }
+  CO_TRY(const ClusterSecret* const prover, co_await challenge(*hello, until));
   auto verdict = judge(self_, *hello);
   const auto* const welcome = std::get_if<Welcome>(&verdict);
   auto refusal = welcome == nullptr ? std::get<Refusal>(verdict) : owner_.admit(*hello);
-  if (refusal) co_return co_await refuse(*hello, *std::move(refusal), until);
+  if (refusal) co_return co_await refuse(*hello, *std::move(refusal), prover, until);
+  if (prover != nullptr) {
+    CO_TRY_VOID(co_await write_proved(*welcome, prover, until));
+    // The owner may have had to forget the peer, or may be stopping.
+    if (const auto late = owner_.admit(*hello)) co_return Error(Errc::closed, late->text);
+  }
 
   hello_ = *hello;
   version_ = welcome->version;
   peer_ = &owner_.statistics_of(hello->from);
   pipe_.set_body_size_max(self_.options.limits.body_size_max);
-  send(*welcome, 0);
+  if (prover == nullptr) send(*welcome, 0);
   ++peer_->connections_accepted;
   ++peer_->connections_current;
   owner_.on_admitted(id_, *hello);
@@ -88,16 +95,62 @@ Task<Result<void>> Inbound::shake_hands() {
   co_return {};
 }
 
+Task<Result<const ClusterSecret*>> Inbound::challenge(Hello hello, Until until) {
+  if (auto refusal = judge_stranger(self_, hello, pipe_.peer_address())) {
+    CO_TRY_VOID(co_await refuse(std::move(hello), *std::move(refusal), nullptr, until));
+  }
+  if (!hello.nonce) co_return nullptr;
+  Challenge challenge;
+  runtime_.random.fill_secret(challenge.nonce);
+  CO_TRY_VOID(co_await pipe_.write(challenge, until, &transcript_));
+  const Transcript asked = transcript_.copy();
+  auto frame = co_await pipe_.read(until, &transcript_);
+  if (frame.failed_with(Errc::timeout)) {
+    co_return Error(Errc::timeout, "no handshake within the time for it");
+  }
+  if (!frame) co_return std::move(frame).error();
+  const auto* proof = std::get_if<Proof>(&*frame);
+  if (proof == nullptr) {
+    co_return Error(Errc::corrupt, "a frame of the kind '{}' before a proof", name_of(*frame));
+  }
+  const ClusterSecret* const prover =
+      find_secret(self_.options.secrets, Side::caller, asked, *proof);
+  if (prover == nullptr) {
+    CO_TRY_VOID(co_await refuse(std::move(hello), refuse_proof(self_), nullptr, until));
+  }
+  co_return prover;
+}
+
+Task<Result<void>> Inbound::write_proved(Frame frame, const ClusterSecret* prover, Until until) {
+  const ClusterSecret& ours = self_.options.secrets.front();
+  CO_TRY_VOID(co_await pipe_.write(std::move(frame), until, &transcript_));
+  CO_TRY_VOID(co_await pipe_.write(prove(ours, Side::callee, transcript_), std::move(until)));
+  const SessionKeys keys = session_keys(*prover, ours, transcript_);
+  pipe_.seal(keys.callee, keys.caller);
+  co_return {};
+}
+
+void Inbound::log_refusal(const Hello& hello, const Refusal& refusal) {
+  ++all_.connections_refused;
+  const bool lacks_proof = refusal.reason == RefusalReason::no_proof;
+  if (lacks_proof) ++all_.proofs_refused;
+  if (refusal.reason == RefusalReason::itself) return;
+  if (lacks_proof ? !owner_.may_log_proof(pipe_.peer_address()) : !may_log()) return;
+  log_.warn("refused a node", kv("node", hello.from.value()), kv("address", pipe_.peer_address()),
+            kv("cluster", hello.cluster), kv("reason", refusal.text));
+}
+
 // A stream that is closed with bytes unread breaks, and the caller might lose the reason. So its
 // half is read to the end.
-Task<Result<void>> Inbound::refuse(Hello hello, Refusal refusal, Until until) {
-  ++all_.connections_refused;
-  if (refusal.reason != RefusalReason::itself && may_log()) {
-    log_.warn("refused a node", kv("node", hello.from.value()), kv("address", pipe_.peer_address()),
-              kv("cluster", hello.cluster), kv("reason", refusal.text));
-  }
+Task<Result<void>> Inbound::refuse(Hello hello, Refusal refusal, const ClusterSecret* prover,
+                                   Until until) {
+  log_refusal(hello, refusal);
   std::string text = refusal.text;
-  CO_TRY_VOID(co_await pipe_.write(std::move(refusal), until));
+  if (prover != nullptr) {
+    CO_TRY_VOID(co_await write_proved(std::move(refusal), prover, until));
+  } else {
+    CO_TRY_VOID(co_await pipe_.write(std::move(refusal), until));
+  }
   pipe_.end_writing();
   const Until lingering = Until::after(runtime_, kLingerTimeout, until.stop);
   for (std::size_t i = 0; i < kLingerFramesMax; ++i) {
@@ -184,6 +237,7 @@ std::optional<Error> Inbound::on_frame(Frame frame) {
   } else if (const auto* cancel = std::get_if<Cancel>(&frame)) {
     on_cancel(*cancel);
   } else if (const auto* ping = std::get_if<Ping>(&frame)) {
+    owner_.on_ping(*hello_);
     send(Pong{.number = ping->number}, 0);
   } else {
     return Error(Errc::corrupt, "a frame of the kind '{}' out of turn", name_of(frame));

@@ -57,6 +57,10 @@ class InboundOwner {
   virtual const Handler* handler_of(std::uint16_t verb) = 0;
   // The connection is no stranger's any more.
   virtual void on_admitted(std::uint64_t connection, const Hello& hello) = 0;
+  // The peer is alive in that life, some moments after it was admitted.
+  virtual void on_ping(const Hello& hello) = 0;
+  // Whether a line may be written about somebody at that address who has proved nothing.
+  virtual bool may_log_proof(const runtime::Address& address) = 0;
   // Whether one more line may be written about connections of that kind.
   enum class Standing : std::uint8_t { stranger, peer };
   virtual bool may_log(Standing standing) = 0;
@@ -84,6 +88,8 @@ class Inbound final : private FrameSource {
   void abort(base::Error why);
 
   bool is_admitted() const { return hello_.has_value(); }
+  // Requires: is_admitted().
+  const Hello& hello() const { return *hello_; }
   runtime::Address peer_address() const { return pipe_.peer_address(); }
 
  private:
@@ -95,7 +101,15 @@ class Inbound final : private FrameSource {
   };
 
   runtime::Task<base::Result<void>> shake_hands();
-  runtime::Task<base::Result<void>> refuse(Hello hello, Refusal refusal, runtime::Until until);
+  // Asks for a proof. Returns the secret that it was made with; null if there is none to ask for.
+  runtime::Task<base::Result<const ClusterSecret*>> challenge(Hello hello, runtime::Until until);
+  // Proves the frame that it says last.
+  runtime::Task<base::Result<void>> write_proved(Frame frame, const ClusterSecret* prover,
+                                                 runtime::Until until);
+  // With a prover, who is owed a proof as well.
+  runtime::Task<base::Result<void>> refuse(Hello hello, Refusal refusal,
+                                           const ClusterSecret* prover, runtime::Until until);
+  void log_refusal(const Hello& hello, const Refusal& refusal);
   runtime::Task<void> serve();
   runtime::Task<base::Error> read_frames();
   runtime::Task<void> write_frames();
@@ -126,6 +140,7 @@ class Inbound final : private FrameSource {
   Statistics& all_;
   const base::Logger& log_;
   Pipe pipe_;
+  Transcript transcript_;  // of the handshake
   std::optional<Hello> hello_;
   PeerStatistics* peer_ = nullptr;
   ProtocolVersion version_;

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/node_id.h"
+#include "rpc/cluster_secret.h"
 #include "rpc/frame.h"
 #include "rpc/pipe.h"
 #include "rpc/version.h"
@@ -58,7 +60,11 @@ struct Limits {
   std::size_t bytes_per_second_min = std::size_t{64} << 10;
   // Lines of the log that strangers can cause, and those that have shaken hands.
   runtime::LineBudget::Options stranger_lines = {};
+  // From one line about an address that has no proof of the secret to the next.
+  runtime::Duration proof_line_interval = std::chrono::minutes(1);
   runtime::LineBudget::Options peer_lines = {.burst = 256, .interval = std::chrono::seconds(1)};
+  // A node that has begun a new life is silent under the old one within this time.
+  runtime::Duration two_lives_max = std::chrono::seconds(15);
   // How long requests may take to end, and messages to go, when we stop.
   runtime::Duration drain_timeout = std::chrono::seconds(5);
 
@@ -73,6 +79,11 @@ struct Options {
   // Where others dial us, if that is not where we listen.
   std::optional<runtime::Address> address = std::nullopt;
   VersionRange versions = kVersions;
+  // What nodes of this cluster prove that they are of it; the first one proves that this one is.
+  // None: it talks in the clear, over loopback addresses, with nodes that have none either.
+  std::vector<ClusterSecret> secrets = {};
+  // In the clear over any address. For networks that are simulated.
+  bool any_address_in_the_clear = false;
   Limits limits = {};
 };
 

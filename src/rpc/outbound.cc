@@ -190,6 +190,7 @@ Task<void> Outbound::connect_once() {
                     Until::after(runtime_, options.limits.dial_timeout, stopping_.token()));
   if (!dialled) co_return note_dial_failure(address, std::move(dialled).error());
   if (const auto* refusal = std::get_if<Refusal>(&dialled->reply)) {
+    note_id_taken(self_, *dialled);
     co_return note_dial_failure(address, Error(Errc::refused, refusal->text));
   }
   if (!address_) co_return fail_all(Error(Errc::unavailable, "the node was forgotten"));

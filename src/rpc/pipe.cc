@@ -19,10 +19,17 @@ Pipe::Pipe(runtime::Runtime& runtime, std::unique_ptr<runtime::Stream> stream,
       reader_(body_size_max),
       work_(runtime) {}
 
-Result<std::optional<Frame>> Pipe::take() {
+void Pipe::seal(const Key& writing, const Key& reading) {
+  write_seal_.emplace(writing);
+  read_seal_.emplace(reading);
+  reader_.set_seal(&*read_seal_);
+}
+
+Result<std::optional<Frame>> Pipe::take(Transcript* transcript) {
   TRY(const std::optional<base::Bytes> body, reader_.next());
   if (!body) return std::optional<Frame>();
   bytes_since_frame_ = 0;
+  if (transcript != nullptr) transcript->add(*body);
   TRY(Frame frame, decode_body(*body));
   return std::optional<Frame>(std::move(frame));
 }
@@ -40,18 +47,20 @@ Task<Result<void>> Pipe::read_more(Until until) {
   co_return {};
 }
 
-Task<Result<Frame>> Pipe::read(Until until) {
+Task<Result<Frame>> Pipe::read(Until until, Transcript* transcript) {
   for (;;) {
-    CO_TRY(std::optional<Frame> frame, take());
+    CO_TRY(std::optional<Frame> frame, take(transcript));
     if (frame) co_return *std::move(frame);
     CO_TRY_VOID(co_await read_more(until));
   }
 }
 
-Task<Result<void>> Pipe::write(Frame frame, Until until) {
+Task<Result<void>> Pipe::write(Frame frame, Until until, Transcript* transcript) {
   FrameBatch batch;
   batch.add(frame);
   const std::vector<base::Bytes> pieces = batch.take();
+  // Frames of a handshake are small: one piece.
+  if (transcript != nullptr) transcript->add(pieces.front().view().subspan(kFrameHeadSize));
   const std::vector<base::ByteView> views(pieces.begin(), pieces.end());
   CO_TRY_VOID(co_await stream_->write(views, std::move(until)));
   for (const base::Bytes& piece : pieces) bytes_written_ += piece.size();
@@ -60,7 +69,7 @@ Task<Result<void>> Pipe::write(Frame frame, Until until) {
 
 Task<Error> Pipe::write_from(FrameSource& source, Patience patience, runtime::StopToken stop) {
   for (;;) {
-    FrameBatch batch;
+    FrameBatch batch(write_seal_ ? &*write_seal_ : nullptr);
     source.fill(batch);
     if (batch.empty()) {
       writing_ = false;

@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/bytes.h"
+#include "base/codec.h"
 #include "base/result.h"
 #include "rpc/frame.h"
 #include "runtime/operation.h"
@@ -41,6 +43,25 @@ struct Patience {
   }
 };
 
+// The frames of a handshake as they were written and read, each behind its size: what proofs are
+// about.
+class Transcript {
+ public:
+  void add(base::ByteView body) {
+    base::Encoder(bytes_).u32_le(static_cast<std::uint32_t>(body.size()));
+    bytes_.append(body);
+  }
+  Transcript copy() const {
+    Transcript copied;
+    copied.bytes_.append(view());
+    return copied;
+  }
+  base::ByteView view() const [[clang::lifetimebound]] { return bytes_.view(); }
+
+ private:
+  base::Buffer bytes_;
+};
+
 class Pipe {
  public:
   // `body_size_max` of frames to be read.
@@ -50,15 +71,18 @@ class Pipe {
   void set_body_size_max(std::size_t body_size_max) { reader_.set_body_size_max(body_size_max); }
 
   // The next frame that is there; none if more must be read. Errors: corrupt.
-  base::Result<std::optional<Frame>> take();
+  base::Result<std::optional<Frame>> take(Transcript* transcript = nullptr);
   // Reads more. Errors: closed when the other side has ended its half between frames, or we closed;
   // connection_lost, timeout, cancelled. Requires: take() gave none.
   runtime::Task<base::Result<void>> read_more(runtime::Until until);
-  // Both. For the handshake.
-  runtime::Task<base::Result<Frame>> read(runtime::Until until);
+  // Both. For the handshake, whose frames a transcript takes in.
+  runtime::Task<base::Result<Frame>> read(runtime::Until until, Transcript* transcript = nullptr);
 
   // Writes one frame. Requires: nobody else writes. Errors: those of Stream::write.
-  runtime::Task<base::Result<void>> write(Frame frame, runtime::Until until);
+  runtime::Task<base::Result<void>> write(Frame frame, runtime::Until until,
+                                          Transcript* transcript = nullptr);
+  // From now on every frame has a mark, made with one key and checked with the other. Once.
+  void seal(const Key& writing, const Key& reading);
   // Writes what the source has, each batch within the time that `patience` leaves it, until stopped
   // (`cancelled`), or an error of Stream::write.
   runtime::Task<base::Error> write_from(FrameSource& source, Patience patience,
@@ -82,6 +106,8 @@ class Pipe {
   runtime::Runtime& runtime_;
   const std::unique_ptr<runtime::Stream> stream_;
   const runtime::Address peer_address_;
+  std::optional<Seal> write_seal_;
+  std::optional<Seal> read_seal_;
   FrameReader reader_;
   std::uint64_t bytes_read_ = 0;
   std::uint64_t bytes_written_ = 0;

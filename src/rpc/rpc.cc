@@ -49,7 +49,9 @@ bool Rpc::Peer::is_forgotten() const {
 Rpc::Rpc(runtime::Runtime& runtime, Options options)
     : runtime_(runtime),
       options_(std::move(options)),
-      self_{.options = options_, .life = runtime.random.next()},
+      self_{.options = options_,
+            .life = runtime.random.next(),
+            .id_is_taken = [this](const std::string& text) { note_taken(text); }},
       log_(runtime.logger("rpc")),
       stranger_lines_(options_.limits.stranger_lines),
       peer_lines_(options_.limits.peer_lines),
@@ -62,6 +64,7 @@ Rpc::Rpc(runtime::Runtime& runtime, Options options)
 
 Result<void> Rpc::start(const Address& address) {
   ASSERT(listener_ == nullptr && !stopping_.stop_requested());
+  TRY_VOID(check_in_the_clear(options_, address));
   TRY(listener_, runtime_.transport.listen(address));
   if (!options_.address) options_.address = listener_->address();
   tasks_.spawn(accept_connections());
@@ -152,7 +155,9 @@ Task<Result<NodeId>> Rpc::meet(Address address, Until until) {
                                               {.deadline = deadline, .stop = stop.token()}));
   if (const auto* refusal = std::get_if<Refusal>(&dialled.reply)) {
     if (refusal->reason == RefusalReason::itself) co_return options_.node;
-    if (may_log(Standing::stranger)) {
+    note_id_taken(self_, dialled);
+    const bool lacks_proof = refusal->reason == RefusalReason::no_proof;
+    if (lacks_proof ? may_log_proof(address) : may_log(Standing::stranger)) {
       log_.warn("a node refused us", kv("address", address), kv("reason", refusal->text));
     }
     co_return Error(Errc::refused, refusal->text);
@@ -333,11 +338,75 @@ Task<void> Rpc::serve_stream(std::uint64_t id, std::unique_ptr<runtime::Stream> 
 
 std::optional<Refusal> Rpc::admit(const Hello& hello) {
   const auto known = peer(hello.from);
-  if (known) return std::nullopt;
+  if (known && !is_second_life(**known, hello)) return std::nullopt;
+  if (known) {
+    return Refusal{.reason = RefusalReason::same_id,
+                   .versions = options_.versions,
+                   .text = fmt::format("another node runs under the id {}, and was here before",
+                                       hello.from.value())};
+  }
   const bool is_full = known.failed_with(Errc::overloaded);
   return Refusal{.reason = is_full ? RefusalReason::overloaded : RefusalReason::stopping,
                  .versions = options_.versions,
                  .text = std::string(known.error().context())};
+}
+
+// The other life may have ended in the meantime.
+bool Rpc::is_second_life(Peer& peer, const Hello& hello) {
+  if (peer.refused_life != hello.life) return false;
+  for (const auto& [id, inbound] : inbounds_) {
+    if (!inbound->is_admitted()) continue;
+    if (inbound->hello().from == hello.from && inbound->hello().life == peer.life) return true;
+  }
+  peer.refused_life.reset();
+  return false;
+}
+
+void Rpc::begin_life(Peer& peer, std::uint64_t life) {
+  if (peer.life == life || peer.older_life == life) return;
+  peer.older_life = peer.life;
+  peer.life = life;
+  peer.life_began_at = runtime_.clock.now();
+}
+
+// A process that ended says nothing any more when the next one has its id. Whoever was here first
+// stays; the other is told why it may not, and stops serving.
+void Rpc::on_ping(const Hello& hello) {
+  Peer& known = *find(hello.from);
+  if (known.older_life != hello.life) return;
+  if (runtime_.clock.now() - known.life_began_at < options_.limits.two_lives_max) return;
+  known.refused_life = known.life;
+  known.life = known.older_life;
+  known.older_life.reset();
+  log_.error("two nodes run under one id; the later one is refused",
+             kv("node", hello.from.value()));
+  for (const auto& [id, inbound] : inbounds_) {
+    if (!inbound->is_admitted() || inbound->hello().from != hello.from) continue;
+    if (inbound->hello().life != known.refused_life) continue;
+    inbound->abort(Error(Errc::refused, "another node runs under this id"));
+  }
+}
+
+void Rpc::note_taken(const std::string& text) {
+  if (id_taken_ || stopping_.stop_requested()) return;
+  id_taken_ = Error(Errc::refused, text);
+  log_.error(
+      "another node runs under the id of this one, as others say: this one stops serving; "
+      "give one of the two an empty data folder",
+      kv("node", options_.node.value()), kv("reason", text));
+  if (on_id_taken_) on_id_taken_();
+}
+
+// A map of addresses that strangers fill has a limit; beyond it they share the lines of strangers.
+bool Rpc::may_log_proof(const Address& address) {
+  const auto now = runtime_.clock.now();
+  const runtime::Duration interval = options_.limits.proof_line_interval;
+  std::erase_if(proof_lines_, [&](const auto& line) { return now - line.second >= interval; });
+  const Address place = address.with_port(0);
+  if (proof_lines_.contains(place)) return false;
+  if (proof_lines_.size() >= options_.limits.strangers_max) return may_log(Standing::stranger);
+  proof_lines_.emplace(place, now);
+  return true;
 }
 
 PeerStatistics& Rpc::statistics_of(NodeId node) {
@@ -359,6 +428,7 @@ bool Rpc::may_log(Standing standing) {
 void Rpc::on_admitted(std::uint64_t connection, const Hello& hello) {
   strangers_.erase(connection);
   Peer& known = *find(hello.from);
+  begin_life(known, hello.life);
   if (hello.address) {
     known.address = hello.address;
     known.control.set_address(hello.address);

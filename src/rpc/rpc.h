@@ -30,6 +30,10 @@
 //
 // A call to the own node goes to its handler without a connection.
 //
+// One id, one node. A peer that connects in a new life (it was started again) is let in; if the one
+// before it is still heard of when two_lives_max has passed, there are two nodes under one id, as
+// when a data folder was copied. Then the later one is refused, and is told that it must not serve.
+//
 // Core affinity: the core of its Runtime. Handlers run there; they may go to other cores.
 #pragma once
 
@@ -151,6 +155,12 @@ class Rpc final : private InboundOwner {
   const PeerStatistics* statistics_of_peer(model::NodeId node) const;
   const Statistics& statistics() const { return statistics_; }
 
+  // That another node runs under this one's id, as a node of the cluster has proved to say: this
+  // one must serve nobody. For good.
+  const std::optional<base::Error>& id_taken() const { return id_taken_; }
+  // Called once when that is so. What it refers to outlives the Rpc's stop().
+  void on_id_taken(std::function<void()> listener) { on_id_taken_ = std::move(listener); }
+
  private:
   struct Peer {
     Peer(runtime::Runtime& runtime, const Self& self, model::NodeId node, const base::Logger& log);
@@ -158,6 +168,12 @@ class Rpc final : private InboundOwner {
     bool is_forgotten() const;
 
     std::optional<runtime::Address> address;
+    // The life that connected last; the one before it, which should be over; and one that is not
+    // let in since the other goes on.
+    std::optional<std::uint64_t> life;
+    std::optional<std::uint64_t> older_life;
+    std::optional<std::uint64_t> refused_life;
+    runtime::MonotonicTime life_began_at;
     PeerStatistics statistics;
     Outbound control;
     Outbound data;
@@ -190,10 +206,16 @@ class Rpc final : private InboundOwner {
   void evict_a_stranger();
   runtime::Task<void> serve_stream(std::uint64_t id, std::unique_ptr<runtime::Stream> stream);
 
+  bool is_second_life(Peer& peer, const Hello& hello);
+  void begin_life(Peer& peer, std::uint64_t life);
+  void note_taken(const std::string& text);
+
   std::optional<Refusal> admit(const Hello& hello) override;
   PeerStatistics& statistics_of(model::NodeId node) override;
   const Handler* handler_of(std::uint16_t verb) override;
   void on_admitted(std::uint64_t connection, const Hello& hello) override;
+  void on_ping(const Hello& hello) override;
+  bool may_log_proof(const runtime::Address& address) override;
   bool may_log(Standing standing) override;
 
   runtime::Runtime& runtime_;
@@ -208,6 +230,10 @@ class Rpc final : private InboundOwner {
   std::uint64_t next_inbound_ = 1;
   // Those that have not shaken hands and were not told to go, by age.
   std::map<std::uint64_t, runtime::Address> strangers_;
+  // When a line was written about an address that proved nothing.
+  std::map<runtime::Address, runtime::MonotonicTime> proof_lines_;
+  std::optional<base::Error> id_taken_;
+  std::function<void()> on_id_taken_;
   runtime::LineBudget stranger_lines_;
   runtime::LineBudget peer_lines_;
   runtime::StopSource stopping_;  // no more of anything

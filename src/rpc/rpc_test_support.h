@@ -48,6 +48,12 @@ inline NodeId node_of(std::uint64_t number) {
   return NodeId(base::Uuid::from_random(0x1000 + number, number));
 }
 
+inline ClusterSecret secret_of(std::uint8_t number) {
+  Key key;
+  key.fill(std::byte{number});
+  return ClusterSecret(key);
+}
+
 inline Bytes text(std::string_view text) {
   return Bytes::copy_of(text);
 }
@@ -163,7 +169,7 @@ class Cluster {
   explicit Cluster(std::uint64_t seed, std::size_t size, sim::WorldOptions world = {})
       : seen_(size), nodes_(size), world_(seed, std::move(world)) {
     for (std::size_t i = 0; i < size; ++i) {
-      options_.push_back({.cluster = "troy", .node = node_of(i)});
+      options_.push_back({.cluster = "troy", .node = node_of(i), .secrets = {secret_of(1)}});
       world_.add_machine({.name = fmt::format("n{}", i)}, [this, i](Runtime& runtime) {
         return std::make_unique<TestNode>(runtime, options_[i], address(i), others(i), seen_[i],
                                           at_start_, nodes_[i]);

@@ -51,6 +51,7 @@ struct PeerStatistics {
 struct Statistics {
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;  // by us: strangers, other versions, too many
+  std::uint64_t proofs_refused = 0;       // of these, without a proof of the secret
   std::uint64_t connections_bad = 0;      // garbage, damage, silence
   std::uint64_t connections_current = 0;  // that others dialled
   std::uint64_t handler_bytes_current = 0;

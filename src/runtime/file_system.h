@@ -42,6 +42,8 @@ struct OpenOptions {
   bool direct = false;
   // Whoever reads says how much, and wants nothing read ahead. A hint: it changes no result.
   bool random_access = false;
+  // With create: nobody but its owner may read a file that is made; else the group may, too.
+  bool owner_only = false;
 
   static OpenOptions read_only() { return {}; }
   static OpenOptions create_new() { return {.write = true, .create = true, .exclusive = true}; }

@@ -40,15 +40,33 @@ Task<Result<base::Bytes>> read_file(Runtime& runtime, std::string path, std::siz
   co_return std::move(content).freeze();
 }
 
-Task<Result<void>> replace_file(Runtime& runtime, std::string path, base::Bytes content) {
+namespace {
+
+Task<Result<void>> replace_with(Runtime& runtime, std::string path, base::Bytes content,
+                                OpenOptions options) {
   const std::string fresh = path + ".new";
-  CO_TRY(auto file,
-         co_await runtime.files.open(fresh, {.write = true, .create = true, .truncate = true}));
+  CO_TRY(auto file, co_await runtime.files.open(fresh, options));
   if (!content.empty()) CO_TRY_VOID(co_await file->write_at(0, content, Until::forever()));
   CO_TRY_VOID(co_await file->sync(Until::forever()));
   CO_TRY_VOID(co_await file->close());
   CO_TRY_VOID(co_await runtime.files.rename(fresh, path));
   co_return co_await runtime.files.sync_directory(directory_of(path));
+}
+
+}  // namespace
+
+Task<Result<void>> replace_file(Runtime& runtime, std::string path, base::Bytes content) {
+  return replace_with(runtime, std::move(path), std::move(content),
+                      {.write = true, .create = true, .truncate = true});
+}
+
+// What an earlier attempt left may be readable by others: it is not used again.
+Task<Result<void>> replace_secret_file(Runtime& runtime, std::string path, base::Bytes content) {
+  auto removed = co_await runtime.files.remove(path + ".new");
+  if (!removed && !removed.failed_with(Errc::not_found)) co_return removed;
+  co_return co_await replace_with(
+      runtime, std::move(path), std::move(content),
+      {.write = true, .create = true, .exclusive = true, .owner_only = true});
 }
 
 }  // namespace helenus::runtime

@@ -21,6 +21,9 @@ Task<base::Result<base::Bytes>> read_file(Runtime& runtime, std::string path, st
 // success the new content is durable; after an error or a crash, the old one may be there still.
 // Requires: nobody else replaces this path meanwhile.
 Task<base::Result<void>> replace_file(Runtime& runtime, std::string path, base::Bytes content);
+// The same with a file that nobody but its owner may read.
+Task<base::Result<void>> replace_secret_file(Runtime& runtime, std::string path,
+                                             base::Bytes content);
 
 // Makes the directory and its parents, and returns when they are durable: every directory above it
 // is synced, those that were there already too, as they may have been made by a process that was

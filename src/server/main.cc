@@ -15,11 +15,13 @@
 #include "base/log_spdlog.h"
 #include "node/config_file.h"
 #include "node/node.h"
+#include "rpc/cluster_secret.h"
 #include "runtime/cores.h"
 #include "runtime/event.h"
 #include "runtime/native/descriptor_limit.h"
 #include "runtime/native/loop.h"
 #include "runtime/native/native_host.h"
+#include "runtime/native/native_random.h"
 #include "runtime/native/standard_output.h"
 #include "server/cluster_command.h"
 
@@ -42,6 +44,8 @@ constexpr std::array kFieldOptions = {
                 "Folder for all of the node's data; more, for tables, with commas"},
     FieldOption{"--cql", "cql_address", "IP:PORT that drivers connect to"},
     FieldOption{"--listen", "listen_address", "IP:PORT that other nodes connect to"},
+    FieldOption{"--cluster-secret", "cluster_secret_file",
+                "File of the secret that the nodes of a cluster share; see helenus secret --help"},
     FieldOption{"--seeds", "seeds", "IP:PORT,... of nodes to ask for the cluster"},
     FieldOption{"--admin", "admin_address", "IP:PORT for health, status and metrics over HTTP"},
     FieldOption{"--cores", "cores", "Event loops, one a core, that serve; 0: on every core"},
@@ -184,6 +188,22 @@ int ask_node(const ClusterCommand& command) {
   return runtime::native::after_printing(kProgram, exit_code);
 }
 
+CLI::App* add_secret_command(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("secret", "Print a new secret for the nodes of a cluster");
+  command->footer(
+      "One line for the file cluster_secret in the data folder of each node; nobody else may read "
+      "it:\n"
+      "  (umask 077; helenus secret > cluster_secret)\n"
+      "How one is replaced: docs/operations/cluster.md.");
+  return command;
+}
+
+int print_secret() {
+  runtime::native::NativeRandom random;
+  fmt::print("{}", rpc::ClusterSecret::draw(random).line().reveal());
+  return runtime::native::after_printing(kProgram, 0);
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app("Helenus, a masterless database of the Cassandra family", kProgram);
   app.set_version_flag("--version", "helenus " HELENUS_VERSION);
@@ -192,6 +212,7 @@ int main_of(int argc, char** argv) {
   add_node_command(app, options);
   ClusterOptions cluster_options;
   add_cluster_commands(app, cluster_options);
+  const CLI::App* secret = add_secret_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -206,6 +227,7 @@ int main_of(int argc, char** argv) {
                kProgram);
     return kExitBadStart;
   }
+  if (secret->parsed()) return print_secret();
   if (is_cluster_command(app)) {
     const auto command = make_cluster_command(app, cluster_options);
     return command ? ask_node(*command) : fail_at_start(kProgram, command.error());

@@ -167,7 +167,7 @@ def node_frame(body, size=None):
 def hello(cluster=b"Troy", oldest=1, newest=1):
     address = b"\x00"
     return (b"\x00HLNS" + bytes([oldest, newest, len(cluster)]) + cluster + uuid.uuid4().bytes
-            + os.urandom(8) + b"\x00" + b"\x00" + address + b"\x80\x80\x40")
+            + os.urandom(8) + b"\x00" + b"\x00" + address + b"\x80\x80\x40" + b"\x00")
 
 
 class Listener:

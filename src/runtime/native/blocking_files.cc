@@ -24,6 +24,7 @@ using base::Result;
 namespace {
 
 constexpr mode_t kFileMode = 0640;
+constexpr mode_t kSecretFileMode = 0600;
 constexpr mode_t kDirectoryMode = 0750;
 
 // Repeats a call that a signal interrupted.
@@ -46,9 +47,10 @@ Error failure(std::string_view doing, std::string_view from, std::string_view to
   return system_error(error_number, fmt::format("{} {} to {}", doing, from, to));
 }
 
-Result<Descriptor> open_descriptor(const std::string& path, int flags, std::string_view doing) {
+Result<Descriptor> open_descriptor(const std::string& path, int flags, std::string_view doing,
+                                   mode_t mode = kFileMode) {
   Descriptor descriptor(
-      uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, kFileMode); }));
+      uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
   if (!descriptor.valid()) return failure(doing, path);
   return descriptor;
 }
@@ -102,7 +104,8 @@ Result<void> check_options(const std::string& path, const OpenOptions& options) 
 Result<OpenedFile> open_file(const std::string& path, const OpenOptions& options) {
   // O_NONBLOCK so that opening a pipe does not wait for its other end. On regular files it would
   // make io_uring give up instead of waiting, so it goes again.
-  auto opened = open_descriptor(path, flags_of(options) | O_NONBLOCK, "open");
+  auto opened = open_descriptor(path, flags_of(options) | O_NONBLOCK, "open",
+                                options.owner_only ? kSecretFileMode : kFileMode);
   if (!opened) {
     if (options.direct && opened.failed_with(Errc::invalid_argument)) {
       return Error(Errc::unsupported, "open {}: no direct transfers here", path);
