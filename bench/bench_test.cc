@@ -95,6 +95,18 @@ TEST(Report, JsonHasTheSameRows) {
   EXPECT_EQ(parsed, nlohmann::json::array({expected}));
 }
 
+TEST(Report, ASpreadIsToldWhereThereIsOne) {
+  Report report;
+  Row row = sample_row();
+  row.spread = {.low = 28, .high = 31.5};
+  report.row(row);
+  EXPECT_THAT(report.table(), HasSubstr("30 [28 31.5]"));
+  const auto parsed = nlohmann::json::parse(report.json()).at(0);
+  EXPECT_EQ(parsed.at("low"), 28);
+  EXPECT_EQ(parsed.at("high"), 31.5);
+  EXPECT_FALSE(parsed.contains("peer_low"));
+}
+
 TEST(Report, RefusesARowWithoutAPeerOrAMeasurement) {
   Report report;
   Row nameless = sample_row();

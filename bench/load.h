@@ -34,6 +34,7 @@ struct LoadResult {
   base::Histogram latency_ns;
 
   double per_second() const { return static_cast<double>(answered) / seconds; }
+  double largest_us() const { return static_cast<double>(latency_ns.max()) / 1e3; }
   double quantile_us(double q) const { return static_cast<double>(latency_ns.quantile(q)) / 1e3; }
 };
 

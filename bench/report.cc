@@ -19,9 +19,15 @@ namespace {
 constexpr std::size_t kColumns = 6;
 using Cells = std::array<std::string, kColumns>;
 
+std::string number_text(double value, const std::optional<Spread>& spread) {
+  if (!spread) return fmt::format("{:.4g}", value);
+  return fmt::format("{:.4g} [{:.4g} {:.4g}]", value, spread->low, spread->high);
+}
+
 Cells cells_of(const Row& row) {
-  return {row.name, fmt::format("{:.4g}", row.value),      row.unit,
-          row.peer, fmt::format("{:.4g}", row.peer_value), fmt::format("{:.2f}", row.ratio())};
+  return {
+      row.name, number_text(row.value, row.spread),           row.unit,
+      row.peer, number_text(row.peer_value, row.peer_spread), fmt::format("{:.2f}", row.ratio())};
 }
 
 bool is_number(std::size_t column) {
@@ -87,12 +93,17 @@ std::string Report::table() const {
 std::string Report::json() const {
   auto list = nlohmann::ordered_json::array();
   for (const Row& row : rows_) {
-    list.push_back({{"name", row.name},
-                    {"value", row.value},
-                    {"unit", row.unit},
-                    {"peer", row.peer},
-                    {"peer_value", row.peer_value},
-                    {"ratio", row.ratio()}});
+    auto& object = list.emplace_back();
+    object = {{"name", row.name}, {"value", row.value},           {"unit", row.unit},
+              {"peer", row.peer}, {"peer_value", row.peer_value}, {"ratio", row.ratio()}};
+    if (row.spread) {
+      object["low"] = row.spread->low;
+      object["high"] = row.spread->high;
+    }
+    if (row.peer_spread) {
+      object["peer_low"] = row.peer_spread->low;
+      object["peer_high"] = row.peer_spread->high;
+    }
   }
   return list.dump(2) + "\n";
 }

@@ -33,12 +33,20 @@ struct Options {
 // Takes --quick, --json FILE, --json=FILE and --help; leaves the rest in `others`.
 base::Result<Options> parse_options(std::span<const char* const> arguments);
 
+// The least and the largest of the runs that a value is the median of.
+struct Spread {
+  double low = 0;
+  double high = 0;
+};
+
 struct Row {
   std::string name;
   double value = 0;
   std::string unit;
   std::string peer;
   double peer_value = 0;
+  std::optional<Spread> spread = std::nullopt;
+  std::optional<Spread> peer_spread = std::nullopt;
 
   double ratio() const { return value / peer_value; }
 };
@@ -51,9 +59,11 @@ class Report {
 
   const std::vector<Row>& rows() const { return rows_; }
 
-  // Aligned columns with a heading; the last column is the ratio.
+  // Aligned columns with a heading; the last column is the ratio. Spreads stand behind their
+  // values, as [low high].
   std::string table() const;
-  // A list of objects: name, value, unit, peer, peer_value, ratio.
+  // A list of objects: name, value, unit, peer, peer_value, ratio; low, high, peer_low and
+  // peer_high where there is a spread.
   std::string json() const;
 
  private:

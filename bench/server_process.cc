@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/load_socket.h"
 #include "bench/stopwatch.h"
 #include "runtime/native/system_error.h"
 
@@ -44,6 +46,23 @@ void stay_on(int processor) {
   CPU_ZERO(&wanted);
   CPU_SET(processor, &wanted);
   ::sched_setaffinity(0, sizeof wanted, &wanted);
+}
+
+Result<std::string> http_get(std::uint16_t port, std::string_view path) {
+  TRY(const Descriptor socket, connect_to_loopback(port));
+  const std::string request =
+      fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+  if (::send(socket.number(), request.data(), request.size(), MSG_NOSIGNAL) < 0) {
+    return system_error(errno, "ask over HTTP");
+  }
+  std::string answer;
+  std::array<char, 16384> piece;
+  for (;;) {
+    const ssize_t count = ::recv(socket.number(), piece.data(), piece.size(), 0);
+    if (count < 0) return system_error(errno, "hear the answer over HTTP");
+    if (count == 0) return answer;
+    answer.append(piece.data(), static_cast<std::size_t>(count));
+  }
 }
 
 Result<TemporaryFolder> TemporaryFolder::make() {

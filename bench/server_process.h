@@ -47,6 +47,9 @@ class TemporaryFolder {
 // A port of loopback that nobody listens on; somebody else may take it before you do.
 base::Result<std::uint16_t> free_port();
 
+// What a server on this machine answers to a GET of HTTP/1.1, the head included.
+base::Result<std::string> http_get(std::uint16_t port, std::string_view path);
+
 class ServerProcess {
   struct MadeByStart {};
 

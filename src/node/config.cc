@@ -21,6 +21,7 @@ using base::Errc;
 using base::Error;
 using base::Result;
 using runtime::Address;
+using runtime::BackgroundShare;
 using storage::LogSyncMode;
 
 namespace {
@@ -166,23 +167,21 @@ std::string show_partitioner(const Config& config) {
   return std::string(name.substr(name.find_last_of('.') + 1));
 }
 
-constexpr double kPhiMin = 1;
-constexpr double kPhiMax = 64;
-
-Result<void> set_phi(Config& config, std::string_view value) {
+template <double Config::* kMember, double kLeast, double kMost>
+Result<void> set_decimal(Config& config, std::string_view value) {
   double number = 0;
   const auto [end, error] =
       std::from_chars(value.data(), value.data() + value.size(), number, std::chars_format::fixed);
   const bool is_number = error == std::errc() && end == value.data() + value.size();
-  if (!is_number || !(number >= kPhiMin && number <= kPhiMax)) {
-    return Error(Errc::invalid_argument, "'{}' is no number from {} to {}", value, kPhiMin,
-                 kPhiMax);
+  if (!is_number || !(number >= kLeast && number <= kMost)) {
+    return Error(Errc::invalid_argument, "'{}' is no number from {} to {}", value, kLeast, kMost);
   }
-  config.phi_threshold = number;
+  config.*kMember = number;
   return {};
 }
-std::string show_phi(const Config& config) {
-  return fmt::format("{}", config.phi_threshold);
+template <double Config::* kMember>
+std::string show_decimal(const Config& config) {
+  return fmt::format("{}", config.*kMember);
 }
 
 Result<void> set_remote(Config& config, std::string_view value) {
@@ -249,7 +248,8 @@ constexpr std::array kFields = {
     ConfigField{"partitioner", set_partitioner, show_partitioner},
     ConfigField{"gossip_interval_ms", set_number<&Config::gossip_interval_ms, 10, 60'000>,
                 show_number<&Config::gossip_interval_ms>},
-    ConfigField{"phi_threshold", set_phi, show_phi},
+    ConfigField{"phi_threshold", set_decimal<&Config::phi_threshold, 1.0, 64.0>,
+                show_decimal<&Config::phi_threshold>},
     ConfigField{"cql_address", set_address<&Config::cql_address>,
                 show_address<&Config::cql_address>},
     ConfigField{"cql_broadcast_address", set_broadcast<&Config::cql_broadcast_address>,
@@ -295,6 +295,10 @@ constexpr std::array kFields = {
     ConfigField{"merge_ranges_mib", set_number<&Config::merge_ranges_mib, 1, kMibMax>,
                 show_number<&Config::merge_ranges_mib>},
     ConfigField{"cores", set_number<&Config::cores, 0, 1024>, show_number<&Config::cores>},
+    ConfigField{
+        "background_share",
+        set_decimal<&Config::background_share, BackgroundShare::kLeast, BackgroundShare::kMost>,
+        show_decimal<&Config::background_share>},
     ConfigField{"file_backend", set_backend, show_text<&Config::file_backend>},
     ConfigField{"log", set_log, show_text<&Config::log>},
 };

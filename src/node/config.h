@@ -16,6 +16,7 @@
 #include "base/secret.h"
 #include "ring/partitioner.h"
 #include "runtime/address.h"
+#include "runtime/background_share.h"
 #include "storage/log/log_options.h"
 
 namespace helenus::node {
@@ -89,6 +90,8 @@ struct Config {
 
   // Event loops, one a core, that serve clients and keep data. 0: as many as the machine gives.
   std::uint32_t cores = 0;
+  // What flushes, compactions and the like have of a core while requests wait.
+  double background_share = runtime::BackgroundShare::kDefault;
   std::string file_backend = "auto";
   std::string log = "info";
 

@@ -235,6 +235,18 @@ TEST(ConfigFile, APhiMayHaveAFraction) {
   }
 }
 
+TEST(ConfigFile, ABackgroundShareIsAFraction) {
+  Config config;
+  EXPECT_EQ(find_config_field("background_share")->show(config), "0.25");
+  ASSERT_TRUE(read_config("helenus.yaml", "background_share: 0.5", config).has_value());
+  EXPECT_EQ(config.background_share, 0.5);
+  for (const std::string_view value : {"0", "1", "nan", "25%"}) {
+    EXPECT_EQ(
+        refusal(fmt::format("background_share: {}", value)),
+        fmt::format("helenus.yaml:1: background_share: '{}' is no number from 0.01 to 0.9", value));
+  }
+}
+
 TEST(ConfigFile, EveryNumberHasItsRange) {
   struct Range {
     std::string_view field;

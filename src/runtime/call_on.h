@@ -6,7 +6,8 @@
 // The function makes the task over there and is destroyed there; what it captures travels, so it
 // holds values (or things made for sharing, like Bytes), and no StopToken: that belongs to the core
 // of its source. A wait that is cut leaves the task running; its result is dropped. A core that
-// stops drops the calls it has not answered: only `until` ends the wait for those.
+// stops drops the calls it has not answered: only `until` ends the wait for those. The task has the
+// caller's priority over there.
 #pragma once
 
 #include <functional>
@@ -57,14 +58,16 @@ class CoreCall final : public Operation<T> {
   void start() override {
     slot_->waiting = this;
     const CoreId caller = this->runtime().cores.here();
-    auto sent = this->runtime().cores.send(
-        to_, [caller, function = std::move(function_), slot = slot_](Runtime& there) mutable {
-          if (there.cores.guests().size() >= Cores::kGuestsMax) {
-            answer(there, caller, std::move(slot), base::Error(base::Errc::overloaded));
-            return;
-          }
-          there.cores.guests().spawn(serve(there, caller, std::move(function), std::move(slot)));
-        });
+    const Priority priority = this->runtime().executor.running();
+    auto sent = this->runtime().cores.send(to_, [caller, priority, function = std::move(function_),
+                                                 slot = slot_](Runtime& there) mutable {
+      if (there.cores.guests().size() >= Cores::kGuestsMax) {
+        answer(there, caller, std::move(slot), base::Error(base::Errc::overloaded));
+        return;
+      }
+      there.cores.guests().spawn(serve(there, caller, std::move(function), std::move(slot)),
+                                 priority);
+    });
     if (!sent) {
       slot_->waiting = nullptr;
       this->complete(std::move(sent).error());

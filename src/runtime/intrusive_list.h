@@ -67,6 +67,13 @@ class IntrusiveList {
     static_cast<ListHook<T>&>(element).unlink();
     return element;
   }
+  // In order. The function must not change the list.
+  template <class Function>
+  void for_each(Function function) {
+    for (ListHook<T>* hook = head_.next_; hook != &head_; hook = hook->next_) {
+      function(*static_cast<T*>(hook));
+    }
+  }
   // Requires: !empty().
   T& pop_back() {
     ASSERT(!empty());

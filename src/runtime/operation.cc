@@ -11,6 +11,8 @@ OperationBase::Cut OperationBase::cut_before_start() const {
 bool OperationBase::suspend(std::coroutine_handle<> waiter) {
   ASSERT(phase_ == Phase::idle, "an operation is awaited once");
   waiter_ = waiter;
+  // The coroutine goes on at the priority it has.
+  Job::set_priority(runtime_.executor.running());
   phase_ = Phase::starting;
   start();
   if (phase_ == Phase::done) return false;

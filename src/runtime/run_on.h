@@ -11,7 +11,7 @@
 //
 // `until` over there has the caller's deadline and a stop token of that core; the caller's own
 // token never leaves its core. The function is kept until its task has ended: its captures may be
-// used throughout.
+// used throughout. The task has the caller's priority over there.
 //
 // Requires: the other core runs until the task has ended, as it does while the program runs.
 #pragma once
@@ -65,16 +65,17 @@ class CoreRun final : public Operation<T> {
 
   void start() override {
     const CoreId caller = this->runtime().cores.here();
-    auto sent = this->runtime().cores.send(
-        to_, [caller, waiting = this, work = std::move(work_), deadline = deadline_,
-              remote = remote_](Runtime& there) mutable {
-          if (there.cores.guests().size() >= Cores::kGuestsMax) {
-            answer(there, caller, waiting, base::Error(base::Errc::overloaded));
-            return;
-          }
-          there.cores.guests().spawn(
-              serve(there, caller, waiting, std::move(work), deadline, std::move(remote)));
-        });
+    const Priority priority = this->runtime().executor.running();
+    auto sent = this->runtime().cores.send(to_, [caller, priority, waiting = this,
+                                                 work = std::move(work_), deadline = deadline_,
+                                                 remote = remote_](Runtime& there) mutable {
+      if (there.cores.guests().size() >= Cores::kGuestsMax) {
+        answer(there, caller, waiting, base::Error(base::Errc::overloaded));
+        return;
+      }
+      there.cores.guests().spawn(
+          serve(there, caller, waiting, std::move(work), deadline, std::move(remote)), priority);
+    });
     if (!sent) this->complete(std::move(sent).error());
   }
   // One message for each that was accepted, so as bounded as an answer is.

@@ -45,9 +45,10 @@ TaskGroup::~TaskGroup() {
   while (!roots_.empty()) roots_.pop_back().frame().destroy();
 }
 
-void TaskGroup::spawn(Task<void> task) {
+void TaskGroup::spawn(Task<void> task, Priority priority) {
   ASSERT(size_ < tasks_max_, "group is full at {} tasks", tasks_max_);
   RootPromise& root = *run(*this, std::move(task)).promise;
+  root.set_priority(priority);
   roots_.push_back(root);
   ++size_;
   runtime_.executor.post(root);

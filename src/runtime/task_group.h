@@ -4,11 +4,14 @@
 // Declare it as the last member of a service: it is destroyed first. It must be empty by then,
 // except when its core has halted (a simulated crash): then the frames of its tasks are destroyed
 // where they wait, the youngest first, so that a task may lean on what an older one owns.
+//
+// The tasks run at the group's priority (executor.h), whoever spawns them and whatever they await.
 #pragma once
 
 #include <coroutine>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "runtime/executor.h"
 #include "runtime/task.h"
@@ -19,7 +22,9 @@ namespace helenus::runtime {
 class TaskGroup {
  public:
   explicit TaskGroup(Runtime& runtime, std::size_t tasks_max = SIZE_MAX)
-      : runtime_(runtime), tasks_max_(tasks_max), finished_(runtime) {}
+      : TaskGroup(runtime, Priority::foreground, tasks_max) {}
+  TaskGroup(Runtime& runtime, Priority priority, std::size_t tasks_max = SIZE_MAX)
+      : runtime_(runtime), priority_(priority), tasks_max_(tasks_max), finished_(runtime) {}
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
   ~TaskGroup();
@@ -27,7 +32,10 @@ class TaskGroup {
   // Starts the task from the event loop, never from inside this call. The task does not own the
   // group, nor what the group is a member of.
   // Requires: size() < the maximum.
-  void spawn(Task<void> task);
+  void spawn(Task<void> task) { spawn(std::move(task), priority_); }
+  // The same at another priority than the group's: that of a task elsewhere of which this is a
+  // part.
+  void spawn(Task<void> task, Priority priority);
   // The same, or says no (and destroys the task unstarted) when the group is full.
   [[nodiscard]] bool try_spawn(Task<void> task);
 
@@ -49,6 +57,7 @@ class TaskGroup {
   void on_finished(RootPromise& promise);
 
   Runtime& runtime_;
+  const Priority priority_;
   const std::size_t tasks_max_;
   std::size_t size_ = 0;
   IntrusiveList<RootPromise> roots_;

@@ -167,6 +167,7 @@ int run_node(const NodeOptions& options) {
 
   runtime::native::NativeOptions native;
   native.cores = config->cores;
+  native.background_share = config->background_share;
   native.file_backend = backend_named(config->file_backend);
   native.log_sink = sink->get();
   auto host = runtime::native::NativeHost::open(native);

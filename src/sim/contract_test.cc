@@ -15,6 +15,7 @@ const auto kWorlds = testing::Values(sim::sim_world_factory(1), sim::sim_world_f
 
 INSTANTIATE_TEST_SUITE_P(Sim, TimersContract, kWorlds, world_name);
 INSTANTIATE_TEST_SUITE_P(Sim, PrimitivesContract, kWorlds, world_name);
+INSTANTIATE_TEST_SUITE_P(Sim, PrioritiesContract, kWorlds, world_name);
 INSTANTIATE_TEST_SUITE_P(Sim, CoresContract, kWorlds, world_name);
 INSTANTIATE_TEST_SUITE_P(Sim, FileSystemContract, kWorlds, world_name);
 INSTANTIATE_TEST_SUITE_P(Sim, TransportContract, kWorlds, world_name);

@@ -61,7 +61,11 @@ void Core::turn(WorldTime scheduled_at) {
     timer->fire();
   }
   run_arrived();
-  run_jobs();
+  const bool background_waits = any_in(lanes(runtime::Priority::background));
+  run_foreground();
+  if (!has_foreground() || (background_waits && background_share_.is_due(worked_until_))) {
+    run_background();
+  }
   in_turn_ = false;
   wake();
 }
@@ -77,28 +81,59 @@ void Core::run_arrived() {
   }
 }
 
-void Core::run_jobs() {
-  for (std::size_t left = kJobsPerTurnMax; left > 0 && !halted_; --left) {
-    std::uint32_t filled = 0;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      if (!lanes_[lane].empty()) filled |= 1U << lane;
-    }
-    if (filled == 0) return;
-    if (const int choices = std::popcount(filled); choices > 1) {
-      for (auto skip = world_.schedule_stream().below(static_cast<unsigned>(choices)); skip > 0;
-           --skip) {
-        filled &= filled - 1;
-      }
-    }
-    runtime::Job& job = lanes_[static_cast<std::size_t>(std::countr_zero(filled))].pop_front();
-    world_.note_job(machine_.id());
-    job.run();
+void Core::run_foreground() {
+  std::size_t left = kJobsPerTurnMax;
+  while (left > 0 && !halted_ && run_one(lanes(runtime::Priority::foreground))) --left;
+}
+
+void Core::run_background() {
+  const runtime::MonotonicTime began_at = worked_until_;
+  running_ = runtime::Priority::background;
+  std::size_t left = kBackgroundJobsPerTurnMax;
+  while (left > 0 && !halted_ && run_one(lanes(runtime::Priority::background))) {
+    --left;
+    // Who was woken by this goes before the rest.
+    if (any_in(lanes(runtime::Priority::foreground))) break;
   }
+  running_ = runtime::Priority::foreground;
+  if (worked_until_ > began_at) background_share_.ran(began_at, worked_until_);
+}
+
+bool Core::run_one(Lanes& lanes) {
+  std::uint32_t filled = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    if (!lanes[lane].empty()) filled |= 1U << lane;
+  }
+  if (filled == 0) return false;
+  if (const int choices = std::popcount(filled); choices > 1) {
+    for (auto skip = world_.schedule_stream().below(static_cast<unsigned>(choices)); skip > 0;
+         --skip) {
+      filled &= filled - 1;
+    }
+  }
+  runtime::Job& job = lanes[static_cast<std::size_t>(std::countr_zero(filled))].pop_front();
+  world_.note_job(machine_.id());
+  worked_until_ = worked_until_ + kJobTime;
+  job.run();
+  return true;
+}
+
+bool Core::any_in(const Lanes& lanes) {
+  return std::ranges::any_of(lanes, [](const auto& lane) { return !lane.empty(); });
+}
+
+bool Core::has_foreground() {
+  return any_in(lanes(runtime::Priority::foreground)) || !arrived_.empty() ||
+         timers_.next_at() <= now();
 }
 
 bool Core::ready() const {
-  return !arrived_.empty() ||
-         std::ranges::any_of(lanes_, [](const auto& lane) { return !lane.empty(); });
+  return !arrived_.empty() || std::ranges::any_of(lanes_, any_in);
+}
+
+// No time passes while a job runs, so it is a matter of luck.
+bool Core::slice_is_over() {
+  return !world_.shuffles() || world_.schedule_stream().next() % 4 != 0;
 }
 
 bool Core::quiet() const {
@@ -133,8 +168,10 @@ void Core::schedule_turn(WorldTime at) {
 void Core::halt() {
   ASSERT(!in_turn_, "nothing destroys the code that runs: ask the world to do it afterwards");
   halted_ = true;
-  for (auto& lane : lanes_) {
-    while (!lane.empty()) lane.pop_front();
+  for (Lanes& lanes : lanes_) {
+    for (auto& lane : lanes) {
+      while (!lane.empty()) lane.pop_front();
+    }
   }
   timers_.clear();
 }
@@ -149,7 +186,7 @@ void Core::drop_guests() {
 void Core::post(runtime::Job& job) {
   if (halted_) return;
   const std::size_t lane = world_.shuffles() ? world_.schedule_stream().next() % kLanes : 0;
-  lanes_[lane].push_back(job);
+  lanes(job.priority())[lane].push_back(job);
   if (!in_turn_) schedule_soon();
 }
 

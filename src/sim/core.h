@@ -4,7 +4,10 @@
 // It works in turns, as a native event loop does: fire what is due, run what arrived, run some
 // jobs, end the turn. A turn takes no time; the next one comes a little later, so time moves on
 // even when code never waits. The order of ready jobs is shuffled under the seed: a posted job
-// goes to one of a few lanes, and a turn draws from which lane it takes the next one.
+// goes to one of a few lanes of its priority, and a turn draws from which lane it takes the next
+// one. Background jobs come after the foreground ones of a turn, if none of these is left, or if
+// they were ready when the turn began and their share is due; for that each job counts as kJobTime.
+// When a slice is over is drawn as well.
 //
 // Ownership: belongs to its Incarnation, and dies with it. A halted core runs nothing and accepts
 // nothing, but stays there for the destructors of what ran on it.
@@ -64,6 +67,7 @@ class Core final : public runtime::Executor,
   // Executor.
   void post(runtime::Job& job) override;
   bool halted() const override { return halted_; }
+  bool slice_is_over() override;
   // Clock.
   runtime::MonotonicTime now() const override;
   runtime::WallTime wall_now() const override;
@@ -83,6 +87,10 @@ class Core final : public runtime::Executor,
  private:
   static constexpr std::size_t kLanes = 4;
   static constexpr std::size_t kJobsPerTurnMax = 32;
+  static constexpr std::size_t kBackgroundJobsPerTurnMax = 8;
+  // What a job counts for in the share of background jobs.
+  static constexpr Duration kJobTime = 20us;
+  using Lanes = std::array<runtime::IntrusiveList<runtime::Job>, kLanes>;
 
   // Messages from one other core, in the order sent.
   struct Inbox {
@@ -96,7 +104,14 @@ class Core final : public runtime::Executor,
   };
 
   void take_in(std::uint16_t from, runtime::CoreMessage message, bool counted);
-  void run_jobs();
+  Lanes& lanes(runtime::Priority priority) { return lanes_[static_cast<std::size_t>(priority)]; }
+  static bool any_in(const Lanes& lanes);
+  // Whether foreground work is ready, or may be once the timers that are due have fired.
+  bool has_foreground();
+  void run_foreground();
+  void run_background();
+  // Takes a job out and runs it. Says no if there is none.
+  bool run_one(Lanes& lanes);
   void run_arrived();
   void schedule_turn(WorldTime at);
   void schedule_soon();
@@ -109,7 +124,8 @@ class Core final : public runtime::Executor,
   bool halted_ = false;
   bool in_turn_ = false;
   WorldTime turn_at_ = WorldTime::never();
-  std::array<runtime::IntrusiveList<runtime::Job>, kLanes> lanes_;
+  std::array<Lanes, 2> lanes_;           // by priority
+  runtime::MonotonicTime worked_until_;  // if every job had taken kJobTime, and nothing else time
   runtime::TimerHeap timers_;
   base::Prng prng_;
   std::vector<Inbox> inboxes_;

@@ -46,6 +46,7 @@ inline void fill_with_noise(base::MutableByteView into, std::uint64_t seed) {
 
 class TimersContract : public WorldTest {};
 class PrimitivesContract : public WorldTest {};
+class PrioritiesContract : public WorldTest {};
 class CoresContract : public WorldTest {};
 
 // A story of files gets an empty directory. Nothing in it depends on how long anything takes:

@@ -63,6 +63,7 @@ const WorldFactory kThreads = native::native_world("threads", native::FileBacken
 
 INSTANTIATE_TEST_SUITE_P(Native, TimersContract, testing::Values(kNative), world_name);
 INSTANTIATE_TEST_SUITE_P(Native, PrimitivesContract, testing::Values(kNative), world_name);
+INSTANTIATE_TEST_SUITE_P(Native, PrioritiesContract, testing::Values(kNative), world_name);
 INSTANTIATE_TEST_SUITE_P(Native, CoresContract, testing::Values(kNative), world_name);
 INSTANTIATE_TEST_SUITE_P(Native, TransportContract, testing::Values(kNative), world_name);
 INSTANTIATE_TEST_SUITE_P(Native, FileSystemContract, testing::Values(kIoUring, kThreads),

@@ -65,35 +65,68 @@ base::Result<void> Loop::watch(int descriptor, std::uint32_t events, Pollable& p
 }
 
 void Loop::run(Runtime& runtime) {
+  look();
   while (!stopping_) {
-    run_jobs();
+    const bool background_waits = !queue(Priority::background).empty();
+    run_foreground();
     fire_timers();
     read_inbox(runtime);
     const bool flush_again = flusher_ != nullptr && flusher_->flush();
-    const bool more_to_do =
-        !ready_.empty() || letters_read_ < letters_.size() || flush_again || stopping_;
-    if (more_to_do && ++jobs_since_poll_ < kJobsPerPoll) continue;
-    jobs_since_poll_ = 0;
-    poll(!more_to_do);
+    step();
+    const bool more_to_do = has_foreground() || flush_again || stopping_;
+    if (!more_to_do || now_ >= poll_at_) {
+      poll(!more_to_do && queue(Priority::background).empty());
+    }
+    if (queue(Priority::background).empty()) continue;
+    if (!has_foreground() || (background_waits && background_share_.is_due(now_))) {
+      run_background();
+    }
   }
 }
 
-void Loop::run_jobs() {
-  if (!turn_end_.linked()) ready_.push_back(turn_end_);
-  for (std::size_t count = 0; count < kJobsPerTurn; ++count) {
-    Job& job = ready_.pop_front();
+void Loop::look_and_adapt() {
+  const MonotonicTime before = now_;
+  look();
+  if (now_ - before > kLookGap) {
+    steps_per_look_ = std::max(1U, steps_per_look_ / 2);
+  } else if (now_ - before < kLookGap / 2) {
+    steps_per_look_ = std::min(kStepsPerLookMax, steps_per_look_ * 2);
+  }
+}
+
+void Loop::run_foreground() {
+  IntrusiveList<Job>& jobs = queue(Priority::foreground);
+  slice_ends_ = now_ + kSlice;
+  if (!turn_end_.linked()) jobs.push_back(turn_end_);
+  while (now_ < slice_ends_) {
+    Job& job = jobs.pop_front();
     if (&job == &turn_end_) return;
     immediate_ = 0;
-    ++jobs_since_poll_;
     job.run();
+    step();
   }
+}
+
+void Loop::run_background() {
+  IntrusiveList<Job>& jobs = queue(Priority::background);
+  look();
+  const MonotonicTime began_at = now_;
+  slice_ends_ = began_at + kSlice;
+  running_ = Priority::background;
+  do {
+    immediate_ = 0;
+    jobs.pop_front().run();
+    look();
+    // Who was woken by this goes before the rest.
+  } while (now_ < slice_ends_ && !jobs.empty() && !has_foreground());
+  running_ = Priority::foreground;
+  background_share_.ran(began_at, now_);
+  poll_at_ = now_;
 }
 
 void Loop::fire_timers() {
-  if (timers_.empty()) return;
-  const MonotonicTime now = clock_.now();
   for (std::size_t count = 0; count < kTimersPerTurn; ++count) {
-    Timer* timer = timers_.take_due(now);
+    Timer* timer = timers_.take_due(now_);
     if (timer == nullptr) return;
     immediate_ = 0;
     timer->fire();
@@ -110,11 +143,13 @@ void Loop::read_inbox(Runtime& runtime) {
     jobs_back_.clear();
   }
   const std::size_t end = std::min(letters_.size(), letters_read_ + kMessagesPerTurn);
-  while (letters_read_ < end) {
+  slice_ends_ = now_ + kSlice;
+  while (letters_read_ < end && now_ < slice_ends_) {
     Letter letter = std::move(letters_[letters_read_++]);
     immediate_ = 0;
     letter.message(runtime);
     if (letter.post != Post::control) ++counted_run_;
+    step();
   }
 }
 
@@ -143,6 +178,8 @@ void Loop::poll(bool may_wait) {
     const epoll_event& event = events_[static_cast<std::size_t>(i)];
     if (event.data.ptr != nullptr) static_cast<Pollable*>(event.data.ptr)->on_ready(event.events);
   }
+  look();
+  poll_at_ = now_ + kSlice;
 }
 
 }  // namespace helenus::runtime::native

@@ -1,11 +1,17 @@
 // Loop: the event loop of one core. It runs ready jobs, fires timers, takes messages from other
 // threads, hands file requests to the kernel, and waits for the kernel when there is nothing to do.
 //
-//   turn:  jobs ready when it begins ─▶ timers due ─▶ inbox ─▶ flush ─▶ poll
+//   turn:  foreground jobs ready when it begins ─▶ timers due ─▶ inbox ─▶ flush ─▶ poll
+//          ─▶ a slice of background jobs, if there is no foreground job, or if they were ready
+//          when the turn began and their share is due
 //
-// Nobody starves: each kind of work has a share per turn, and a job that posts itself again waits
-// for the next. Polling while jobs are ready is worth a system call only now and then: after
-// kJobsPerPoll jobs, or as many turns.
+// Nobody starves: a job that posts itself again waits for the next turn, and a turn goes on for a
+// slice (Executor::kSlice), after which what has not run waits for the next. While jobs are ready,
+// polling is worth a system call only once a slice, and after each slice of background jobs: a
+// request that has come meanwhile goes before the next one.
+//
+// The clock is looked at after so many jobs that a look comes every kLookGap or so: after each one
+// if they are long, after some dozens if they take next to no time. In between, `now_` will do.
 //
 // Dispatching what the kernel reported never runs code of coroutines: it completes operations,
 // which posts jobs. So nothing is destroyed while the reported events are walked.
@@ -14,6 +20,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,11 +66,11 @@ class Flusher {
 
 class Loop final : public Executor, public Timers {
  public:
-  static constexpr std::size_t kJobsPerTurn = 128;
-  static constexpr std::size_t kJobsPerPoll = 128;
   static constexpr std::size_t kTimersPerTurn = 256;
   static constexpr std::size_t kMessagesPerTurn = 256;
   static constexpr std::size_t kEventsPerPoll = 256;
+  static constexpr Duration kLookGap = std::chrono::microseconds(20);
+  static constexpr std::uint32_t kStepsPerLookMax = 64;
   // Operations that one job may complete without giving way.
   static constexpr std::uint32_t kImmediateMax = 64;
 
@@ -90,8 +97,9 @@ class Loop final : public Executor, public Timers {
   // Messages that have run here, without the host's own.
   std::uint64_t counted_run() const { return counted_run_; }
 
-  void post(Job& job) override { ready_.push_back(job); }
+  void post(Job& job) override { queue(job.priority()).push_back(job); }
   bool halted() const override { return false; }
+  bool slice_is_over() override { return clock_.now() >= slice_ends_; }
   void arm(Timer& timer, MonotonicTime at) override { timers_.arm(timer, at); }
   void disarm(Timer& timer) override { timers_.disarm(timer); }
 
@@ -102,12 +110,31 @@ class Loop final : public Executor, public Timers {
         coarse_waits_(coarse_waits),
         timers_(*this) {}
 
-  // Queued behind the jobs that are ready when a turn begins; never run.
+  // Queued behind the foreground jobs that are ready when a turn begins; never run.
   struct TurnEnd final : Job {
     void run() override {}
   };
 
-  void run_jobs();
+  IntrusiveList<Job>& queue(Priority priority) {
+    return queues_[static_cast<std::size_t>(priority)];
+  }
+  // Whether foreground work is ready.
+  bool has_foreground() {
+    return !queue(Priority::foreground).empty() || letters_read_ < letters_.size();
+  }
+
+  void look() {
+    now_ = clock_.now();
+    steps_ = 0;
+  }
+  // Counts something done; looks at the clock when it is time for that.
+  void step() {
+    if (++steps_ >= steps_per_look_) look_and_adapt();
+  }
+  void look_and_adapt();
+
+  void run_foreground();
+  void run_background();
   void fire_timers();
   void read_inbox(Runtime& runtime);
   void poll(bool may_wait);
@@ -118,12 +145,16 @@ class Loop final : public Executor, public Timers {
   const bool coarse_waits_;
   NativeClock clock_;
   TimerHeap timers_;
-  IntrusiveList<Job> ready_;
+  std::array<IntrusiveList<Job>, 2> queues_;  // by priority
   TurnEnd turn_end_;
+  MonotonicTime now_;         // as of the last look
+  MonotonicTime slice_ends_;  // of the jobs that run now
+  MonotonicTime poll_at_;     // at the latest
+  std::uint32_t steps_ = 0;   // since the last look
+  std::uint32_t steps_per_look_ = 1;
   Flusher* flusher_ = nullptr;
   bool stopping_ = false;
   std::uint32_t immediate_ = 0;
-  std::size_t jobs_since_poll_ = 0;
   std::vector<Letter> letters_;
   std::size_t letters_read_ = 0;
   std::uint64_t counted_run_ = 0;

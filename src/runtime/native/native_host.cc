@@ -92,6 +92,11 @@ Result<std::unique_ptr<NativeHost>> NativeHost::open(const NativeOptions& option
     return Error(Errc::invalid_argument, "{} threads for blocking calls, 1 to {} possible",
                  options.pool_threads, kPoolThreadsMax);
   }
+  if (!(options.background_share >= BackgroundShare::kLeast &&
+        options.background_share <= BackgroundShare::kMost)) {
+    return Error(Errc::invalid_argument, "a background share of {}, {} to {} possible",
+                 options.background_share, BackgroundShare::kLeast, BackgroundShare::kMost);
+  }
   auto host = std::unique_ptr<NativeHost>(new NativeHost(options));
   TRY_VOID(host->start(options));
   return host;
@@ -106,6 +111,9 @@ Result<void> NativeHost::start(const NativeOptions& options) {
   const std::uint32_t count =
       options.cores != 0 ? options.cores : std::min(processors_granted(), kCoresMax);
   TRY_VOID(choose_files(options.file_backend, count));
+  for (const auto& core : cores_) {
+    core->loop().background_share().set_share(options.background_share);
+  }
   TRY_VOID(start_threads());
   if (signals_ != nullptr) {
     TRY_VOID(signals_->start([this](int signal) { stop_on_signal(signal); }));

@@ -42,6 +42,9 @@ struct NativeOptions {
   FileBackend file_backend = FileBackend::automatic;
   // For calls that block, shared by all cores.
   std::size_t pool_threads = 4;
+  // What background work has of each core while foreground work waits, from BackgroundShare::kLeast
+  // to kMost.
+  double background_share = BackgroundShare::kDefault;
   bool handle_signals = true;
   // Shared by all cores, so it must bear that. Null: nothing is logged. Outlives the host.
   base::LogSink* log_sink = nullptr;

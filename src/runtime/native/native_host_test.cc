@@ -1,6 +1,7 @@
 #include "runtime/native/native_host.h"
 
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
@@ -81,6 +82,30 @@ TEST(NativeHost, RefusesOptionsWithoutSense) {
   EXPECT_TRUE(NativeHost::open(options).failed_with(Errc::invalid_argument));
   options.pool_threads = NativeHost::kPoolThreadsMax + 1;
   EXPECT_TRUE(NativeHost::open(options).failed_with(Errc::invalid_argument));
+  options = quiet(1);
+  for (const double share : {0.0, 1.0, std::nan("")}) {
+    options.background_share = share;
+    EXPECT_TRUE(NativeHost::open(options).failed_with(Errc::invalid_argument)) << share;
+  }
+}
+
+TEST(NativeHost, EveryCoreHasTheBackgroundShareThatWasSet) {
+  NativeOptions options = quiet(2);
+  options.background_share = 0.5;
+  auto host = NativeHost::open(options);
+  ASSERT_TRUE(host.has_value()) << host.error().to_string();
+  (*host)->run([](Runtime& runtime, StopToken) -> Task<int> {
+    struct There {
+      static Task<base::Result<double>> share(Runtime& there) {
+        co_return there.executor.background_share().share();
+      }
+    };
+    for (const CoreId core : {CoreId{0}, CoreId{1}}) {
+      const auto share = co_await call_on<double>(runtime, core, There::share, Until::forever());
+      EXPECT_TRUE(share.has_value() && *share == 0.5) << core.value();
+    }
+    co_return 0;
+  });
 }
 
 TEST(NativeHost, KnowsTheBootOfTheMachine) {

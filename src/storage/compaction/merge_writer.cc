@@ -90,7 +90,7 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
       CO_TRY_VOID(take_row(source));
       CO_TRY_VOID(co_await write(key, writer));
     }
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
     CO_TRY_VOID(co_await source.next());
   }
   if (!gathered_.empty()) CO_TRY_VOID(co_await end_ranges(writer, stop));
@@ -98,7 +98,7 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
 }
 
 MaybeTask<Result<void>> MergeWriter::write(RowKey key, SstableWriter& writer) {
-  slice_bytes_ += key.bytes.size();
+  step_bytes_ += key.bytes.size();
   if (entry_.empty()) {
     ++counts_.keys_gone;
     return Result<void>();
@@ -107,13 +107,13 @@ MaybeTask<Result<void>> MergeWriter::write(RowKey key, SstableWriter& writer) {
   base::Encoder out(encoded_);
   encode(out, entry_);
   count_written();
-  slice_bytes_ += encoded_.size();
+  step_bytes_ += encoded_.size();
   return writer.add(key, encoded_.view());
 }
 
-bool MergeWriter::slice_is_over() {
-  if (slice_bytes_ < kBytesPerSlice) return false;
-  slice_bytes_ = 0;
+bool MergeWriter::step_is_over() {
+  if (step_bytes_ < kBytesPerLook) return false;
+  step_bytes_ = 0;
   return true;
 }
 
@@ -128,7 +128,7 @@ Result<void> MergeWriter::take_ranges(EntrySource& source) {
   gathered_bytes_ += gathered.key.size();
   for (const causality::RangeDelete& range_delete : gathered.entry.deleted_ranges()) {
     gathered_bytes_ += held_of(range_delete);
-    slice_bytes_ += memory_of(range_delete);
+    step_bytes_ += memory_of(range_delete);
   }
   gathered_.push_back(std::move(gathered));
   return {};
@@ -153,7 +153,7 @@ Task<Result<void>> MergeWriter::write_as_gathered(SstableWriter& writer, runtime
     const RowKey key{.bytes = base::as_bytes(each.key),
                      .partition_size = static_cast<std::uint16_t>(partition_.size())};
     CO_TRY_VOID(co_await write(key, writer));
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   co_return {};
 }
@@ -178,7 +178,7 @@ Task<Result<std::vector<MergeWriter::RangeGroup>>> MergeWriter::group_ranges(
     for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
       in_order[range_delete.range].absorb(range_delete.store);
       count_ranges(1, memory_of(range_delete));
-      if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+      if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
     }
   }
   std::vector<RangeGroup> groups;
@@ -192,7 +192,7 @@ Task<Result<std::vector<MergeWriter::RangeGroup>>> MergeWriter::group_ranges(
     }
     groups.back().deleted_ranges.push_back({row_range, std::move(store)});
     count_ranges(1, memory_of(groups.back().deleted_ranges.back()));
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   co_return groups;
 }
@@ -220,8 +220,8 @@ Task<Result<std::vector<causality::RangeDelete>>> MergeWriter::apply_range_delet
 Task<Result<std::vector<causality::RangeDelete>>> MergeWriter::apply_group(
     RangeGroup& group, runtime::StopToken stop) {
   causality::RangesInside inside(group.deleted_ranges);
-  while (!inside.advance(kRangesPerSlice)) {
-    count_ranges(kRangesPerSlice, 0);
+  while (!inside.advance(kRangesPerLook)) {
+    count_ranges(kRangesPerLook, 0);
     CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   take_out_empty(group.deleted_ranges);
@@ -233,12 +233,12 @@ Task<Result<std::vector<causality::RangeDelete>>> MergeWriter::apply_group(
       causality::drop_over(settled.back().store, known_of_partition_->stable);
     }
     count_ranges(1, memory_of(range_delete));
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   if (known_of_partition_ == nullptr) co_return settled;
   causality::RangesStripping stripping(settled, known_of_partition_->base);
-  while (!stripping.advance(kRangesPerSlice)) {
-    count_ranges(kRangesPerSlice, 0);
+  while (!stripping.advance(kRangesPerLook)) {
+    count_ranges(kRangesPerLook, 0);
     CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   take_out_empty(settled);
@@ -264,7 +264,7 @@ Task<Result<MergeWriter::EntriesByPath>> MergeWriter::lay_out(
       by_path[range_path(*range_delete.range.from, depth)].absorb(range_delete);
     }
     count_ranges(1, memory_of(range_delete));
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   co_return by_path;
 }
@@ -279,7 +279,7 @@ Task<Result<void>> MergeWriter::write_ranges(EntriesByPath by_path, SstableWrite
     const RowKey row_key{.bytes = base::as_bytes(key),
                          .partition_size = static_cast<std::uint16_t>(partition_.size())};
     CO_TRY_VOID(co_await write(row_key, writer));
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   co_return {};
 }
@@ -352,7 +352,7 @@ Task<Result<void>> MergeWriter::pass_groups(ByteView clustering, runtime::StopTo
     around_.reset();
     count_ranges(1, kBytesPerStep);
     range_groups_[group_++].deleted_ranges = {};
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   co_return {};
 }
@@ -372,7 +372,7 @@ Task<Result<void>> MergeWriter::find_around(ByteView clustering, runtime::StopTo
   };
   while (!sweep_.advance(row, 1, follow)) {
     count_around();
-    if (slice_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
   }
   co_return {};
 }
@@ -385,7 +385,7 @@ void MergeWriter::count_around() {
 
 void MergeWriter::count_ranges(std::size_t deleted_ranges, std::size_t bytes) {
   counts_.range_steps += deleted_ranges;
-  slice_bytes_ += bytes;
+  step_bytes_ += bytes;
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {

@@ -121,14 +121,12 @@ class MergeWriter {
   const MergeCounts& counts() const { return counts_; }
 
  private:
-  // Entries are merged this long without letting others run: about a block, a quarter of a
-  // millisecond or less. Every write that comes meanwhile waits as long, once for each merge that
-  // runs.
-  static constexpr std::size_t kBytesPerSlice = std::size_t{16} << 10;
+  // After so much of entries it asks whether its slice is over: some ten microseconds.
+  static constexpr std::size_t kBytesPerLook = std::size_t{4} << 10;
   // Of ranges that are judged among others: each looks at some dozens of them at most.
-  static constexpr std::size_t kRangesPerSlice = 64;
+  static constexpr std::size_t kRangesPerLook = 64;
   // What a step of finding the ranges around a row counts for.
-  static constexpr std::size_t kBytesPerStep = kBytesPerSlice / 128;
+  static constexpr std::size_t kBytesPerStep = kBytesPerLook / 32;
 
   // An entry of ranges as it was read.
   struct Gathered {
@@ -175,7 +173,7 @@ class MergeWriter {
   // Adds the entry to the file unless it is empty.
   MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
   // Whether it is time to let others run.
-  bool slice_is_over();
+  bool step_is_over();
   void count_written();
   // What is known at the first instant, the latest first, at which nobody else holds it; null if
   // there is none.
@@ -217,7 +215,7 @@ class MergeWriter {
 
   Entry entry_;
   base::Buffer encoded_;
-  std::size_t slice_bytes_ = 0;
+  std::size_t step_bytes_ = 0;
 };
 
 }  // namespace helenus::storage

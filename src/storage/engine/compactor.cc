@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/in_background.h"
 #include "storage/read/entry_source.h"
 #include "storage/read/merged_entries.h"
 
@@ -258,7 +259,10 @@ Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Shard::Writte
 Task<Result<void>> Compactor::compact(TableId table, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
   CO_TRY_VOID(co_await flusher_.flush(table, until));
-  for (const auto& shard : state_.shards) CO_TRY_VOID(co_await compact_shard(*shard, table, until));
+  for (const auto& shard : state_.shards) {
+    auto merged = compact_shard(*shard, table, until);
+    CO_TRY_VOID(co_await runtime::in_background(state_.runtime, std::move(merged)));
+  }
   for (const auto& shard : state_.shards) {
     const TableStore* store = shard->table(table);
     if (store != nullptr && !store->files_aside().empty()) {

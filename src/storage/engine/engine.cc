@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "runtime/executor.h"
 #include "runtime/task_group.h"
 #include "storage/compaction/compaction_picker.h"
 #include "storage/engine/compactor.h"
+#include "storage/engine/engine_pressure.h"
 #include "storage/engine/engine_recovery.h"
 #include "storage/engine/engine_state.h"
 #include "storage/engine/flusher.h"
@@ -36,7 +38,10 @@ struct Engine::Parts {
         reads(state),
         mutation_reader(state),
         schema(state, manifests, mutations, flusher),
-        tasks(runtime) {}
+        pressure(state),
+        tasks(runtime, runtime::Priority::background) {
+    runtime.executor.background_share().add(pressure);
+  }
 
   EngineRecovery recovery() { return {state, manifests, mutations, flusher, writes}; }
 
@@ -49,6 +54,7 @@ struct Engine::Parts {
   ReadPath reads;
   MutationReader mutation_reader;
   SchemaChanges schema;
+  EnginePressure pressure;
   runtime::TaskGroup tasks;
 };
 

@@ -12,6 +12,7 @@
 #include "runtime/contract/world.h"
 #include "runtime/sleep.h"
 #include "runtime/task_group.h"
+#include "storage/engine/engine_pressure.h"
 #include "storage/engine/engine_test_support.h"
 
 namespace helenus::storage::testing {
@@ -495,6 +496,14 @@ TEST(BrokenDisk, ADirectoryThatCannotBeWrittenToIsLeftAloneForAWhile) {
 
 // ---- A slow disk ----
 
+TEST(EnginePressure, BeginsAtHalfOfALimitAndIsNearlyTheWholeCoreAtIt) {
+  EXPECT_EQ(EnginePressure::share_at(0), 0);
+  EXPECT_EQ(EnginePressure::share_at(0.5), 0);
+  EXPECT_NEAR(EnginePressure::share_at(0.75), runtime::BackgroundShare::kMost / 2, 1e-9);
+  EXPECT_EQ(EnginePressure::share_at(1), runtime::BackgroundShare::kMost);
+  EXPECT_EQ(EnginePressure::share_at(3), runtime::BackgroundShare::kMost);
+}
+
 EngineOptions narrow() {
   EngineOptions options = small_engine();
   options.memtable_keys_flush = 1000;
@@ -508,6 +517,7 @@ EngineOptions narrow() {
 struct Peak {
   std::size_t memtable_bytes = 0;
   std::size_t sstables = 0;
+  double background_share = 0;
 };
 
 Task<void> write_at_full_speed(EngineStory& story, int writer, Peak& peak) {
@@ -518,6 +528,8 @@ Task<void> write_at_full_speed(EngineStory& story, int writer, Peak& peak) {
     const EngineStatistics now = story.engine().statistics();
     peak.memtable_bytes = std::max(peak.memtable_bytes, now.memtable_bytes);
     peak.sstables = std::max(peak.sstables, now.sstables);
+    auto& share = story.runtime().executor.background_share();
+    peak.background_share = std::max(peak.background_share, share.share());
   }
 }
 
@@ -537,6 +549,7 @@ Task<void> slow_life(Runtime& runtime, LogWorld& world) {
   EXPECT_LE(peak.sstables,
             options.sstables_max + options.memtable_bytes_max / options.memtable_bytes_flush);
   EXPECT_GT(story.engine().statistics().writes_delayed, 0);
+  EXPECT_GT(peak.background_share, 0.8) << "flushes hurry when writes wait for them";
   const auto rows = co_await story.scan();
   CO_ASSERT_OK(rows);
   EXPECT_EQ(rows->size(), 24 * 40);

@@ -14,8 +14,8 @@ namespace {
 
 using MutationFileResult = Result<std::shared_ptr<const MutationFile>>;
 
-// Entries are copied this long without letting others run.
-constexpr std::size_t kBytesPerSlice = std::size_t{64} << 10;
+// After so much of entries it asks whether its slice is over.
+constexpr std::size_t kBytesPerLook = std::size_t{4} << 10;
 
 }  // namespace
 
@@ -201,7 +201,7 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
     cursors.push_back(input->reader->cursor({.cache_use = CacheUse::bypass}));
     CO_TRY_VOID(co_await cursors.back()->seek_first());
   }
-  std::size_t slice_bytes = 0;
+  std::size_t step_bytes = 0;
   while (true) {
     std::erase_if(cursors, [](const auto& cursor) { return !cursor->valid(); });
     if (cursors.empty()) co_return {};
@@ -215,13 +215,13 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
       metadata[place.tablet].dots.add(place.dot);
       CO_TRY_VOID(co_await writer.add(least.key(), least.value()));
     }
-    slice_bytes += key.size() + least.value().size();
+    step_bytes += key.size() + least.value().size();
     // A start that was cut short may have left a mutation in two files.
     for (const auto& cursor : cursors) {
       if (base::equal(cursor->key().bytes, key)) CO_TRY_VOID(co_await cursor->next());
     }
-    if (slice_bytes < kBytesPerSlice) continue;
-    slice_bytes = 0;
+    if (step_bytes < kBytesPerLook) continue;
+    step_bytes = 0;
     CO_TRY_VOID(co_await end_slice(environment_.runtime, stop));
   }
 }
