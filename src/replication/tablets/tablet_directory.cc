@@ -130,7 +130,7 @@ Task<Result<std::vector<TableId>>> tables_on_core(storage::Engine& engine) {
 
 // A table is there if the first shard has it (storage/engine/engines.h), which the first core has.
 Task<Result<std::vector<TableId>>> TabletDirectory::tables() {
-  constexpr CoreId kFirst{0};
+  static constexpr CoreId kFirst{0};
   const auto list = [this](Runtime&, const Until&) { return tables_on_core(engines_.on(kFirst)); };
   co_return co_await runtime::run_on<std::vector<TableId>>(runtime_, kFirst, list,
                                                            Until::forever());

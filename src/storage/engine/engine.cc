@@ -160,8 +160,8 @@ Task<Result<void>> Engine::drop_tablet(TabletId tablet) {
 
 std::vector<TableId> Engine::tables() const {
   std::vector<TableId> tables;
-  if (shards_.empty()) return tables;
-  for (const auto& [id, table] : shards_.front()->tables()) tables.push_back(id);
+  if (parts_->state.shards.empty()) return tables;
+  for (const auto& [id, table] : parts_->state.shards.front()->tables()) tables.push_back(id);
   return tables;
 }
 
