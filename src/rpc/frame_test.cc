@@ -109,9 +109,10 @@ TEST(Frame, BytesAreAsDocumented) {
             "42000000bffd7894c131e02e"
             "00484c4e5301010474726f79000000000000000000000000000000010102030405060708"
             "010000000000000000000000000000000201040a000001581b8080800800");
-  EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1), .node = node_with(2), .body_size_max = 4096}),
-            "18000000dbfd0cbc0614c33c"
-            "01484c4e5301000000000000000000000000000000028020");
+  EXPECT_EQ(
+      hex(Welcome{.version = ProtocolVersion(1), .node = node_with(2), .body_size_max = 4096}),
+      "18000000dbfd0cbc0614c33c"
+      "01484c4e5301000000000000000000000000000000028020");
   EXPECT_EQ(
       hex(Request{
           .id = 300, .verb = 2, .remaining_us = 1'500'000, .payload = Bytes::copy_of("question")}),
@@ -135,7 +136,8 @@ TEST(Frame, ComesBackAsItWas) {
 TEST(Frame, AHandshakeOfALaterReleaseIsUnderstood) {
   for (const Frame& frame :
        {Frame(a_hello()),
-        Frame(Welcome{.version = ProtocolVersion(2), .node = node_with(2), .body_size_max = 1 << 20}),
+        Frame(
+            Welcome{.version = ProtocolVersion(2), .node = node_with(2), .body_size_max = 1 << 20}),
         Frame(Refusal{.reason = static_cast<RefusalReason>(99),
                       .versions = kOneToTwo,
                       .text = "a reason that we do not know yet"})}) {

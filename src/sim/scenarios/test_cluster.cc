@@ -126,6 +126,9 @@ void TestCluster::configure(const Machine& machine, std::size_t number) {
   const std::uint32_t cores = machine.core_count();
   config.data_directory = "/data";
   config.cluster_name = "troy";
+  config.cluster_secret = base::Secret<std::string>(
+      "helenus-secret:1:abababababababababababababababababababababababababababababababab:"
+      "ec12479d");
   config.rack = fmt::format("rack{}", number);
   config.listen_address = machine.address(kNodePort);
   config.cql_address = machine.address(kCqlPort);
