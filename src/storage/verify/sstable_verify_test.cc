@@ -241,6 +241,7 @@ class EntriesOfAFile : public testing::Test {
     SimMachine machine;
     SstableMetadata metadata;
     metadata.deleted_ranges = deleted_ranges;
+    metadata.cells = deleted_ranges;  // each entry has one
     machine.run([&](Runtime& runtime) { return write_entries(runtime, entries, metadata); });
     Result<VerifyProgress> result = base::Error(Errc::corrupt, "not asked");
     machine.run([&](Runtime& runtime) { return verify(runtime, result); });
