@@ -229,9 +229,6 @@ void add_consensus(const consensus::PaxosStore::Statistics& consensus, Adder& ad
               "Messages of others that made no sense, or were of a later version or another "
               "cluster.",
               consensus.messages_refused);
-  add.counter("helenus_consensus_claims_denied_total",
-              "Metadata that somebody said were decided, and that the acceptors deny.",
-              consensus.claims_denied);
 }
 
 void add_connections(const rpc::Statistics& rpc, Adder& add) {
