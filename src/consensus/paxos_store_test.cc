@@ -69,7 +69,7 @@ class StoreNode final : public sim::Process {
         outside_(outside),
         self_(self),
         prng_(runtime.random.fork()),
-        rpc_(runtime, {.cluster = "troy", .node = self}) {}
+        rpc_(runtime, {.cluster = "troy", .node = self, .any_address_in_the_clear = true}) {}
 
   Task<void> run(StopToken stop) override {
     CO_ASSERT_OK(co_await create());
