@@ -57,6 +57,7 @@
 #include "base/strong.h"
 #include "base/uuid.h"
 #include "causality/dot.h"
+#include "model/keyspace_number.h"
 #include "model/node_id.h"
 #include "model/schema.h"
 #include "ring/partitioner.h"
@@ -68,7 +69,7 @@ namespace helenus::metadata {
 
 using causality::Epoch;
 using causality::NodeNumber;
-using KeyspaceNumber = base::Strong<struct KeyspaceNumberTag, std::uint32_t>;
+using model::KeyspaceNumber;
 // Under which the rows of a table lie; another one since a TRUNCATE.
 using StorageId = base::Strong<struct StorageIdTag, std::uint64_t>;
 

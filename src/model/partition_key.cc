@@ -1,7 +1,6 @@
 #include "model/partition_key.h"
 
 #include <cstdint>
-#include <limits>
 
 #include "base/assert.h"
 #include "base/codec.h"
@@ -29,9 +28,11 @@ std::size_t routing_key_size(std::span<const ByteView> values) {
   return size;
 }
 
-Bytes bytes_of(std::uint64_t word) {
-  Buffer out(sizeof word);
-  base::Encoder(out).u64_be(word);
+Bytes head_of(KeyspaceNumber keyspace, std::uint64_t ordered_token) {
+  Buffer out(sizeof(std::uint32_t) + sizeof ordered_token);
+  base::Encoder encoder(out);
+  encoder.u32_be(keyspace.value());
+  encoder.u64_be(ordered_token);
   return std::move(out).freeze();
 }
 
@@ -74,10 +75,11 @@ Result<std::vector<ByteView>> split_routing_key(std::size_t column_count, ByteVi
   return values;
 }
 
-Bytes make_partition(Token token, ByteView routing_key) {
+Bytes make_partition(KeyspaceNumber keyspace, Token token, ByteView routing_key) {
   ASSERT(routing_key.size() <= kRoutingKeySizeMax);
   Buffer out(kPartitionHeadSize + routing_key.size());
   base::Encoder encoder(out);
+  encoder.u32_be(keyspace.value());
   encoder.u64_be(ordered(token));
   encoder.u16_be(static_cast<std::uint16_t>(routing_key.size()));
   encoder.raw(routing_key);
@@ -86,11 +88,13 @@ Bytes make_partition(Token token, ByteView routing_key) {
 
 Result<RowKeyParts> split_row_key(ByteView row_key) {
   base::Decoder in(row_key);
+  const KeyspaceNumber keyspace(in.u32_be());
   const Token token(static_cast<std::int64_t>(in.u64_be() ^ kSignBit));
   const std::size_t size = in.u16_be();
   const ByteView routing_key = in.raw(size);
   TRY_VOID(in.status());
-  return RowKeyParts{.token = token,
+  return RowKeyParts{.keyspace = keyspace,
+                     .token = token,
                      .routing_key = routing_key,
                      .partition = row_key.first(in.offset()),
                      .clustering = row_key.subspan(in.offset())};
@@ -108,18 +112,18 @@ Result<Bytes> make_row_key(ByteView partition, ByteView clustering) {
   return std::move(out).freeze();
 }
 
-Bytes first_key_of(Token token) {
-  return bytes_of(ordered(token));
+Bytes first_key_of(KeyspaceNumber keyspace, Token token) {
+  return head_of(keyspace, ordered(token));
 }
 
-Bytes first_key_after(Token token) {
-  if (token != kTokenMax) return bytes_of(ordered(token) + 1);
-  // The keys of the largest token begin with eight bytes of 0xff, and then a size below 0xffff.
-  static_assert(kRoutingKeySizeMax < std::numeric_limits<std::uint16_t>::max());
-  Buffer out;
-  base::Encoder encoder(out);
-  encoder.u64_be(std::numeric_limits<std::uint64_t>::max());
-  encoder.u16_be(std::numeric_limits<std::uint16_t>::max());
+Bytes first_key_after(KeyspaceNumber keyspace, Token token) {
+  if (token != kTokenMax) return head_of(keyspace, ordered(token) + 1);
+  return first_key_of(KeyspaceNumber(keyspace.value() + 1));
+}
+
+Bytes first_key_of(KeyspaceNumber keyspace) {
+  Buffer out(sizeof(std::uint32_t));
+  base::Encoder(out).u32_be(keyspace.value());
   return std::move(out).freeze();
 }
 

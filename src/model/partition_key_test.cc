@@ -61,16 +61,28 @@ TEST(RoutingKey, DamagedKeysAreRefused) {
   EXPECT_TRUE(refused("\0\7a\0\0\1b\0"sv));
 }
 
+constexpr KeyspaceNumber kKeyspace{7};
+
 TEST(RowKey, KnownBytes) {
-  EXPECT_EQ(base::to_hex(make_partition(Token{-1}, base::as_bytes("ab"))),
-            "7fffffffffffffff00026162");
-  EXPECT_EQ(base::to_hex(first_key_of(Token{0})), "8000000000000000");
-  EXPECT_EQ(base::to_hex(first_key_after(Token{0})), "8000000000000001");
+  EXPECT_EQ(base::to_hex(make_partition(kKeyspace, Token{-1}, base::as_bytes("ab"))),
+            "000000077fffffffffffffff00026162");
+  EXPECT_EQ(base::to_hex(first_key_of(kKeyspace, Token{0})), "000000078000000000000000");
+  EXPECT_EQ(base::to_hex(first_key_after(kKeyspace, Token{0})), "000000078000000000000001");
+  EXPECT_EQ(base::to_hex(first_key_after(kKeyspace, kTokenMax)), "00000008");
+  EXPECT_EQ(base::to_hex(first_key_of(kKeyspace)), "00000007");
+}
+
+TEST(RowKey, KeyspacesDoNotInterleave) {
+  const Bytes last = make_partition(kKeyspace, kTokenMax, base::as_bytes("\xff"));
+  const Bytes first = make_partition(KeyspaceNumber{8}, kTokenMin, base::as_bytes("a"));
+  EXPECT_LT(last, first_key_of(KeyspaceNumber{8}));
+  EXPECT_LT(first_key_of(KeyspaceNumber{8}), first);
+  EXPECT_EQ(split_row_key(last)->keyspace, kKeyspace);
 }
 
 RC_GTEST_PROP(RowKey, PartsComeBack,
               (std::int64_t token, std::string routing_key, std::string clustering)) {
-  const Bytes partition = make_partition(Token{token}, base::as_bytes(routing_key));
+  const Bytes partition = make_partition(kKeyspace, Token{token}, base::as_bytes(routing_key));
   const Bytes key = *make_row_key(partition, base::as_bytes(clustering));
   const auto parts = split_row_key(key);
   RC_ASSERT(parts.has_value());
@@ -83,7 +95,7 @@ RC_GTEST_PROP(RowKey, PartsComeBack,
 RC_GTEST_PROP(RowKey, PartitionsGoByTokenAndNeverInterleave, ()) {
   const auto draw = [] {
     return make_partition(
-        Token{*rc::gen::inRange<std::int64_t>(-2, 3)},
+        kKeyspace, Token{*rc::gen::inRange<std::int64_t>(-2, 3)},
         base::as_bytes(*rc::gen::container<std::string>(rc::gen::element('\0', 'a', '\xff'))));
   };
   const Bytes a = draw();
@@ -93,17 +105,18 @@ RC_GTEST_PROP(RowKey, PartitionsGoByTokenAndNeverInterleave, ()) {
   const Token token_a = split_row_key(a)->token;
   const Token token_b = split_row_key(b)->token;
   if (token_a != token_b) RC_ASSERT((a < b) == (token_a < token_b));
-  RC_ASSERT((a >= first_key_of(token_b)) == (token_a >= token_b));
-  RC_ASSERT((a < first_key_after(token_b)) == (token_a <= token_b));
+  RC_ASSERT((a >= first_key_of(kKeyspace, token_b)) == (token_a >= token_b));
+  RC_ASSERT((a < first_key_after(kKeyspace, token_b)) == (token_a <= token_b));
 }
 
 TEST(RowKey, EveryKeyComesBeforeTheEndOfTheRing) {
   const std::string longest(kRoutingKeySizeMax, '\xff');
-  EXPECT_LT(make_partition(kTokenMax, base::as_bytes(longest)), first_key_after(kTokenMax));
+  EXPECT_LT(make_partition(kKeyspace, kTokenMax, base::as_bytes(longest)),
+            first_key_after(kKeyspace, kTokenMax));
 }
 
 TEST(RowKey, LongAndDamagedKeysAreRefused) {
-  const Bytes partition = make_partition(Token{1}, base::as_bytes("k"));
+  const Bytes partition = make_partition(kKeyspace, Token{1}, base::as_bytes("k"));
   const std::string most(kRowKeySizeMax - partition.size(), 'x');
   EXPECT_TRUE(make_row_key(partition, base::as_bytes(most)));
   EXPECT_TRUE(

@@ -32,6 +32,13 @@ namespace verbs {
 inline constexpr Verb kGossip{.number = 1, .lane = Lane::control};
 inline constexpr Verb kConsensus{.number = 2, .lane = Lane::control};
 inline constexpr Verb kMetadataVersion{.number = 3, .lane = Lane::control};
+inline constexpr Verb kWrite{.number = 4, .lane = Lane::data};
+inline constexpr Verb kApply{.number = 5, .lane = Lane::data};
+inline constexpr Verb kRead{.number = 6, .lane = Lane::data};
+inline constexpr Verb kScan{.number = 7, .lane = Lane::data};
+inline constexpr Verb kClock{.number = 8, .lane = Lane::data};
+inline constexpr Verb kAnnounce{.number = 9, .lane = Lane::data};
+inline constexpr Verb kPull{.number = 10, .lane = Lane::data};
 
 // From here on for tests alone; no release sends them.
 inline constexpr std::uint16_t kTestsFirst = 0xff00;

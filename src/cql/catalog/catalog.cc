@@ -257,7 +257,8 @@ void Catalog::publish(const Schema& users, bool has_all_rows) {
     if (found != storage_.end()) storage.insert(*found);
   });
   snapshot_ = std::make_shared<const CatalogSnapshot>(users, options_.system, std::move(storage),
-                                                      number, options_.data_center, has_all_rows);
+                                                      CatalogSnapshot::KeyspaceNumbers(), number,
+                                                      options_.data_center, has_all_rows);
 }
 
 // ---- Views ----

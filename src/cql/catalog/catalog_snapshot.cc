@@ -20,11 +20,13 @@ Schema merged(const Schema& users, const Schema& system) {
 }  // namespace
 
 CatalogSnapshot::CatalogSnapshot(const Schema& users, const Schema& system, StorageIds storage,
-                                 std::uint64_t number, std::string data_center, bool has_all_rows)
+                                 KeyspaceNumbers keyspaces, std::uint64_t number,
+                                 std::string data_center, bool has_all_rows)
     : users_(users),
       schema_(merged(users, system)),
       version_(model::schema_version(users)),
       storage_(std::move(storage)),
+      keyspaces_(std::move(keyspaces)),
       number_(number),
       data_center_(std::move(data_center)),
       has_all_rows_(has_all_rows) {}
@@ -34,6 +36,11 @@ QueryResult<void> check_rows(const CatalogSnapshot& catalog) {
   return invalid(
       "This cluster has more than one node, and rows are not replicated among nodes yet: only "
       "keyspaces, tables and types can be changed, and system tables be read");
+}
+
+model::KeyspaceNumber CatalogSnapshot::keyspace_number(std::string_view keyspace) const {
+  const auto found = keyspaces_.find(keyspace);
+  return found == keyspaces_.end() ? model::KeyspaceNumber() : found->second;
 }
 
 std::optional<TableId> CatalogSnapshot::storage_of(const base::Uuid& table) const {

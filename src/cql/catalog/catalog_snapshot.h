@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/uuid.h"
 #include "cql/errors/query_error.h"
+#include "model/keyspace_number.h"
 #include "model/schema.h"
 #include "storage/ids/table_id.h"
 
@@ -19,10 +22,12 @@ namespace helenus::cql {
 class CatalogSnapshot {
  public:
   using StorageIds = std::map<base::Uuid, storage::TableId>;
+  using KeyspaceNumbers = std::map<std::string, model::KeyspaceNumber, std::less<>>;
 
   // `users` are the keyspaces that statements made, `system` those that are always there.
   CatalogSnapshot(const model::Schema& users, const model::Schema& system, StorageIds storage,
-                  std::uint64_t number, std::string data_center, bool has_all_rows);
+                  KeyspaceNumbers keyspaces, std::uint64_t number, std::string data_center,
+                  bool has_all_rows);
 
   // All keyspaces, the system's included.
   const model::Schema& schema() const { return schema_; }
@@ -36,6 +41,8 @@ class CatalogSnapshot {
   // Where the rows of a table lie. None: it is virtual, or not of this moment.
   std::optional<storage::TableId> storage_of(const base::Uuid& table) const;
   const StorageIds& storage_ids() const { return storage_; }
+  // What the partitions of its tables begin with; 0 for those that are not replicated.
+  model::KeyspaceNumber keyspace_number(std::string_view keyspace) const;
   // Whether this node has all rows that there are. If not, it answers no statement on rows. Where
   // there is an authority, it has them only when the authority said so in this life.
   bool has_all_rows() const { return has_all_rows_; }
@@ -47,6 +54,7 @@ class CatalogSnapshot {
   const model::Schema schema_;
   const base::Uuid version_;
   const StorageIds storage_;
+  const KeyspaceNumbers keyspaces_;
   const std::uint64_t number_;
   const std::string data_center_;
   const bool has_all_rows_;

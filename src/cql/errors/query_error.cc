@@ -1,5 +1,6 @@
 #include "cql/errors/query_error.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace helenus::cql {
@@ -31,7 +32,8 @@ std::string words_of(const base::Error& error) {
 
 // What reads and writes have in common; nothing for what has a body of its own.
 std::unique_ptr<QueryError> common_error(const base::Error& error,
-                                         protocol::Consistency consistency) {
+                                         protocol::Consistency consistency,
+                                         const ReplicaCounts& replicas) {
   switch (error.code()) {
     case Errc::overloaded:
       return std::make_unique<QueryError>(ErrorCode::overloaded, words_of(error));
@@ -40,9 +42,10 @@ std::unique_ptr<QueryError> common_error(const base::Error& error,
     case Errc::not_found:
       return std::make_unique<QueryError>(ErrorCode::invalid, words_of(error));
     case Errc::unavailable:
-      // What asks for more than the replica here was refused before (availability.h).
       return std::make_unique<QueryError>(
-          protocol::UnavailableDetails{.consistency = consistency, .required = 1, .alive = 0},
+          protocol::UnavailableDetails{.consistency = consistency,
+                                       .required = static_cast<std::int32_t>(replicas.required),
+                                       .alive = static_cast<std::int32_t>(replicas.received)},
           fmt::format("Cannot achieve consistency level {}", model::name_of(consistency)));
     default:
       return nullptr;
@@ -51,6 +54,15 @@ std::unique_ptr<QueryError> common_error(const base::Error& error,
 
 bool outcome_is_unknown(Errc code) {
   return code == Errc::timeout || code == Errc::cancelled || code == Errc::connection_lost;
+}
+
+std::string timed_out(std::int32_t received) {
+  return fmt::format("Operation timed out - received only {} responses.", received);
+}
+
+std::string failed_with(std::int32_t received, std::int32_t failed, const base::Error& error) {
+  return fmt::format("Operation failed - received {} responses and {} failures: {}", received,
+                     failed, error);
 }
 
 }  // namespace
@@ -93,34 +105,45 @@ QueryError unprepared(base::ByteView id) {
 }
 
 QueryError write_error(const base::Error& error, protocol::Consistency consistency,
-                       protocol::WriteType type) {
-  if (const auto common = common_error(error, consistency)) return *common;
+                       protocol::WriteType type, ReplicaCounts replicas) {
+  if (const auto common = common_error(error, consistency, replicas)) return *common;
+  const auto received = static_cast<std::int32_t>(replicas.received);
+  const auto required = static_cast<std::int32_t>(replicas.required);
   if (outcome_is_unknown(error.code())) {
-    return {protocol::WriteTimeoutDetails{
-                .consistency = consistency, .received = 0, .block_for = 1, .write_type = type},
-            "Operation timed out - received only 0 responses."};
+    return {protocol::WriteTimeoutDetails{.consistency = consistency,
+                                          .received = received,
+                                          .block_for = required,
+                                          .write_type = type},
+            timed_out(received)};
   }
+  const auto failed = static_cast<std::int32_t>(std::max(replicas.failed, 1U));
   return {protocol::WriteFailureDetails{.consistency = consistency,
-                                        .received = 0,
-                                        .block_for = 1,
-                                        .failures = 1,
+                                        .received = received,
+                                        .block_for = required,
+                                        .failures = failed,
                                         .write_type = type},
-          fmt::format("Operation failed - received 0 responses and 1 failures: {}", error)};
+          failed_with(received, failed, error)};
 }
 
-QueryError read_error(const base::Error& error, protocol::Consistency consistency) {
-  if (const auto common = common_error(error, consistency)) return *common;
+QueryError read_error(const base::Error& error, protocol::Consistency consistency,
+                      ReplicaCounts replicas) {
+  if (const auto common = common_error(error, consistency, replicas)) return *common;
+  const auto received = static_cast<std::int32_t>(replicas.received);
+  const auto required = static_cast<std::int32_t>(replicas.required);
   if (outcome_is_unknown(error.code())) {
-    return {protocol::ReadTimeoutDetails{
-                .consistency = consistency, .received = 0, .block_for = 1, .data_present = false},
-            "Operation timed out - received only 0 responses."};
+    return {protocol::ReadTimeoutDetails{.consistency = consistency,
+                                         .received = received,
+                                         .block_for = required,
+                                         .data_present = received >= required},
+            timed_out(received)};
   }
+  const auto failed = static_cast<std::int32_t>(std::max(replicas.failed, 1U));
   return {protocol::ReadFailureDetails{.consistency = consistency,
-                                       .received = 0,
-                                       .block_for = 1,
-                                       .failures = 1,
-                                       .data_present = false},
-          fmt::format("Operation failed - received 0 responses and 1 failures: {}", error)};
+                                       .received = received,
+                                       .block_for = required,
+                                       .failures = failed,
+                                       .data_present = received >= required},
+          failed_with(received, failed, error)};
 }
 
 }  // namespace helenus::cql

@@ -97,13 +97,21 @@ QueryError unprepared(base::ByteView id);
 
 // ---- Errors from below ----
 
+// How many replicas were needed, and what became of them.
+struct ReplicaCounts {
+  std::uint32_t required = 1;
+  std::uint32_t received = 0;  // answered; of an unavailable one: are up
+  std::uint32_t failed = 0;
+};
+
 // Of a write. timeout, cancelled and connection_lost: WRITE_TIMEOUT, its outcome is unknown.
 // overloaded: 0x1001. unavailable: 0x1000. invalid_argument: 2200. not_found: 2200, the table went
 // away meanwhile. All others: WRITE_FAILURE.
 QueryError write_error(const base::Error& error, protocol::Consistency consistency,
-                       protocol::WriteType type);
+                       protocol::WriteType type, ReplicaCounts replicas = {});
 // Of a read: the same with READ_TIMEOUT and READ_FAILURE.
-QueryError read_error(const base::Error& error, protocol::Consistency consistency);
+QueryError read_error(const base::Error& error, protocol::Consistency consistency,
+                      ReplicaCounts replicas = {});
 
 }  // namespace helenus::cql
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/modification_plan.h"
 
@@ -67,16 +68,18 @@ Task<QueryResult<Response>> write_partitions(std::vector<replication::PartitionW
       write.mutation.context = parameters.context->context;
     }
   }
+  replication::LevelReport report;
   if (writes.size() > 1) {
-    const auto written = co_await services.coordinator.write(std::move(writes), parameters.until);
-    if (!written) co_return write_error(written.error(), consistency, type);
+    const auto written = co_await services.coordinator.write(
+        std::move(writes), parameters.until, {.level = consistency, .report = &report});
+    if (!written) co_return write_error(written.error(), consistency, type, counts_of(report));
     co_return void_response();
   }
   const storage::TableId table = writes.front().table;
   const base::Bytes partition = writes.front().partition;
-  const auto written =
-      co_await services.coordinator.write(std::move(writes.front()), parameters.until);
-  if (!written) co_return write_error(written.error(), consistency, type);
+  const auto written = co_await services.coordinator.write(
+      std::move(writes.front()), parameters.until, {.level = consistency, .report = &report});
+  if (!written) co_return write_error(written.error(), consistency, type, counts_of(report));
   Response response = void_response();
   if (parameters.wants_context && written->has_value()) {
     const causality::Delta& delta = **written;

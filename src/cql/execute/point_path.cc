@@ -5,6 +5,7 @@
 
 #include "cql/execute/consistency_check.h"
 #include "cql/execute/execution_parameters.h"
+#include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/row_reader.h"
 #include "cql/protocol/rows.h"
@@ -88,9 +89,13 @@ Task<Response> PointPath::begin_read(const Request& request, const ExecuteReques
 Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
                                      Until until) {
   const auto& select = std::get<SelectPlan>(plan->what);
-  const auto read = co_await services_.coordinator.read_row(*select.storage, key.partition,
-                                                            key.clustering, std::move(until));
-  if (!read) co_return Response::of(read_error(read.error(), how.consistency).message());
+  replication::LevelReport report;
+  const auto read = co_await services_.coordinator.read_row(
+      *select.storage, key.partition, key.clustering, std::move(until),
+      {.level = how.consistency, .report = &report});
+  if (!read) {
+    co_return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
+  }
   QueryResult<Response> answer = answer_point(select, key, how, read->partition);
   if (!answer) co_return Response::of(answer.error().message());
   co_return *std::move(answer);
@@ -150,8 +155,13 @@ Task<Response> PointPath::write_row(std::optional<replication::PartitionWrite> w
                                     Consistency consistency, protocol::WriteType type,
                                     Until until) {
   if (!write) co_return void_response();
-  const auto written = co_await services_.coordinator.write(*std::move(write), std::move(until));
-  if (!written) co_return Response::of(write_error(written.error(), consistency, type).message());
+  replication::LevelReport report;
+  const auto written = co_await services_.coordinator.write(
+      *std::move(write), std::move(until), {.level = consistency, .report = &report});
+  if (!written) {
+    co_return Response::of(
+        write_error(written.error(), consistency, type, counts_of(report)).message());
+  }
   co_return void_response();
 }
 

@@ -151,7 +151,7 @@ Task<void> refuses_other_epochs(QueryStory& story) {
     const base::Bytes key = base::Bytes::copy_of(std::string("\0\0\0\1", 4));
     const auto catalog = story.catalog().snapshot();
     how.context = seal(context, *catalog->storage_of(catalog->schema().find_table("ks", "t")->id),
-                       model::make_partition(ring::token_of(key), key).view(),
+                       model::make_partition({}, ring::token_of(key), key).view(),
                        story.catalog().context_secret());
     EXPECT_EQ(code_of(co_await story.run("INSERT INTO t (k, v) VALUES (1, 'a')", how)),
               ErrorCode::invalid);

@@ -119,7 +119,7 @@ TEST(Pages, AStateThatAClientMadeUpIsRefused) {
   PagingState state;
   state.statement = 7;
   state.rows_left = 3;
-  state.after.partition = model::make_partition(model::Token{5}, model::int_value(1));
+  state.after.partition = model::make_partition({}, model::Token{5}, model::int_value(1));
   state.after.clustering = Bytes::copy_of("row");
   state.after.rows_in_partition = 2;
   const auto decoded = decode_paging_state(encode(state), 7);

@@ -19,9 +19,11 @@
 #include "cql/plan/row_reader.h"
 #include "cql/server/admission.h"
 #include "cql/system/virtual_table.h"
+#include "model/consistency.h"
 #include "model/schema.h"
 #include "replication/coordinator/coordinator.h"
 #include "replication/request/read_request.h"
+#include "replication/request/request_level.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 
@@ -44,6 +46,7 @@ struct RowRequest {
   // When this moment has passed, a stream that has found something returns with that.
   runtime::MonotonicTime pause_at = runtime::MonotonicTime::never();
   bool wants_context = false;
+  model::Consistency level = model::Consistency::one;
 };
 
 class RowStream {
@@ -65,6 +68,8 @@ class RowStream {
   virtual void skip_rest_of(const base::Bytes& partition) { std::ignore = partition; }
   // What a client has seen by reading the last row; only with `wants_context` and point reads.
   virtual std::optional<causality::Context> context() const { return std::nullopt; }
+  // How far the last read of replicas got.
+  virtual replication::LevelReport report() const { return {}; }
   // Of which partition that row is. Requires: context().
   virtual base::Bytes context_partition() const { return {}; }
 };
@@ -82,6 +87,7 @@ class StoredRows final : public RowStream {
   }
   std::optional<causality::Context> context() const override { return context_; }
   base::Bytes context_partition() const override { return partition_; }
+  replication::LevelReport report() const override { return report_; }
 
  private:
   enum class Phase : std::uint8_t { between_partitions, rows, done };
@@ -94,6 +100,7 @@ class StoredRows final : public RowStream {
     storage::RowRead read;
   };
 
+  replication::RequestLevel how() { return {.level = request_.level, .report = &report_}; }
   runtime::Task<base::Result<void>> enter_partition();
   runtime::Task<base::Result<void>> enter_named();
   runtime::Task<base::Result<void>> enter_scanned();
@@ -144,6 +151,7 @@ class StoredRows final : public RowStream {
   // Of the fill under way.
   std::size_t rows_end_ = 0;
   std::size_t bytes_left_ = 0;
+  replication::LevelReport report_;
   std::optional<causality::Context> context_;
 };
 

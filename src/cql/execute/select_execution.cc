@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "cql/execute/paging_state.h"
+#include "cql/execute/replica_counts.h"
 #include "cql/execute/row_stream.h"
 #include "cql/protocol/rows.h"
 
@@ -140,6 +141,7 @@ QueryResult<void> SelectExecution::begin() {
   }
   request.now = moment_.seconds();
   request.until = parameters_.until;
+  request.level = parameters_.consistency;
   if (is_paged() && !plan_.is_grouped()) {
     pause_at_ = services_.runtime.clock.now() + services_.limits.page_time_max;
   }
@@ -169,7 +171,8 @@ Task<QueryResult<const Row*>> SelectExecution::peek() {
     const auto filled = co_await stream_->fill(
         rows_, {.rows = static_cast<std::size_t>(std::max<std::uint64_t>(wanted, 1)),
                 .bytes = kBytesPerFill});
-    if (!filled) co_return read_error(filled.error(), parameters_.consistency);
+    if (!filled)
+      co_return read_error(filled.error(), parameters_.consistency, counts_of(stream_->report()));
     CO_TRY_VOID(charge_memory());
   }
   co_return next_ < rows_.size() ? &rows_[next_] : nullptr;

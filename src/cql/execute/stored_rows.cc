@@ -112,7 +112,8 @@ bool StoredRows::wants_static() const {
 
 Task<Result<void>> StoredRows::read_static() {
   if (!wants_static()) co_return {};
-  CO_TRY(const auto read, co_await coordinator_.read_row(storage_, partition_, {}, request_.until));
+  CO_TRY(const auto read,
+         co_await coordinator_.read_row(storage_, partition_, {}, request_.until, how()));
   static_is_live_ = reader_.read_static(read.partition, partition_row_);
   co_return {};
 }
@@ -136,7 +137,7 @@ Task<Result<void>> StoredRows::enter_named() {
   CO_TRY_VOID(co_await read_static());
   if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->wait_durable(request_.until));
   cursor_ = coordinator_.scan(storage_, {.from = partition_, .to = behind(partition_)},
-                              {.until = request_.until});
+                              {.until = request_.until, .how = how()});
   co_return {};
 }
 
@@ -154,7 +155,8 @@ Task<Result<void>> StoredRows::resume_scan() {
 
 Task<Result<void>> StoredRows::enter_scanned() {
   if (cursor_ == nullptr) {
-    cursor_ = coordinator_.scan(storage_, request_.where.range, {.until = request_.until});
+    cursor_ =
+        coordinator_.scan(storage_, request_.where.range, {.until = request_.until, .how = how()});
     if (request_.after) {
       CO_TRY_VOID(co_await resume_scan());
       if (phase_ == Phase::rows) co_return {};
@@ -249,14 +251,14 @@ Task<Result<void>> StoredRows::read_next_points(std::vector<Row>& rows) {
   std::vector<storage::RowRead> reads;
   const bool with_static = !static_is_read_ && wants_static();
   if (keys.size() == 1 && !with_static) {
-    CO_TRY(auto read,
-           co_await coordinator_.read_row(storage_, partition_, keys.front(), request_.until));
+    CO_TRY(auto read, co_await coordinator_.read_row(storage_, partition_, keys.front(),
+                                                     request_.until, how()));
     reads.push_back(std::move(read));
   } else {
     std::vector<Bytes> wanted = keys;
     if (with_static) wanted.insert(wanted.begin(), Bytes());
-    CO_TRY(reads, co_await coordinator_.read_rows_at_one_moment(storage_, partition_,
-                                                                std::move(wanted), request_.until));
+    CO_TRY(reads, co_await coordinator_.read_rows_at_one_moment(
+                      storage_, partition_, std::move(wanted), request_.until, how()));
   }
   if (with_static) {
     static_is_live_ = reader_.read_static(reads.front().partition, partition_row_);

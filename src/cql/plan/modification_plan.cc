@@ -143,6 +143,7 @@ QueryResult<ModificationPlan> ModificationPlanner::insert(const parser::Insert& 
   }
   plan_.only_static = assigns_only_static() && !names_clustering;
   Restrictions::Rules rules;
+  rules.keyspace = catalog_.keyspace_number(plan_.table->keyspace);
   rules.kind = StatementKind::insert;
   rules.only_static = plan_.only_static;
   TRY(plan_.where, Restrictions::of_keys(std::move(keys), plan_.table, rules));
@@ -191,6 +192,7 @@ QueryResult<Assignment> ModificationPlanner::assignment_of(const parser::Assignm
 
 QueryResult<void> ModificationPlanner::plan_where(const std::vector<parser::Relation>& where) {
   Restrictions::Rules rules;
+  rules.keyspace = catalog_.keyspace_number(plan_.table->keyspace);
   rules.kind = plan_.kind;
   rules.only_static = assigns_only_static();
   rules.whole_rows = plan_.whole_rows;

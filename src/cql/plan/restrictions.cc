@@ -154,7 +154,8 @@ QueryResult<std::vector<Bytes>> Restrictions::bind_partitions(const Evaluation& 
   partitions.reserve(keys.size());
   for (const KeyValues& key : keys) {
     TRY(const Bytes routing_key, model::make_routing_key(views_of(key)));
-    partitions.push_back(model::make_partition(ring::token_of(routing_key), routing_key));
+    partitions.push_back(
+        model::make_partition(keyspace_, ring::token_of(routing_key), routing_key));
   }
   std::ranges::sort(partitions);
   const auto repeated = std::ranges::unique(partitions);
@@ -178,13 +179,13 @@ namespace {
 // Keys have few columns.
 constexpr std::size_t kKeyColumnsUsual = 4;
 
-QueryResult<Bytes> partition_of(std::span<const ByteView> values) {
+QueryResult<Bytes> partition_of(model::KeyspaceNumber keyspace, std::span<const ByteView> values) {
   if (values.size() == 1) {
     TRY_VOID(model::check_routing_key(values));
-    return model::make_partition(ring::token_of(values.front()), values.front());
+    return model::make_partition(keyspace, ring::token_of(values.front()), values.front());
   }
   TRY(const Bytes routing_key, model::make_routing_key(values));
-  return model::make_partition(ring::token_of(routing_key), routing_key);
+  return model::make_partition(keyspace, ring::token_of(routing_key), routing_key);
 }
 
 // The values of a key, in the order of its columns.
@@ -210,7 +211,7 @@ QueryResult<BoundPrimaryKey> Restrictions::bind_row(const Evaluation& evaluation
   for (const Predicate& predicate : partition_) {
     TRY_VOID(partition.add(predicate, *table_, evaluation));
   }
-  TRY(key.partition, partition_of(partition.views));
+  TRY(key.partition, partition_of(keyspace_, partition.views));
   if (!prefix_.empty()) {
     KeyColumns rows;
     for (const Predicate& predicate : prefix_) TRY_VOID(rows.add(predicate, *table_, evaluation));
@@ -239,16 +240,18 @@ QueryResult<std::optional<Token>> Restrictions::token_of(const std::optional<Tok
 }
 
 QueryResult<storage::KeyRange> Restrictions::bind_tokens(const Evaluation& evaluation) const {
-  storage::KeyRange range;
   TRY(const auto from, token_of(token_from_, evaluation));
   TRY(const auto to, token_of(token_to_, evaluation));
+  storage::KeyRange range{.from = model::first_key_of(keyspace_),
+                          .to = model::first_key_of(model::KeyspaceNumber(keyspace_.value() + 1))};
   if (from) {
-    range.from =
-        token_from_->inclusive ? model::first_key_of(*from) : model::first_key_after(*from);
+    range.from = token_from_->inclusive ? model::first_key_of(keyspace_, *from)
+                                        : model::first_key_after(keyspace_, *from);
   }
   // The ring is closed: as an upper bound the smallest token is the ring's end.
   if (to && *to != model::kTokenMin) {
-    range.to = token_to_->inclusive ? model::first_key_after(*to) : model::first_key_of(*to);
+    range.to = token_to_->inclusive ? model::first_key_after(keyspace_, *to)
+                                    : model::first_key_of(keyspace_, *to);
     if (*range.to < range.from) range.to = range.from;
   }
   return range;

@@ -24,6 +24,7 @@
 #include "cql/plan/row.h"
 #include "cql/plan/terms.h"
 #include "model/clustering_key.h"
+#include "model/keyspace_number.h"
 #include "model/schema.h"
 #include "model/token.h"
 #include "replication/request/read_request.h"
@@ -61,6 +62,7 @@ class Restrictions {
  public:
   struct Rules {
     StatementKind kind = StatementKind::select;
+    model::KeyspaceNumber keyspace;  // of the table
     bool allow_filtering = false;
     // The statement touches static columns only (an UPDATE, INSERT or DELETE of such): clustering
     // columns may be missing.
@@ -119,6 +121,7 @@ class Restrictions {
   QueryResult<std::vector<model::ClusteringRange>> bind_rows(const Evaluation& evaluation) const;
 
   model::TablePtr table_;
+  model::KeyspaceNumber keyspace_;
   std::vector<model::ClusteringColumn> clustering_;
   bool names_partitions_ = false;
   bool names_rows_ = false;

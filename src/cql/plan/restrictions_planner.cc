@@ -26,6 +26,7 @@ class RestrictionsPlanner {
   RestrictionsPlanner(const model::TablePtr& table, Restrictions::Rules rules)
       : table_(*table), rules_(rules) {
     made_.table_ = table;
+    made_.keyspace_ = rules.keyspace;
     made_.clustering_ = table->clustering_columns();
   }
 

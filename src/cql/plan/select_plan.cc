@@ -38,6 +38,7 @@ class SelectPlanner {
       : select_(select), scope_(scope) {
     plan_.table = std::move(table);
     plan_.storage = catalog.storage_of(plan_.table->id);
+    keyspace_ = catalog.keyspace_number(plan_.table->keyspace);
     if (!plan_.storage) return;
     rows_ = check_rows(catalog);
     plan_.availability = Availability(scope.keyspace, catalog.data_center());
@@ -55,6 +56,7 @@ class SelectPlanner {
 
   const Select& select_;
   PlanScope& scope_;
+  model::KeyspaceNumber keyspace_;
   QueryResult<void> rows_;  // whether the table's are here
   SelectPlan plan_;
 };
@@ -62,6 +64,7 @@ class SelectPlanner {
 QueryResult<void> SelectPlanner::plan_where() {
   Restrictions::Rules rules;
   rules.kind = StatementKind::select;
+  rules.keyspace = keyspace_;
   // All rows of a virtual table are made in any case.
   rules.allow_filtering = select_.allow_filtering || !plan_.storage;
   TRY(plan_.where, Restrictions::plan(select_.where, plan_.table, rules, scope_));

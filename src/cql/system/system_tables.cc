@@ -32,8 +32,12 @@ Bytes timestamp_value(runtime::WallTime time) {
 
 // The smallest token that a partition of these first bytes can have; see model/partition_key.h.
 model::Token token_at(base::ByteView border) {
+  constexpr std::size_t kKeyspaceSize = sizeof(std::uint32_t);
   std::array<std::byte, sizeof(std::uint64_t)> first{};
-  std::ranges::copy(border.first(std::min(border.size(), first.size())), first.begin());
+  if (border.size() > kKeyspaceSize) {
+    const base::ByteView token = border.subspan(kKeyspaceSize);
+    std::ranges::copy(token.first(std::min(token.size(), first.size())), first.begin());
+  }
   const auto flipped = base::load_be<std::uint64_t>(first.data());
   return model::Token{static_cast<std::int64_t>(flipped ^ (std::uint64_t{1} << 63))};
 }

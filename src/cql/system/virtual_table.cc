@@ -41,7 +41,8 @@ std::vector<VirtualRow> VirtualRows::take() {
     const auto partition = key_values(row, 0, partition_size);
     const auto routing_key = model::make_routing_key(partition);
     ASSERT(routing_key.has_value(), "table {}: {}", table_.name, routing_key.error().to_string());
-    row.partition = model::make_partition(ring::token_of(*routing_key), *routing_key);
+    row.partition =
+        model::make_partition(model::KeyspaceNumber(), ring::token_of(*routing_key), *routing_key);
     const auto values = key_values(row, partition_size, clustering.size());
     const auto key = model::encode_clustering(clustering, values);
     ASSERT(key.has_value(), "table {}: {}", table_.name, key.error().to_string());

@@ -39,7 +39,8 @@ Coordinator::Coordinator(Runtime& here, const Replicas& replicas)
 
 // ---- Writing ----
 
-Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Until until) {
+Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Until until,
+                                                      RequestLevel) {
   const std::size_t index = tablets_.index_of(write.partition.view());
   const TabletPlace& place = places_[index];
   if (!place.here) return write_on_core(index, std::move(write), std::move(until));
@@ -74,8 +75,8 @@ Task<Result<void>> Coordinator::write_until_durable_on_core(std::size_t index, P
   co_return co_await runtime::run_on<void>(runtime_, place.core, there, std::move(admitted));
 }
 
-Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes,
-                                                    Until until) {
+Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes, Until until,
+                                                    RequestLevel) {
   const auto is_here = [&](const PartitionWrite& write) {
     return places_[tablets_.index_of(write.partition.view())].here;
   };
@@ -167,7 +168,7 @@ Task<Result<std::vector<Delta>>> Coordinator::write_on(CoreId core,
 // ---- Reading ----
 
 Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partition, Bytes row,
-                                                     Until until) {
+                                                     Until until, RequestLevel) {
   const std::size_t index = tablets_.index_of(partition.view());
   const TabletPlace& place = places_[index];
   if (!place.here) {
@@ -190,7 +191,7 @@ Task<Result<storage::RowRead>> Coordinator::read_row_on_core(std::size_t index, 
 }
 
 Task<Result<std::vector<storage::RowRead>>> Coordinator::read_rows_at_one_moment(
-    TableId table, Bytes partition, std::vector<Bytes> rows, Until until) {
+    TableId table, Bytes partition, std::vector<Bytes> rows, Until until, RequestLevel) {
   const std::size_t index = tablets_.index_of(partition.view());
   const TabletPlace& place = places_[index];
   const TabletId tablet = tablets_.all()[index].id;

@@ -27,6 +27,7 @@
 #include "replication/replica/tablet_place.h"
 #include "replication/request/partition_write.h"
 #include "replication/request/read_request.h"
+#include "replication/request/request_level.h"
 #include "runtime/cores.h"
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
@@ -54,8 +55,10 @@ class Coordinator {
   // an explicit timestamp wins in no cell.
   // Errors: invalid_argument; overloaded, no_space, io_error (nothing was written); timeout,
   // cancelled (the outcome is unknown); not_found for a table that is gone.
+  // `how`: every level is met by the only replica there is; nothing is told of it yet.
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(PartitionWrite write,
-                                                                     runtime::Until until);
+                                                                     runtime::Until until,
+                                                                     RequestLevel how = {});
   // The same without an explicit timestamp, and with an outcome that is always known: `admitted` is
   // how long it may wait for its place in the log; once it has one, only a failure of the log,
   // which ends writing for good, keeps it from being durable.
@@ -67,18 +70,19 @@ class Coordinator {
   // of them: where a part is there and another one failed, it is a timeout. A crash may leave a
   // part.
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
-      std::vector<PartitionWrite> writes, runtime::Until until);
+      std::vector<PartitionWrite> writes, runtime::Until until, RequestLevel how = {});
 
   // One row with the ranges it lies in, and the clock it may be shown with.
   runtime::Task<base::Result<storage::RowRead>> read_row(storage::TableId table,
                                                          base::Bytes partition, base::Bytes row,
-                                                         runtime::Until until);
+                                                         runtime::Until until,
+                                                         RequestLevel how = {});
   // Several rows of one partition, as they were at one moment: a write is in all of them or in
   // none. As many of the first ones as have about RowsAnswer::kBytesMax together, and at least one.
   // Errors: as of read_row(); overloaded if the partition's tablet is written without a pause.
   runtime::Task<base::Result<std::vector<storage::RowRead>>> read_rows_at_one_moment(
       storage::TableId table, base::Bytes partition, std::vector<base::Bytes> rows,
-      runtime::Until until);
+      runtime::Until until, RequestLevel how = {});
   // The rows of the partitions in the range, both ways, in the order of tokens.
   std::unique_ptr<RangeCursor> scan(storage::TableId table, storage::KeyRange partitions,
                                     ScanOptions options);

@@ -31,8 +31,8 @@ inline NodeStorageOptions small() {
 
 // A partition whose token's first byte is that.
 inline base::Bytes partition(int first, const std::string& key = std::string("\0k", 2)) {
-  std::string bytes(8, '\0');
-  bytes[0] = static_cast<char>(first);
+  std::string bytes(12, '\0');  // of keyspace 0
+  bytes[4] = static_cast<char>(first);
   return base::Bytes::copy_of(bytes + key);
 }
 

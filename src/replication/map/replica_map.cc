@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/codec.h"
 #include "model/partition_key.h"
 
 namespace helenus::replication {
@@ -25,12 +26,15 @@ std::vector<std::string> datacentres_of(const ClusterMetadata& metadata) {
   return names;
 }
 
-std::vector<TabletBounds> bounds_of(const ClusterMetadata& metadata) {
+std::vector<TabletBounds> bounds_of(const ClusterMetadata& metadata, KeyspaceNumber keyspace) {
   std::vector<TabletBounds> bounds(metadata.tablets.size());
-  for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
-    const base::Bytes border = model::first_key_after(metadata.tablets[i].token.token());
-    bounds[i].to = border;
-    bounds[i + 1].from = border;
+  base::Bytes from = model::first_key_of(keyspace);
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    const bool is_last = i + 1 == bounds.size();
+    bounds[i].from = std::move(from);
+    bounds[i].to = is_last ? model::first_key_of(KeyspaceNumber(keyspace.value() + 1))
+                           : model::first_key_after(keyspace, metadata.tablets[i].token.token());
+    from = bounds[i].to;
   }
   return bounds;
 }
@@ -63,7 +67,6 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
   map->version_ = version;
   map->self_ = self;
   map->datacentres_ = datacentres_of(metadata);
-  map->bounds_ = bounds_of(metadata);
   map->next_storage_ = metadata.next.storage;
   const metadata::Node* own = metadata.find(self);
   const std::string local = own == nullptr ? std::string() : own->description.datacentre;
@@ -71,6 +74,7 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
     KeyspaceMap placed_keyspace;
     placed_keyspace.number_ = keyspace.number;
     placed_keyspace.name_ = name;
+    placed_keyspace.bounds_ = bounds_of(metadata, keyspace.number);
     const auto all = metadata::replicas_of(metadata, keyspace.replication);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PlacedTablet tablet;
@@ -104,13 +108,17 @@ const KeyspaceMap* ReplicaMap::find(std::string_view keyspace) const {
   return nullptr;
 }
 
-TabletIndex ReplicaMap::tablet_of(base::ByteView partition) const {
+std::optional<ReplicaMap::Place> ReplicaMap::find_place(base::ByteView partition) const {
+  base::Decoder in(partition);
+  const KeyspaceMap* keyspace = find(KeyspaceNumber(in.u32_be()));
+  if (!in.ok() || keyspace == nullptr) return std::nullopt;
+  const std::vector<TabletBounds>& bounds = keyspace->bounds_;
   const auto behind = std::ranges::upper_bound(
-      bounds_, partition,
-      [](base::ByteView a, base::ByteView b) { return base::compare(a, b) < 0; },
-      [](const TabletBounds& bounds) { return bounds.from.view(); });
-  ASSERT(behind != bounds_.begin());
-  return static_cast<TabletIndex>(behind - bounds_.begin()) - 1;
+      bounds, partition, [](base::ByteView a, base::ByteView b) { return base::compare(a, b) < 0; },
+      [](const TabletBounds& each) { return each.from.view(); });
+  ASSERT(behind != bounds.begin());
+  return Place{.keyspace = keyspace,
+               .index = static_cast<TabletIndex>(behind - bounds.begin()) - 1};
 }
 
 std::vector<TabletKey> ReplicaMap::held_here() const {

@@ -2,7 +2,8 @@
 //
 //   const ReplicaMapPtr map = ReplicaMap::make(metadata, version, self);
 //   const KeyspaceMap* keyspace = map->find(KeyspaceNumber(3));
-//   const PlacedTablet& tablet = keyspace->tablet(keyspace->tablet_of(partition));
+//   const auto place = map->find_place(partition);
+//   const PlacedTablet& tablet = place->keyspace->tablet(place->index);
 //
 // A tablet of a keyspace is a causality domain (R1): its members hold all of its keys, and a clock
 // is of one such tablet. Its epoch is that of the last change of its replicas, or the one in which
@@ -54,10 +55,10 @@ struct PlacedTablet {
   const PlacedReplica* find(model::NodeId node) const;
 };
 
-// The keys of a tablet: partitions at or above `from` and below `to`; none at the ring's ends.
+// The keys of a tablet: partitions at or above `from` and below `to`.
 struct TabletBounds {
   base::Bytes from;
-  std::optional<base::Bytes> to;
+  base::Bytes to;
   friend bool operator==(const TabletBounds&, const TabletBounds&) = default;
 };
 
@@ -67,6 +68,7 @@ class KeyspaceMap {
   const std::string& name() const { return name_; }
   std::size_t tablet_count() const { return tablets_.size(); }
   const PlacedTablet& tablet(ring::TabletIndex index) const { return tablets_[index]; }
+  const TabletBounds& bounds(ring::TabletIndex index) const { return bounds_[index]; }
   const LevelRule& rule(model::Consistency level) const {
     return rules_[static_cast<std::size_t>(level)];
   }
@@ -76,6 +78,7 @@ class KeyspaceMap {
   metadata::KeyspaceNumber number_;
   std::string name_;
   std::vector<PlacedTablet> tablets_;  // by the ring's index
+  std::vector<TabletBounds> bounds_;   // likewise; together they are the keyspace's keys
   std::vector<LevelRule> rules_;       // by level
 };
 
@@ -104,9 +107,13 @@ class ReplicaMap {
   // Storage ids from this one on have not been given yet (R9).
   metadata::StorageId next_storage() const { return next_storage_; }
 
-  // The tablet of a partition, in every keyspace. Cost: a binary search.
-  ring::TabletIndex tablet_of(base::ByteView partition) const;
-  const TabletBounds& bounds(ring::TabletIndex index) const { return bounds_[index]; }
+  // Where a partition is: the keyspace that its bytes begin with, and the tablet of its token. None
+  // if there is no such keyspace, or the bytes are no partition's. Cost: two binary searches.
+  struct Place {
+    const KeyspaceMap* keyspace = nullptr;
+    ring::TabletIndex index = 0;
+  };
+  std::optional<Place> find_place(base::ByteView partition) const;
   std::span<const std::string> datacentres() const { return datacentres_; }
   // Those that this node holds a replica of, pending ones too.
   std::vector<TabletKey> held_here() const;
@@ -115,7 +122,6 @@ class ReplicaMap {
   std::uint64_t version_ = 0;
   model::NodeId self_;
   std::vector<std::string> datacentres_;
-  std::vector<TabletBounds> bounds_;
   std::map<metadata::KeyspaceNumber, KeyspaceMap> keyspaces_;
   metadata::StorageId next_storage_;
 };

@@ -57,12 +57,15 @@ TEST(ReplicaMap, EveryPartitionLiesInTheTabletOfItsToken) {
   const auto ring = metadata::present_ring(metadata);
   const auto check = [&](std::int64_t number) {
     const model::Token token(number);
-    const base::Bytes partition = model::make_partition(token, base::as_bytes("key"));
-    const ring::TabletIndex tablet = map->tablet_of(partition.view());
-    EXPECT_EQ(tablet, ring->tablet_at(ring::Position::of_token(token))) << number;
-    const TabletBounds& bounds = map->bounds(tablet);
+    const metadata::KeyspaceNumber keyspace = map->find("k")->number();
+    const base::Bytes partition = model::make_partition(keyspace, token, base::as_bytes("key"));
+    const auto place = map->find_place(partition.view());
+    ASSERT_TRUE(place.has_value());
+    EXPECT_EQ(place->keyspace, map->find("k"));
+    EXPECT_EQ(place->index, ring->tablet_at(ring::Position::of_token(token))) << number;
+    const TabletBounds& bounds = place->keyspace->bounds(place->index);
     EXPECT_LE(bounds.from, partition);
-    EXPECT_TRUE(!bounds.to || partition < *bounds.to);
+    EXPECT_LT(partition, bounds.to);
   };
   for (const auto& tablet : metadata.tablets) {
     const std::int64_t token = tablet.token.token().value();
@@ -71,6 +74,14 @@ TEST(ReplicaMap, EveryPartitionLiesInTheTabletOfItsToken) {
     check(token - 1);
   }
   check(INT64_MIN + 1);
+}
+
+TEST(ReplicaMap, APartitionOfNoKeyspaceIsNowhere) {
+  const ReplicaMapPtr map = ReplicaMap::make(with_keyspace(a_cluster(3), "k", 2), 1, node_id(1));
+  const base::Bytes other =
+      model::make_partition(metadata::KeyspaceNumber(99), model::Token(1), base::as_bytes("key"));
+  EXPECT_FALSE(map->find_place(other.view()));
+  EXPECT_FALSE(map->find_place(base::as_bytes("abc")));
 }
 
 TEST(ReplicaMap, TellsWhatIsHeldHere) {

@@ -41,11 +41,11 @@ std::size_t size_of(const causality::PartitionStore& stored) {
 
 // A client's context may come from anywhere: nobody saw what it claims in an epoch that has not
 // begun. mint() takes that for granted.
-Result<void> check_epoch(const PartitionWrite& write) {
+Result<void> check_epoch(const PartitionWrite& write, causality::Epoch epoch) {
   const auto& context = write.mutation.context;
-  if (!context || context->epoch <= kEpoch) return {};
+  if (!context || context->epoch <= epoch) return {};
   return Error(Errc::invalid_argument, "the context is of epoch {}, and this is {}", context->epoch,
-               kEpoch);
+               epoch);
 }
 
 }  // namespace
@@ -55,18 +55,18 @@ TabletId Replica::tablet_of(ByteView partition) const {
 }
 
 Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrite write,
-                                                  Until until) {
+                                                  Until until, causality::Epoch epoch) {
   if (write.explicit_timestamp) {
     std::vector<PartitionWrite> writes;
     writes.push_back(std::move(write));
-    CO_TRY(auto deltas, co_await this->write(std::move(writes), std::move(until)));
+    CO_TRY(auto deltas, co_await this->write(std::move(writes), std::move(until), epoch));
     if (deltas.empty()) co_return std::nullopt;
     co_return std::move(deltas.front());
   }
-  CO_TRY_VOID(check_epoch(write));
+  CO_TRY_VOID(check_epoch(write, epoch));
   CO_TRY(auto hold, co_await enter(tablet, write, false, until));
   CO_TRY(auto staged, engine_.stage(write.table, tablet, write.partition.view(),
-                                    std::move(write.mutation), kEpoch));
+                                    std::move(write.mutation), epoch));
   hold.release();
   CO_TRY_VOID(co_await engine_.durable(staged.position, std::move(until)));
   co_return std::move(staged.delta);
@@ -82,8 +82,9 @@ Task<Result<void>> Replica::write_until_durable(TabletId tablet, PartitionWrite 
   co_return co_await engine_.durable(staged.position, Until::forever());
 }
 
-Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until) {
-  for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write));
+Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until,
+                                                causality::Epoch epoch) {
+  for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write, epoch));
   const bool judged = std::ranges::any_of(writes, &PartitionWrite::explicit_timestamp);
   const auto waits = [this](const PartitionWrite& write) {
     return latches_.is_held(write.table, write.partition);
@@ -110,7 +111,7 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
     auto entered = co_await enter(tablet, write, !holds.empty(), until);
     Result<storage::Staged> staged =
         entered ? engine_.stage(write.table, tablet, write.partition.view(),
-                                std::move(write.mutation), kEpoch)
+                                std::move(write.mutation), epoch)
                 : Result<storage::Staged>(std::move(entered).error());
     if (!staged && deltas.empty()) co_return std::move(staged).error();
     if (!staged) {
@@ -172,7 +173,7 @@ Task<Result<void>> Replica::admit(std::span<const PartitionWrite> writes, Until 
 
 Result<void> Replica::check(std::span<const PartitionWrite> writes) const {
   for (const PartitionWrite& write : writes) {
-    TRY_VOID(check_epoch(write));
+    TRY_VOID(check_epoch(write, kEpoch));
     TRY_VOID(engine_.check(write.table, tablet_of(write.partition.view()), write.partition.view(),
                            write.mutation, kEpoch));
   }
@@ -191,6 +192,46 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
     CO_TRY_VOID(co_await judge.judge(of_partition));
   }
   co_return {};
+}
+
+// ---- For other nodes ----
+
+Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes partition,
+                                  Delta delta, Until until) {
+  const PartitionWrite shape{.table = table, .partition = partition, .mutation = {}};
+  CO_TRY(auto hold, co_await enter(tablet, shape, false, until));
+  CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
+  hold.release();
+  co_return co_await engine_.durable(staged.position, std::move(until));
+}
+
+Task<Result<ReadReply>> Replica::read(TabletId tablet, const ReadMessage& message, Until until) {
+  ReadReply reply;
+  if (message.at_one_moment) {
+    std::vector<Bytes> rows;
+    for (const RowName& name : message.rows) rows.push_back(name.row);
+    CO_TRY(reply.rows,
+           co_await read_rows_at_one_moment(message.table, tablet, message.rows.front().partition,
+                                            std::move(rows), std::move(until)));
+    co_return reply;
+  }
+  std::size_t bytes = 0;
+  for (const RowName& name : message.rows) {
+    CO_TRY(auto read,
+           co_await engine_.read_row(message.table, tablet, name.partition, name.row, until));
+    bytes += size_of(read.partition);
+    reply.rows.push_back(std::move(read));
+    if (bytes >= RowsAnswer::kBytesMax) break;
+  }
+  co_return reply;
+}
+
+Task<Result<ClockReply>> Replica::clock_of(TabletId tablet, storage::TableId table,
+                                           const Bytes& partition) {
+  ClockReply reply;
+  CO_TRY(reply.clock, engine_.durable_clock(tablet));
+  CO_TRY(reply.floor, engine_.partition_floor(table, tablet, partition.view()));
+  co_return reply;
 }
 
 // ---- Rows of one moment ----

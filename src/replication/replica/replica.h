@@ -20,44 +20,15 @@
 #include "causality/delta.h"
 #include "causality/dot_store.h"
 #include "replication/explicit_timestamps/partition_latches.h"
+#include "replication/messages/messages.h"
 #include "replication/request/partition_write.h"
+#include "replication/request/rows_request.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine/engine.h"
 #include "storage/entry/maybe_task.h"
 
 namespace helenus::replication {
-
-// Some rows of one tablet, one after the other.
-struct RowsRequest {
-  enum class From : unsigned char {
-    row,    // at or behind (partition, row); backwards, before it
-    bound,  // at or behind the bound; backwards, before it
-    edge,   // of the tablet
-  };
-  storage::TableId table;
-  storage::TabletId tablet;
-  storage::KeyRange partitions;  // none of others
-  From from = From::edge;
-  base::Bytes partition;  // or the bound
-  base::Bytes row;
-  bool backwards = false;
-  std::size_t rows_max = 1;
-};
-
-struct RowsAnswer {
-  // No more than about so many bytes of values and keys travel at once.
-  static constexpr std::size_t kBytesMax = std::size_t{256} << 10;
-
-  struct Row {
-    base::Bytes partition;
-    base::Bytes row;
-    causality::PartitionStore stored;
-  };
-  std::vector<Row> rows;  // in the order of reading
-  causality::Clock clock;
-  bool more = false;  // there may be rows behind the last one
-};
 
 class Replica {
  public:
@@ -69,14 +40,14 @@ class Replica {
   storage::Engine& engine() const { return engine_; }
 
   // See Coordinator's of these names. Requires: everything is of this core's tablets.
-  runtime::Task<base::Result<std::optional<causality::Delta>>> write(storage::TabletId tablet,
-                                                                     PartitionWrite write,
-                                                                     runtime::Until until);
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write(
+      storage::TabletId tablet, PartitionWrite write, runtime::Until until,
+      causality::Epoch epoch = kEpoch);
   runtime::Task<base::Result<void>> write_until_durable(storage::TabletId tablet,
                                                         PartitionWrite write,
                                                         runtime::Until admitted);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
-      std::vector<PartitionWrite> writes, runtime::Until until);
+      std::vector<PartitionWrite> writes, runtime::Until until, causality::Epoch epoch = kEpoch);
   // Waits until there is room for each of several writes; see Engine::admit.
   runtime::Task<base::Result<void>> admit(std::span<const PartitionWrite> writes,
                                           runtime::Until until) const;
@@ -87,6 +58,19 @@ class Replica {
   runtime::Task<base::Result<std::vector<storage::RowRead>>> read_rows_at_one_moment(
       storage::TableId table, storage::TabletId tablet, base::Bytes partition,
       std::vector<base::Bytes> rows, runtime::Until until);
+
+  // A delta that was minted elsewhere; durable when it returns. A dot that is known is applied by
+  // then. Errors: as of write(); not_found for a table that is not here.
+  runtime::Task<base::Result<void>> apply(storage::TabletId tablet, storage::TableId table,
+                                          base::Bytes partition, causality::Delta delta,
+                                          runtime::Until until);
+  // Rows by their names, for a coordinator elsewhere: as many of the first ones as have about
+  // RowsAnswer::kBytesMax together, and at least one. Requires: there is one.
+  runtime::Task<base::Result<ReadReply>> read(storage::TabletId tablet, const ReadMessage& message,
+                                              runtime::Until until);
+  // What has been seen here, for a delete that is minted elsewhere.
+  runtime::Task<base::Result<ClockReply>> clock_of(storage::TabletId tablet, storage::TableId table,
+                                                   const base::Bytes& partition);
 
   // What it gives may be shown. Errors: those of TableCursor; not_found.
   runtime::Task<base::Result<RowsAnswer>> read_rows(const RowsRequest& request,

@@ -1,6 +1,7 @@
 // What is read of a table: some rows, or a range of partitions, and what comes back.
 #pragma once
 
+#include "replication/request/request_level.h"
 #include "runtime/operation.h"
 #include "storage/ids/key_range.h"
 #include "storage/ids/table_id.h"
@@ -11,6 +12,7 @@ namespace helenus::replication {
 // How the rows of a range of partitions are read.
 struct ScanOptions {
   runtime::Until until = {};
+  RequestLevel how = {};
 };
 
 }  // namespace helenus::replication

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "model/partition_key.h"
 
 namespace helenus::replication {
 
@@ -11,11 +12,9 @@ namespace {
 
 base::Bytes border(std::uint32_t index, std::uint32_t count) {
   const auto first = static_cast<std::uint64_t>((static_cast<__uint128_t>(index) << 64) / count);
-  base::Buffer bytes;
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    bytes.push_back(static_cast<std::byte>(first >> shift & 0xff));
-  }
-  return std::move(bytes).freeze();
+  constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
+  return model::first_key_of(model::KeyspaceNumber(),
+                             model::Token(static_cast<std::int64_t>(first ^ kSignBit)));
 }
 
 }  // namespace
@@ -24,7 +23,8 @@ storage::KeyRange cut(std::uint32_t index, std::uint32_t count) {
   ASSERT(index < count);
   storage::KeyRange range;
   if (index > 0) range.from = border(index, count);
-  if (index + 1 < count) range.to = border(index + 1, count);
+  range.to =
+      index + 1 < count ? border(index + 1, count) : model::first_key_of(model::KeyspaceNumber(1));
   return range;
 }
 

@@ -1,6 +1,6 @@
 // How a ring of tokens is cut into tablets of equal width. Partitions begin with their token as
-// eight bytes in the order of tokens (model/partition_key.h), so a tablet is a range of byte
-// strings that begins with one of 2^64 prefixes.
+// eight bytes in the order of tokens (model/partition_key.h) behind their keyspace's number, so a
+// tablet is a range of byte strings that begins with one of 2^64 prefixes.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace helenus::replication {
 
-// The range of tablet `index` of `count`. The first begins below all, the last ends nowhere.
-// Requires: index < count.
+// The range of tablet `index` of `count`, of the keyspace with number 0: the first begins below
+// all, the last ends where the next keyspace begins. Requires: index < count.
 storage::KeyRange cut(std::uint32_t index, std::uint32_t count);
 
 // Which of the tablets holds the partition. Requires: they are ascending and cover the ring.

@@ -265,6 +265,10 @@ Result<Timestamp> Engine::row_floor(TableId table, TabletId tablet, ByteView par
   return parts_->reads.row_floor(table, tablet, partition, row);
 }
 
+Result<Timestamp> Engine::partition_floor(TableId table, TabletId tablet, ByteView partition) {
+  return parts_->reads.partition_floor(table, tablet, partition);
+}
+
 Task<Result<void>> Engine::wait_durable(const ReadTrace& trace, Until until) {
   return parts_->reads.wait_durable(trace.sequence, std::move(until));
 }

@@ -189,6 +189,9 @@ class Engine {
   // What a context made of a row must carry that a cursor has shown now (RowRead::floor).
   base::Result<causality::Timestamp> row_floor(TableId table, TabletId tablet,
                                                base::ByteView partition, base::ByteView row);
+  // The same for all rows of a partition.
+  base::Result<causality::Timestamp> partition_floor(TableId table, TabletId tablet,
+                                                     base::ByteView partition);
   // Waits until everything a cursor has shown is durable.
   runtime::Task<base::Result<void>> wait_durable(const ReadTrace& trace, runtime::Until until);
 

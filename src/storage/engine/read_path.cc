@@ -95,6 +95,13 @@ Result<causality::Timestamp> ReadPath::row_floor(TableId table, TabletId tablet,
   return found.tablet->floors.of_row(table, partition, row);
 }
 
+Result<causality::Timestamp> ReadPath::partition_floor(TableId table, TabletId tablet,
+                                                       ByteView partition) {
+  TRY(const auto found, state_.find(table, tablet));
+  const causality::RowRange everything;
+  return found.tablet->floors.of(table, partition, {}, {&everything, 1});
+}
+
 Task<Result<void>> ReadPath::wait_durable(std::uint64_t sequence, Until until) {
   state_.advance_durable();
   if (sequence <= state_.staged.durable_sequence()) co_return {};

@@ -39,6 +39,8 @@ class ReadPath {
                                                     SstableCursorOptions options);
   base::Result<causality::Timestamp> row_floor(TableId table, TabletId tablet,
                                                base::ByteView partition, base::ByteView row);
+  base::Result<causality::Timestamp> partition_floor(TableId table, TabletId tablet,
+                                                     base::ByteView partition);
   // Waits until all writes up to that number are durable (ReadTrace::sequence).
   runtime::Task<base::Result<void>> wait_durable(std::uint64_t sequence, runtime::Until until);
 

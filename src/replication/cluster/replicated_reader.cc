@@ -1,0 +1,119 @@
+#include "replication/cluster/replicated_reader.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "replication/cluster/gather.h"
+#include "replication/read/answer_merge.h"
+
+namespace helenus::replication {
+
+using base::Bytes;
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::Task;
+using runtime::Until;
+using storage::RowRead;
+
+namespace {
+
+constexpr runtime::Duration kReadPatience = std::chrono::milliseconds(50);
+
+}  // namespace
+
+Task<Result<ReadReply>> ReplicatedReader::ask(model::NodeId node,
+                                              std::shared_ptr<const ReadMessage> message,
+                                              Until until) {
+  if (node == link_.self()) return local_.read(std::move(message), std::move(until));
+  return link_.call(node, kReadMethod, std::move(message), std::move(until));
+}
+
+Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table, Bytes partition,
+                                                          std::vector<Bytes> rows, RequestLevel how,
+                                                          Until until) {
+  const ReplicaMapPtr map = link_.map();
+  const auto place = map == nullptr ? std::nullopt : map->find_place(partition.view());
+  if (!place) co_return Error(Errc::not_found, "the keyspace is gone");
+  const PlacedTablet& tablet = place->keyspace->tablet(place->index);
+  auto message = std::make_shared<ReadMessage>();
+  message->epoch = tablet.epoch;
+  message->table = table;
+  message->at_one_moment = rows.size() > 1;
+  for (Bytes& row : rows) {
+    message->rows.push_back({.partition = partition, .row = std::move(row)});
+  }
+  const Until asked_until{.deadline = until.deadline, .stop = {}};
+  const auto ask_one = [this, message, asked_until](model::NodeId node) {
+    return ask(node, message, asked_until);
+  };
+  CO_TRY(auto answers,
+         co_await gather<ReadReply>(link_, asks_, tablet, place->keyspace->rule(how.level), ask_one,
+                                    kReadPatience, std::move(until), how.report));
+  std::size_t count = message->rows.size();
+  for (const auto& answer : answers) count = std::min(count, answer.answer.rows.size());
+  if (count == 0) co_return Error(Errc::corrupt, "a replica answered without a row");
+  std::vector<RowRead> merged;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<RowRead> versions;
+    for (auto& answer : answers) versions.push_back(std::move(answer.answer.rows[i]));
+    merged.push_back(versions.size() == 1 ? std::move(versions.front())
+                                          : merge(message->rows[i].row, versions));
+  }
+  co_return merged;
+}
+
+Task<Result<std::vector<RowRead>>> ReplicatedReader::read_named(model::NodeId node,
+                                                                causality::Epoch epoch,
+                                                                storage::TableId table,
+                                                                std::vector<RowName> names,
+                                                                Until until) {
+  std::vector<RowRead> reads;
+  while (reads.size() < names.size()) {
+    auto message = std::make_shared<ReadMessage>();
+    message->epoch = epoch;
+    message->table = table;
+    const std::size_t count = std::min(names.size() - reads.size(), ReadMessage::kRowsMax);
+    const auto first = names.begin() + static_cast<std::ptrdiff_t>(reads.size());
+    message->rows.assign(first, first + static_cast<std::ptrdiff_t>(count));
+    CO_TRY(auto reply, co_await ask(node, std::move(message), until));
+    if (reply.rows.empty() || reply.rows.size() > count) {
+      co_return Error(Errc::corrupt, "a replica answered {} rows for {}", reply.rows.size(), count);
+    }
+    std::ranges::move(reply.rows, std::back_inserter(reads));
+  }
+  co_return reads;
+}
+
+Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest request,
+                                                RequestLevel how, Until until) {
+  const ReplicaMapPtr map = link_.map();
+  const KeyspaceMap* keyspace = map == nullptr ? nullptr : map->find(key.keyspace);
+  if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
+  const PlacedTablet& tablet = keyspace->tablet(key.index);
+  auto message = std::make_shared<ScanMessage>();
+  message->epoch = tablet.epoch;
+  message->request = request;
+  const Until asked_until{.deadline = until.deadline, .stop = {}};
+  const auto ask_one = [this, message, asked_until](model::NodeId node) {
+    if (node == link_.self()) return local_.scan(message, asked_until);
+    return link_.call(node, kScanMethod, std::shared_ptr<const ScanMessage>(message), asked_until);
+  };
+  CO_TRY(auto answers, co_await gather<RowsAnswer>(link_, asks_, tablet, keyspace->rule(how.level),
+                                                   ask_one, kReadPatience, until, how.report));
+  if (answers.size() == 1) co_return std::move(answers.front().answer);
+  std::vector<RowsAnswer> pages;
+  for (auto& answer : answers) pages.push_back(std::move(answer.answer));
+  AnswerMerge merging(request.backwards, std::move(pages));
+  const auto needed = merging.needed();
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (needed[i].empty()) continue;
+    CO_TRY(auto reads,
+           co_await read_named(answers[i].from, tablet.epoch, request.table, needed[i], until));
+    merging.supply(i, std::move(reads));
+  }
+  co_return std::move(merging).take();
+}
+
+}  // namespace helenus::replication

@@ -1,0 +1,74 @@
+// ReplicatedReader: reads rows from as many replicas as a level needs and merges what they answer
+// (answer_merge.h), so that a coordinator sees what one replica would have shown that had seen it
+// all.
+//
+// Core affinity: the core of its Runtime.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "replication/cluster/cluster_link.h"
+#include "replication/map/replica_map.h"
+#include "replication/messages/messages.h"
+#include "replication/request/request_level.h"
+#include "replication/request/rows_request.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+#include "storage/read/row_read.h"
+
+namespace helenus::replication {
+
+class ReplicatedReader {
+ public:
+  static constexpr std::size_t kAsksMax = 65536;
+  // Of the replica on this node, on whichever core.
+  struct Local {
+    std::function<runtime::Task<base::Result<ReadReply>>(std::shared_ptr<const ReadMessage>,
+                                                         runtime::Until)>
+        read;
+    std::function<runtime::Task<base::Result<RowsAnswer>>(std::shared_ptr<const ScanMessage>,
+                                                          runtime::Until)>
+        scan;
+  };
+
+  // What `local` refers to, and the link, outlive it.
+  ReplicatedReader(ClusterLink& link, Local local)
+      : link_(link), local_(std::move(local)), asks_(link.runtime(), kAsksMax) {}
+  ReplicatedReader(const ReplicatedReader&) = delete;
+  ReplicatedReader& operator=(const ReplicatedReader&) = delete;
+
+  // The first ones of the rows, at least one, in their order. All are of one partition. Errors:
+  // unavailable, timeout, cancelled; of the replicas.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read(storage::TableId table,
+                                                                  base::Bytes partition,
+                                                                  std::vector<base::Bytes> rows,
+                                                                  RequestLevel how,
+                                                                  runtime::Until until);
+  // Some rows of one tablet. Errors: as of read().
+  runtime::Task<base::Result<RowsAnswer>> scan(TabletKey tablet, RowsRequest request,
+                                               RequestLevel how, runtime::Until until);
+
+  // Waits for slow answers.
+  runtime::Task<void> stop() { return asks_.join(); }
+
+ private:
+  runtime::Task<base::Result<ReadReply>> ask(model::NodeId node,
+                                             std::shared_ptr<const ReadMessage> message,
+                                             runtime::Until until);
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_named(model::NodeId node,
+                                                                        causality::Epoch epoch,
+                                                                        storage::TableId table,
+                                                                        std::vector<RowName> names,
+                                                                        runtime::Until until);
+
+  ClusterLink& link_;
+  const Local local_;
+  runtime::TaskGroup asks_;
+};
+
+}  // namespace helenus::replication

@@ -1,0 +1,164 @@
+#include "replication/cluster/replicated_writer.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "replication/cluster/gather.h"
+#include "runtime/event.h"
+
+namespace helenus::replication {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using causality::Delta;
+using model::Consistency;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+constexpr runtime::Duration kClockPatience = std::chrono::milliseconds(50);
+
+bool is_delete(const causality::Mutation& mutation) {
+  return std::ranges::all_of(mutation.cells, [](const causality::CellChange& cell) {
+    return cell.kind == causality::VersionKind::deletion;
+  });
+}
+
+bool reads_several(Consistency level) {
+  switch (level) {
+    case Consistency::quorum:
+    case Consistency::all:
+    case Consistency::local_quorum:
+    case Consistency::each_quorum:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::size_t size_of(const ApplyMessage& message) {
+  std::size_t bytes = 256 + message.partition.size();
+  for (const causality::CellChange& cell : message.delta.cells) {
+    bytes += sizeof(cell) + cell.row.size() + cell.value.size();
+  }
+  return bytes + message.delta.deleted_ranges.size() * sizeof(causality::RowRange);
+}
+
+}  // namespace
+
+// What a write waits for; lives as long as something is being sent.
+struct ReplicatedWriter::Acks {
+  Acks(runtime::Runtime& runtime, ReplicaMapPtr keeps_rule, const LevelRule& rule,
+       const std::vector<DatacentreIndex>& places)
+      : map(std::move(keeps_rule)), tally(rule, places), decided(runtime) {}
+  void acknowledge(DatacentreIndex place) {
+    tally.acknowledge(place);
+    tell();
+  }
+  void fail(DatacentreIndex place) {
+    tally.fail(place);
+    tell();
+  }
+  void tell() {
+    if (tally.met() || tally.is_impossible()) decided.set();
+  }
+
+  const ReplicaMapPtr map;
+  AckTally tally;
+  runtime::Event decided;
+};
+
+Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held, Consistency level,
+                                                                PartitionWrite write, Until until) {
+  const ReplicaMapPtr map = link_.map();
+  const KeyspaceMap* keyspace = map == nullptr ? nullptr : map->find(held.key.keyspace);
+  if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
+  const PlacedTablet& tablet = keyspace->tablet(held.key.index);
+  if (tablet.epoch != held.epoch || tablet.find(link_.self()) == nullptr) {
+    co_return Error(Errc::refused, "tablet {} is in epoch {}", held.info.id, tablet.epoch);
+  }
+  const LevelRule& rule = keyspace->rule(level);
+  WriteReply reply;
+  const auto candidates = in_order_of_asking(tablet, link_);
+  CO_TRY_VOID(count_needed(candidates, rule, &reply.report));
+
+  if (reads_several(level) && !write.explicit_timestamp && is_delete(write.mutation)) {
+    CO_TRY_VOID(co_await unite_clocks(tablet, rule, write, until));
+  }
+  auto message = std::make_shared<ApplyMessage>();
+  message->epoch = held.epoch;
+  message->table = write.table;
+  message->partition = write.partition;
+  CO_TRY(auto delta, co_await replica_.write(held.info.id, std::move(write), until, held.epoch));
+  if (!delta) {
+    // Whatever is newer is known here; others have it, or get it without this request.
+    reply.minted = false;
+    reply.met = true;
+    co_return Written{.reply = reply, .delta = std::nullopt};
+  }
+  message->delta = *delta;
+  const std::size_t bytes = size_of(*message);
+
+  std::vector<DatacentreIndex> places;
+  for (const PlacedReplica& member : tablet.members) places.push_back(member.datacentre);
+  auto acks = std::make_shared<Acks>(link_.runtime(), map, rule, places);
+  const Until sent_until{.deadline = until.deadline, .stop = {}};
+  const auto reach = [&](const PlacedReplica& replica, bool counts) {
+    if (replica.node == link_.self()) {
+      acks->acknowledge(replica.datacentre);
+      return;
+    }
+    const bool sending = link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
+                         sends_.try_spawn(send(acks, replica, counts, message, bytes, sent_until));
+    if (sending) bytes_sending_ += bytes;
+    if (!sending && counts) acks->fail(replica.datacentre);
+  };
+  for (const PlacedReplica& member : tablet.members) reach(member, true);
+  for (const PlacedReplica& pending : tablet.pending) reach(pending, false);
+  acks->tell();
+  std::ignore = co_await acks->decided.wait(std::move(until));
+  reply.met = acks->tally.met();
+  reply.report = {.required = rule.required(),
+                  .received = acks->tally.acknowledged(),
+                  .failed = acks->tally.failed()};
+  co_return Written{.reply = reply, .delta = std::move(delta)};
+}
+
+Task<void> ReplicatedWriter::send(std::shared_ptr<Acks> acks, PlacedReplica to, bool counts,
+                                  std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
+                                  Until until) {
+  const auto applied = co_await link_.call(to.node, kApplyMethod, std::move(message), until);
+  bytes_sending_ -= bytes;
+  if (!counts) co_return;
+  if (applied) {
+    acks->acknowledge(to.datacentre);
+  } else {
+    acks->fail(to.datacentre);
+  }
+}
+
+Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, const LevelRule& rule,
+                                                  PartitionWrite& write, Until until) {
+  const auto message = std::make_shared<const ClockMessage>(
+      ClockMessage{.epoch = tablet.epoch, .table = write.table, .partition = write.partition});
+  // The own clock is taken when the mutation is minted.
+  const auto ask = [this, message, until](model::NodeId node) -> Task<Result<ClockReply>> {
+    if (node != link_.self()) return link_.call(node, kClockMethod, message, until);
+    return [](auto) -> Task<Result<ClockReply>> { co_return ClockReply{}; }(0);
+  };
+  CO_TRY(const auto answers,
+         co_await gather<ClockReply>(link_, sends_, tablet, rule, ask, kClockPatience, until, nullptr));
+  causality::Context context = write.mutation.context.value_or(
+      causality::Context{.epoch = tablet.epoch, .floor = causality::kTimestampMin, .dots = {}});
+  for (const Gathered<ClockReply>& answer : answers) {
+    context.dots = causality::join(context.dots, answer.answer.clock);
+    context.floor = std::max(context.floor, answer.answer.floor);
+  }
+  write.mutation.context = std::move(context);
+  co_return {};
+}
+
+}  // namespace helenus::replication

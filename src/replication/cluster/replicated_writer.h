@@ -1,0 +1,73 @@
+// ReplicatedWriter: a write at the replica that mints it. It makes the mutation durable here,
+// brings its delta to the other replicas, and answers when the level is met.
+//
+// Rules.
+//   - Nothing leaves before the record is durable here (S1).
+//   - A delete at a level that is a quorum or more first unites the clocks of as many replicas as
+//     the level reads (S2): else an acknowledged write that has not come here yet would outlive it.
+//   - A delta is sent once. Who does not get it (down, slow, too much under way to it) gets it by
+//     anti-entropy; so an answer of "too late" leaves the write where it is, and is a timeout.
+//   - Pending replicas get every delta and count for nothing (S8).
+//
+// Core affinity: the core of its replica.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "causality/delta.h"
+#include "model/consistency.h"
+#include "replication/cluster/cluster_link.h"
+#include "replication/map/replica_map.h"
+#include "replication/messages/messages.h"
+#include "replication/replica/replica.h"
+#include "replication/request/partition_write.h"
+#include "replication/tablets/held_tablets.h"
+#include "runtime/operation.h"
+#include "runtime/task.h"
+#include "runtime/task_group.h"
+
+namespace helenus::replication {
+
+class ReplicatedWriter {
+ public:
+  // Of deltas that are being sent: beyond it they are left to anti-entropy.
+  static constexpr std::size_t kBytesSendingMax = std::size_t{64} << 20;
+  static constexpr std::size_t kSendsMax = 65536;
+
+  // Both outlive it.
+  ReplicatedWriter(ClusterLink& link, Replica& replica)
+      : link_(link), replica_(replica), sends_(link.runtime(), kSendsMax) {}
+  ReplicatedWriter(const ReplicatedWriter&) = delete;
+  ReplicatedWriter& operator=(const ReplicatedWriter&) = delete;
+
+  struct Written {
+    WriteReply reply;
+    std::optional<causality::Delta> delta;  // none if an explicit timestamp won in no cell
+  };
+  // Errors: unavailable and those of Replica::write that say that nothing was written; timeout,
+  // cancelled: it may be here. A level that is not met is no error: see WriteReply::met.
+  // Requires: the tablet is of this core.
+  runtime::Task<base::Result<Written>> write(HeldTablet held, model::Consistency level,
+                                             PartitionWrite write, runtime::Until until);
+
+  // Waits for what is being sent.
+  runtime::Task<void> stop() { return sends_.join(); }
+
+ private:
+  struct Acks;
+  runtime::Task<base::Result<void>> unite_clocks(const PlacedTablet& tablet, const LevelRule& rule,
+                                                 PartitionWrite& write, runtime::Until until);
+  runtime::Task<void> send(std::shared_ptr<Acks> acks, PlacedReplica to, bool counts,
+                           std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
+                           runtime::Until until);
+
+  ClusterLink& link_;
+  Replica& replica_;
+  std::size_t bytes_sending_ = 0;
+  runtime::TaskGroup sends_;
+};
+
+}  // namespace helenus::replication

@@ -1,0 +1,475 @@
+// The bytes of messages about rows: docs/formats/replication-messages.md.
+#include "base/codec.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "causality/codec.h"
+#include "replication/messages/messages.h"
+
+namespace helenus::rpc {
+
+using base::Bytes;
+using base::Decoder;
+using base::Encoder;
+using base::Errc;
+using base::Error;
+using base::Result;
+using causality::CellChange;
+using causality::ColumnId;
+using causality::Mutation;
+using causality::PartitionStore;
+using causality::RowRange;
+using causality::Timestamp;
+using causality::WallTime;
+using namespace replication;  // NOLINT: the messages are its own
+
+namespace {
+
+constexpr std::uint8_t kFormatVersion = 1;
+// Bits that say what follows.
+constexpr std::uint8_t kHasContext = 1;
+constexpr std::uint8_t kHasOperation = 2;
+constexpr std::uint8_t kTimestampIsExplicit = 4;
+constexpr std::uint8_t kIsRemembered = 8;
+constexpr std::uint8_t kMutationBits = 15;
+
+// Encodes one message.
+class Writer {
+ public:
+  Writer() { out_.u8(kFormatVersion); }
+  Encoder& out() { return out_; }
+  Bytes finish() { return std::move(buffer_).freeze(); }
+
+  void flag(bool value) { out_.u8(value ? 1 : 0); }
+  void bytes(const Bytes& value) { out_.prefixed(value.view()); }
+  template <class T>
+  void nested(const T& value) {
+    bytes(causality::encoded(value));
+  }
+  void maybe(const std::optional<Bytes>& value) {
+    flag(value.has_value());
+    if (value) bytes(*value);
+  }
+  void range(const RowRange& range) {
+    maybe(range.from);
+    maybe(range.to);
+  }
+  void expiry(const std::optional<WallTime>& time) {
+    flag(time.has_value());
+    if (time) out_.signed_varint(time->value());
+  }
+  void columns(const std::vector<ColumnId>& columns) {
+    out_.varint(columns.size());
+    for (const ColumnId column : columns) out_.varint(column.value());
+  }
+  void mutation(const Mutation& mutation) {
+    std::uint8_t bits = 0;
+    if (mutation.context) bits |= kHasContext;
+    if (mutation.operation) bits |= kHasOperation;
+    if (mutation.timestamp_is_explicit) bits |= kTimestampIsExplicit;
+    if (mutation.remembered_until) bits |= kIsRemembered;
+    out_.u8(bits);
+    if (mutation.context) nested(*mutation.context);
+    if (mutation.operation) out_.raw(*mutation.operation);
+    out_.signed_varint(mutation.timestamp.value());
+    if (mutation.remembered_until) out_.signed_varint(mutation.remembered_until->value());
+    out_.varint(mutation.cells.size());
+    for (const CellChange& cell : mutation.cells) {
+      bytes(cell.row);
+      out_.varint(cell.column.value());
+      out_.u8(static_cast<std::uint8_t>(cell.kind));
+      expiry(cell.expires);
+      out_.signed_varint(cell.amount);
+      bytes(cell.value);
+    }
+    out_.varint(mutation.deleted_ranges.size());
+    for (const RowRange& each : mutation.deleted_ranges) range(each);
+  }
+  void store(const PartitionStore& store) {
+    out_.varint(store.rows().size());
+    for (const auto& [row, cells] : store.rows()) {
+      bytes(row);
+      nested(cells);
+    }
+    out_.varint(store.range_deletes().size());
+    for (const auto& range_delete : store.range_deletes()) nested(range_delete);
+  }
+
+ private:
+  base::Buffer buffer_;
+  Encoder out_{buffer_};
+};
+
+// Decodes one message. The first thing wrong is remembered, and everything after it means nothing.
+class Reader {
+ public:
+  explicit Reader(const Bytes& bytes) : bytes_(bytes), in_(bytes.view()) {
+    if (in_.u8() != kFormatVersion) in_.fail("a message of another format");
+  }
+  Decoder& in() { return in_; }
+  bool ok() const { return in_.ok() && !error_; }
+  Result<void> finish() {
+    if (error_) return *std::move(error_);
+    return in_.finish();
+  }
+
+  bool flag() {
+    const std::uint8_t value = in_.u8();
+    if (value > 1) in_.fail("a flag that is neither 0 nor 1");
+    return value == 1;
+  }
+  // Shares the message's memory.
+  Bytes bytes() {
+    const base::ByteView view = in_.prefixed();
+    if (!in_.ok()) return {};
+    return bytes_.slice(in_.offset() - view.size(), view.size());
+  }
+  template <class T>
+  T nested(Result<T> (*decode)(const Bytes&)) {
+    const Bytes value = bytes();
+    if (!ok()) return T();
+    Result<T> decoded = decode(value);
+    if (!decoded) {
+      error_ = std::move(decoded).error();
+      return T();
+    }
+    return *std::move(decoded);
+  }
+  std::optional<Bytes> maybe() {
+    if (!flag()) return std::nullopt;
+    return bytes();
+  }
+  RowRange range() {
+    RowRange range;
+    range.from = maybe();
+    range.to = maybe();
+    return range;
+  }
+  std::optional<WallTime> expiry() {
+    if (!flag()) return std::nullopt;
+    return WallTime{in_.signed_varint()};
+  }
+  std::uint32_t small() {
+    const std::uint64_t value = in_.varint();
+    if (value > std::numeric_limits<std::uint32_t>::max()) in_.fail("a number out of range");
+    return static_cast<std::uint32_t>(value);
+  }
+  std::vector<ColumnId> columns() {
+    std::vector<ColumnId> columns;
+    for (std::size_t count = in_.count(1); count > 0 && ok(); --count) {
+      columns.emplace_back(small());
+    }
+    return columns;
+  }
+  Mutation mutation() {
+    Mutation mutation;
+    const std::uint8_t bits = in_.u8();
+    if ((bits & ~kMutationBits) != 0) in_.fail("bits of a mutation that mean nothing");
+    if ((bits & kHasContext) != 0) mutation.context = nested(&causality::decode_context);
+    if ((bits & kHasOperation) != 0) {
+      causality::OperationId id{};
+      const base::ByteView raw = in_.raw(id.size());
+      if (ok()) std::ranges::copy(raw, id.begin());
+      mutation.operation = id;
+    }
+    mutation.timestamp_is_explicit = (bits & kTimestampIsExplicit) != 0;
+    mutation.timestamp = Timestamp{in_.signed_varint()};
+    if ((bits & kIsRemembered) != 0) mutation.remembered_until = WallTime{in_.signed_varint()};
+    constexpr std::size_t kCellBytesMin = 6;
+    for (std::size_t count = in_.count(kCellBytesMin); count > 0 && ok(); --count) {
+      CellChange cell;
+      cell.row = bytes();
+      cell.column = ColumnId{small()};
+      const std::uint8_t kind = in_.u8();
+      if (kind > static_cast<std::uint8_t>(causality::VersionKind::increment)) {
+        in_.fail("a kind of version that there is not");
+      }
+      cell.kind = static_cast<causality::VersionKind>(kind);
+      cell.expires = expiry();
+      cell.amount = in_.signed_varint();
+      cell.value = bytes();
+      mutation.cells.push_back(std::move(cell));
+    }
+    for (std::size_t count = in_.count(2); count > 0 && ok(); --count) {
+      mutation.deleted_ranges.push_back(range());
+    }
+    return mutation;
+  }
+  PartitionStore store() {
+    PartitionStore store;
+    std::optional<Bytes> last;
+    for (std::size_t count = in_.count(2); count > 0 && ok(); --count) {
+      const Bytes row = bytes();
+      if (last && row <= *last) in_.fail("rows out of order");
+      last = row;
+      auto cells = nested(&causality::decode_row);
+      if (ok()) store.absorb(row, std::move(cells));
+    }
+    for (std::size_t count = in_.count(1); count > 0 && ok(); --count) {
+      const auto range_delete = nested(&causality::decode_range_delete);
+      if (ok()) store.absorb(range_delete);
+    }
+    return store;
+  }
+  storage::TableId table() { return storage::TableId{in_.varint()}; }
+  causality::Epoch epoch() { return causality::Epoch{in_.varint()}; }
+
+ private:
+  const Bytes& bytes_;
+  Decoder in_;
+  std::optional<Error> error_;
+};
+
+void put(Writer& writer, const storage::RowRead& read) {
+  writer.store(read.partition);
+  writer.nested(read.clock);
+  writer.out().signed_varint(read.floor.value());
+}
+
+storage::RowRead get_read(Reader& reader) {
+  storage::RowRead read;
+  read.partition = reader.store();
+  read.clock = reader.nested(&causality::decode_clock);
+  read.floor = Timestamp{reader.in().signed_varint()};
+  return read;
+}
+
+template <class T>
+Result<T> finished(Reader& reader, T value) {
+  TRY_VOID(reader.finish());
+  return value;
+}
+
+}  // namespace
+
+Bytes Codec<WriteMessage>::encode(const WriteMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.epoch.value());
+  writer.out().u16_le(static_cast<std::uint16_t>(message.level));
+  writer.out().varint(message.write.table.value());
+  writer.bytes(message.write.partition);
+  writer.flag(message.write.explicit_timestamp);
+  writer.columns(message.write.columns.of_rows);
+  writer.columns(message.write.columns.of_first);
+  writer.mutation(message.write.mutation);
+  return writer.finish();
+}
+
+Result<WriteMessage> Codec<WriteMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  WriteMessage message;
+  message.epoch = reader.epoch();
+  const auto level = model::consistency_from(reader.in().u16_le());
+  if (!level) reader.in().fail("a consistency level that there is not");
+  message.level = level.value_or(model::Consistency::one);
+  message.write.table = reader.table();
+  message.write.partition = reader.bytes();
+  message.write.explicit_timestamp = reader.flag();
+  message.write.columns.of_rows = reader.columns();
+  message.write.columns.of_first = reader.columns();
+  message.write.mutation = reader.mutation();
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<WriteReply>::encode(const WriteReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.flag(reply.minted);
+  writer.flag(reply.met);
+  writer.out().varint(reply.report.required);
+  writer.out().varint(reply.report.received);
+  writer.out().varint(reply.report.failed);
+  return writer.finish();
+}
+
+Result<WriteReply> Codec<WriteReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  WriteReply reply;
+  reply.minted = reader.flag();
+  reply.met = reader.flag();
+  reply.report.required = reader.small();
+  reply.report.received = reader.small();
+  reply.report.failed = reader.small();
+  return finished(reader, reply);
+}
+
+Bytes Codec<ApplyMessage>::encode(const ApplyMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.epoch.value());
+  writer.out().varint(message.table.value());
+  writer.bytes(message.partition);
+  writer.nested(message.delta);
+  return writer.finish();
+}
+
+Result<ApplyMessage> Codec<ApplyMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  ApplyMessage message;
+  message.epoch = reader.epoch();
+  message.table = reader.table();
+  message.partition = reader.bytes();
+  message.delta = reader.nested(&causality::decode_delta);
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<ApplyReply>::encode(const ApplyReply&, ProtocolVersion) {
+  return Writer().finish();
+}
+
+Result<ApplyReply> Codec<ApplyReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  return finished(reader, ApplyReply());
+}
+
+Bytes Codec<ReadMessage>::encode(const ReadMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.epoch.value());
+  writer.out().varint(message.table.value());
+  writer.flag(message.at_one_moment);
+  writer.out().varint(message.rows.size());
+  for (const RowName& name : message.rows) {
+    writer.bytes(name.partition);
+    writer.bytes(name.row);
+  }
+  return writer.finish();
+}
+
+Result<ReadMessage> Codec<ReadMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  ReadMessage message;
+  message.epoch = reader.epoch();
+  message.table = reader.table();
+  message.at_one_moment = reader.flag();
+  const std::size_t count = reader.in().count(2);
+  if (count == 0 || count > ReadMessage::kRowsMax) reader.in().fail("too few or too many rows");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    RowName name;
+    name.partition = reader.bytes();
+    name.row = reader.bytes();
+    message.rows.push_back(std::move(name));
+  }
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<ReadReply>::encode(const ReadReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(reply.rows.size());
+  for (const storage::RowRead& read : reply.rows) put(writer, read);
+  return writer.finish();
+}
+
+Result<ReadReply> Codec<ReadReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  ReadReply reply;
+  constexpr std::size_t kReadBytesMin = 4;
+  const std::size_t count = reader.in().count(kReadBytesMin);
+  if (count > ReadMessage::kRowsMax) reader.in().fail("too many rows");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) reply.rows.push_back(get_read(reader));
+  return finished(reader, std::move(reply));
+}
+
+Bytes Codec<ScanMessage>::encode(const ScanMessage& message, ProtocolVersion) {
+  Writer writer;
+  const RowsRequest& request = message.request;
+  writer.out().varint(message.epoch.value());
+  writer.out().varint(request.table.value());
+  writer.bytes(request.partitions.from);
+  writer.maybe(request.partitions.to);
+  writer.out().u8(static_cast<std::uint8_t>(request.from));
+  writer.bytes(request.partition);
+  writer.bytes(request.row);
+  writer.flag(request.backwards);
+  writer.out().varint(request.rows_max);
+  return writer.finish();
+}
+
+Result<ScanMessage> Codec<ScanMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  ScanMessage message;
+  RowsRequest& request = message.request;
+  message.epoch = reader.epoch();
+  request.table = reader.table();
+  request.partitions.from = reader.bytes();
+  request.partitions.to = reader.maybe();
+  const std::uint8_t from = reader.in().u8();
+  if (from > static_cast<std::uint8_t>(RowsRequest::From::edge)) {
+    reader.in().fail("a beginning that there is not");
+  }
+  request.from = static_cast<RowsRequest::From>(from);
+  request.partition = reader.bytes();
+  request.row = reader.bytes();
+  request.backwards = reader.flag();
+  const std::uint64_t rows_max = reader.in().varint();
+  if (rows_max == 0 || rows_max > kAnswerRowsMax) reader.in().fail("too few or too many rows");
+  request.rows_max = static_cast<std::size_t>(rows_max);
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<RowsAnswer>::encode(const RowsAnswer& answer, ProtocolVersion) {
+  Writer writer;
+  writer.nested(answer.clock);
+  writer.flag(answer.more);
+  writer.out().varint(answer.rows.size());
+  for (const RowsAnswer::Row& row : answer.rows) {
+    writer.bytes(row.partition);
+    writer.bytes(row.row);
+    writer.store(row.stored);
+  }
+  return writer.finish();
+}
+
+Result<RowsAnswer> Codec<RowsAnswer>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  RowsAnswer answer;
+  answer.clock = reader.nested(&causality::decode_clock);
+  answer.more = reader.flag();
+  constexpr std::size_t kRowBytesMin = 4;
+  const std::size_t count = reader.in().count(kRowBytesMin);
+  if (count > kAnswerRowsMax) reader.in().fail("too many rows");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    RowsAnswer::Row row;
+    row.partition = reader.bytes();
+    row.row = reader.bytes();
+    row.stored = reader.store();
+    answer.rows.push_back(std::move(row));
+  }
+  return finished(reader, std::move(answer));
+}
+
+Bytes Codec<ClockMessage>::encode(const ClockMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.epoch.value());
+  writer.out().varint(message.table.value());
+  writer.bytes(message.partition);
+  return writer.finish();
+}
+
+Result<ClockMessage> Codec<ClockMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  ClockMessage message;
+  message.epoch = reader.epoch();
+  message.table = reader.table();
+  message.partition = reader.bytes();
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<ClockReply>::encode(const ClockReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.nested(reply.clock);
+  writer.out().signed_varint(reply.floor.value());
+  return writer.finish();
+}
+
+Result<ClockReply> Codec<ClockReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  ClockReply reply;
+  reply.clock = reader.nested(&causality::decode_clock);
+  reply.floor = Timestamp{reader.in().signed_varint()};
+  return finished(reader, std::move(reply));
+}
+
+}  // namespace helenus::rpc

@@ -1,0 +1,138 @@
+#include "causality/codec.h"
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "base/prng.h"
+#include "causality/generators.h"
+#include "replication/messages/messages.h"
+
+namespace helenus::replication {
+namespace {
+
+using base::Bytes;
+using rpc::Codec;
+
+constexpr rpc::ProtocolVersion kVersion{};
+
+Bytes bytes(std::string_view text) {
+  return Bytes::copy_of(base::as_bytes(text));
+}
+
+template <class Message>
+Bytes encode(const Message& message) {
+  return Codec<Message>::encode(message, kVersion);
+}
+
+// What was decoded says the same bytes again; what is cut off is refused; what is changed is
+// refused or says something.
+template <class Message>
+void check(const Message& message) {
+  const Bytes whole = encode(message);
+  const auto decoded = Codec<Message>::decode(whole, kVersion);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  EXPECT_EQ(encode(*decoded), whole);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_FALSE(Codec<Message>::decode(whole.slice(0, size), kVersion).has_value()) << size;
+  }
+  base::Prng prng(whole.size());
+  for (int i = 0; i < 200; ++i) {
+    std::vector<std::byte> changed(whole.view().begin(), whole.view().end());
+    changed[prng.below(changed.size())] = static_cast<std::byte>(prng.below(256));
+    const auto other = Codec<Message>::decode(Bytes::copy_of(changed), kVersion);
+    if (other) EXPECT_FALSE(encode(*other).empty());
+  }
+}
+
+causality::PartitionStore a_store() {
+  causality::PartitionStore store;
+  causality::CellStore cell = *causality::testing::any_cell();
+  store.absorb(causality::testing::any_row(), causality::ColumnId{3}, std::move(cell));
+  store.absorb(causality::RangeDelete{.range = *causality::testing::any_range(),
+                                      .store = *causality::testing::any_cell()});
+  return store;
+}
+
+RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
+  const causality::Clock clock = *causality::testing::any_clock();
+  check(ApplyMessage{.epoch = causality::Epoch{3},
+                     .table = storage::TableId{7},
+                     .partition = bytes("partition"),
+                     .delta = causality::testing::delta_of({causality::actor_of(1, 1), 5})});
+  check(ReadReply{.rows = {{.partition = a_store(), .clock = clock}}});
+  RowsAnswer answer;
+  answer.clock = clock;
+  answer.more = true;
+  answer.rows.push_back({.partition = bytes("p"), .row = bytes("r"), .stored = a_store()});
+  check(answer);
+  check(ClockReply{.clock = clock, .floor = causality::Timestamp{-4}});
+}
+
+TEST(ReplicationMessages, RequestsReadBack) {
+  WriteMessage write;
+  write.epoch = causality::Epoch{2};
+  write.level = model::Consistency::each_quorum;
+  write.write.table = storage::TableId{9};
+  write.write.partition = bytes("p");
+  write.write.explicit_timestamp = true;
+  write.write.columns.of_rows = {causality::ColumnId{1}, causality::ColumnId{2}};
+  write.write.columns.of_first = {causality::ColumnId{4}};
+  causality::Mutation& mutation = write.write.mutation;
+  mutation.context = causality::Context{.epoch = causality::Epoch{2}, .floor = {}, .dots = {}};
+  mutation.operation = causality::OperationId{std::byte{1}};
+  mutation.timestamp = causality::Timestamp{-17};
+  mutation.timestamp_is_explicit = true;
+  mutation.remembered_until = causality::WallTime{99};
+  mutation.cells.push_back({.row = bytes("r"),
+                            .column = causality::ColumnId{1},
+                            .kind = causality::VersionKind::deletion,
+                            .expires = causality::WallTime{5},
+                            .amount = -3,
+                            .value = bytes("v")});
+  mutation.deleted_ranges = {{}, {.from = bytes("a"), .to = bytes("b")}};
+  check(write);
+  const auto read = Codec<WriteMessage>::decode(encode(write), kVersion);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->level, write.level);
+  EXPECT_EQ(read->write.mutation.cells, mutation.cells);
+  EXPECT_EQ(read->write.mutation.deleted_ranges, mutation.deleted_ranges);
+  EXPECT_EQ(read->write.mutation.operation, mutation.operation);
+  EXPECT_EQ(read->write.mutation.context, mutation.context);
+
+  check(WriteReply{.met = true, .report = {.required = 2, .received = 2, .failed = 1}});
+  check(ApplyReply{});
+  check(ReadMessage{.epoch = causality::Epoch{1},
+                    .table = storage::TableId{1},
+                    .at_one_moment = true,
+                    .rows = {{.partition = bytes("p"), .row = bytes("a")},
+                             {.partition = bytes("p"), .row = {}}}});
+  ScanMessage scan;
+  scan.request.table = storage::TableId{4};
+  scan.request.partitions = {.from = bytes("a"), .to = bytes("z")};
+  scan.request.from = RowsRequest::From::row;
+  scan.request.partition = bytes("p");
+  scan.request.row = bytes("r");
+  scan.request.backwards = true;
+  scan.request.rows_max = 256;
+  check(scan);
+  check(ClockMessage{
+      .epoch = causality::Epoch{1}, .table = storage::TableId{1}, .partition = bytes("p")});
+}
+
+TEST(ReplicationMessages, WhatIsOutOfRangeIsRefused) {
+  ReadMessage none;
+  none.rows.clear();
+  EXPECT_TRUE(Codec<ReadMessage>::decode(encode(none), kVersion).failed_with(base::Errc::corrupt));
+  ScanMessage scan;
+  scan.request.rows_max = kAnswerRowsMax + 1;
+  EXPECT_TRUE(Codec<ScanMessage>::decode(encode(scan), kVersion).failed_with(base::Errc::corrupt));
+  scan.request.rows_max = 0;
+  EXPECT_TRUE(Codec<ScanMessage>::decode(encode(scan), kVersion).failed_with(base::Errc::corrupt));
+}
+
+}  // namespace
+}  // namespace helenus::replication

@@ -1,0 +1,157 @@
+#include "replication/read/answer_merge.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/assert.h"
+#include "causality/clock.h"
+#include "causality/dot_store.h"
+
+namespace helenus::replication {
+
+using causality::CellStore;
+using causality::Clock;
+using causality::ColumnId;
+using causality::PartitionStore;
+using storage::RowRead;
+
+namespace {
+
+struct Seen {
+  const PartitionStore* stored = nullptr;
+  const Clock* clock = nullptr;
+};
+
+std::set<ColumnId> columns_of(const base::Bytes& row, std::span<const Seen> answers) {
+  std::set<ColumnId> columns;
+  for (const Seen& answer : answers) {
+    for (const auto& [key, cells] : answer.stored->rows()) {
+      if (key != row) continue;
+      for (const auto& [column, cell] : cells.cells()) columns.insert(column);
+    }
+  }
+  return columns;
+}
+
+PartitionStore merge_row(const base::Bytes& row, std::span<const Seen> answers,
+                         const Clock& known) {
+  PartitionStore merged;
+  for (const ColumnId column : columns_of(row, answers)) {
+    std::optional<CellStore> cell;
+    for (const Seen& answer : answers) {
+      CellStore filled = causality::fill(answer.stored->cell(row, column), *answer.clock);
+      if (cell) {
+        cell->absorb(std::move(filled));
+      } else {
+        cell = std::move(filled);
+      }
+    }
+    cell->strip(known);
+    if (!cell->empty()) merged.absorb(row, column, *std::move(cell));
+  }
+  return merged;
+}
+
+bool has_unseen(const PartitionStore& stored, const Clock& clock) {
+  const auto unseen = [&](const CellStore& cell) {
+    return std::ranges::any_of(cell.versions(), [&](const causality::Version& version) {
+      return !clock.contains(version.dot);
+    });
+  };
+  for (const auto& [row, cells] : stored.rows()) {
+    for (const auto& [column, cell] : cells.cells()) {
+      if (unseen(cell)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+RowRead merge(const base::Bytes& row, std::span<const RowRead> answers) {
+  ASSERT(!answers.empty());
+  RowRead merged{.partition = {}, .clock = answers.front().clock, .floor = answers.front().floor};
+  std::vector<Seen> seen;
+  for (const RowRead& answer : answers) {
+    seen.push_back({.stored = &answer.partition, .clock = &answer.clock});
+    merged.clock = causality::join(merged.clock, answer.clock);
+    merged.floor = std::max(merged.floor, answer.floor);
+  }
+  merged.partition = merge_row(row, seen, merged.clock);
+  return merged;
+}
+
+bool AnswerMerge::Before::operator()(const RowName& a, const RowName& b) const {
+  const auto less = [](const RowName& x, const RowName& y) {
+    return x.partition != y.partition ? x.partition < y.partition : x.row < y.row;
+  };
+  return backwards ? less(b, a) : less(a, b);
+}
+
+AnswerMerge::AnswerMerge(bool backwards, std::vector<RowsAnswer> pages)
+    : pages_(std::move(pages)),
+      rows_(Before{backwards}),
+      needed_(pages_.size()),
+      supplied_(pages_.size(), std::map<RowName, RowRead, Before>(Before{backwards})) {
+  ASSERT(!pages_.empty());
+  const Before before{backwards};
+  std::optional<RowName> end;
+  for (const RowsAnswer& page : pages_) {
+    if (!page.more) continue;
+    more_ = true;
+    // Nothing is covered by a page that stopped before its first row.
+    if (page.rows.empty()) return;
+    const RowName last{.partition = page.rows.back().partition, .row = page.rows.back().row};
+    if (!end || before(last, *end)) end = last;
+  }
+  for (std::size_t i = 0; i < pages_.size(); ++i) {
+    for (const RowsAnswer::Row& row : pages_[i].rows) {
+      RowName name{.partition = row.partition, .row = row.row};
+      if (end && before(*end, name)) break;
+      Versions& versions = rows_.try_emplace(std::move(name), pages_.size()).first->second;
+      versions[i] = &row.stored;
+    }
+  }
+  for (const auto& [name, versions] : rows_) {
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+      if (versions[i] != nullptr) continue;
+      const bool is_asked = std::ranges::any_of(versions, [&](const PartitionStore* stored) {
+        return stored != nullptr && has_unseen(*stored, pages_[i].clock);
+      });
+      if (is_asked) needed_[i].push_back(name);
+    }
+  }
+}
+
+void AnswerMerge::supply(std::size_t page, std::vector<RowRead> rows) {
+  ASSERT(rows.size() == needed_[page].size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    supplied_[page].emplace(needed_[page][i], std::move(rows[i]));
+  }
+}
+
+RowsAnswer AnswerMerge::take() && {
+  RowsAnswer merged;
+  merged.more = more_;
+  for (const RowsAnswer& page : pages_) merged.clock = causality::join(merged.clock, page.clock);
+  static const PartitionStore kNothing;
+  for (const auto& [name, versions] : rows_) {
+    std::vector<Seen> seen;
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+      const auto asked = supplied_[i].find(name);
+      if (asked != supplied_[i].end()) {
+        seen.push_back({.stored = &asked->second.partition, .clock = &asked->second.clock});
+      } else {
+        seen.push_back({.stored = versions[i] != nullptr ? versions[i] : &kNothing,
+                        .clock = &pages_[i].clock});
+      }
+    }
+    merged.rows.push_back({.partition = name.partition,
+                           .row = name.row,
+                           .stored = merge_row(name.row, seen, merged.clock)});
+  }
+  return merged;
+}
+
+}  // namespace helenus::replication

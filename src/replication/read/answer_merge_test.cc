@@ -1,0 +1,306 @@
+#include "replication/read/answer_merge.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/prng.h"
+#include "base/test_scale.h"
+#include "causality/clock.h"
+#include "causality/delta.h"
+#include "causality/dot_store.h"
+#include "causality/resolve.h"
+
+namespace helenus::replication {
+namespace {
+
+using base::Bytes;
+using causality::CellChange;
+using causality::Clock;
+using causality::ColumnId;
+using causality::Delta;
+using causality::Mutation;
+using causality::PartitionStore;
+using causality::Policy;
+using causality::RowRange;
+using causality::Timestamp;
+using causality::VersionKind;
+using storage::RowRead;
+
+constexpr std::size_t kReplicas = 3;
+const std::vector<std::string> kPartitions = {"p", "q"};
+const std::vector<std::string> kRows = {"", "a", "b", "c", "d"};
+constexpr std::array kColumns = {ColumnId{1}, ColumnId{2}};
+
+Bytes bytes(std::string_view text) {
+  return Bytes::copy_of(base::as_bytes(text));
+}
+
+// What goes wrong on purpose.
+enum class Bug : std::uint8_t { none, claims_beyond_its_end, absent_is_not_asked };
+
+// A replica as the engine keeps one, without the engine: everything merged, and stripped at times.
+struct Replica {
+  Clock clock;
+  std::map<std::string, PartitionStore> stored;
+  std::map<std::string, PartitionStore> whole;  // the same, never stripped
+  Timestamp largest = causality::kTimestampMin;
+
+  void take(const std::string& partition, const Delta& delta, Policy policy) {
+    Clock before = clock;
+    causality::apply(clock, stored[partition], delta, policy);
+    causality::apply(before, whole[partition], delta, policy);
+    largest = std::max(largest, delta.timestamp);
+  }
+  void strip() {
+    for (auto& [name, partition] : stored) {
+      partition.apply_range_deletes_to_rows();
+      partition.strip(causality::base(clock));
+    }
+  }
+  PartitionStore row_of(const std::string& partition, const Bytes& row) const {
+    PartitionStore found;
+    const auto at = stored.find(partition);
+    if (at == stored.end()) return found;
+    for (const auto& [key, cells] : at->second.rows()) {
+      if (key == row) found.absorb(row, cells);
+    }
+    for (const auto& range : at->second.range_deletes()) {
+      if (range.range.contains(row)) found.absorb(range);
+    }
+    return found;
+  }
+  RowRead read(const RowName& name) const {
+    return {.partition = row_of(std::string(name.partition.text()), name.row),
+            .clock = clock,
+            .floor = largest};
+  }
+  // The rows behind `after`, in the order of reading.
+  RowsAnswer page(const std::optional<RowName>& after, bool backwards, std::size_t rows_max) const {
+    std::vector<RowName> names;
+    for (const auto& [partition, store] : stored) {
+      for (const auto& [row, cells] : store.rows()) {
+        if (!cells.empty()) names.push_back({.partition = bytes(partition), .row = row});
+      }
+    }
+    const auto less = [](const RowName& a, const RowName& b) {
+      return a.partition != b.partition ? a.partition < b.partition : a.row < b.row;
+    };
+    std::ranges::sort(names, less);
+    if (backwards) std::ranges::reverse(names);
+    RowsAnswer answer;
+    answer.clock = clock;
+    for (const RowName& name : names) {
+      if (after && (backwards ? !less(name, *after) : !less(*after, name))) continue;
+      if (answer.rows.size() == rows_max) {
+        answer.more = true;
+        break;
+      }
+      answer.rows.push_back({.partition = name.partition,
+                             .row = name.row,
+                             .stored = row_of(std::string(name.partition.text()), name.row)});
+    }
+    return answer;
+  }
+};
+
+class World {
+ public:
+  World(std::uint64_t seed, Policy policy) : prng_(seed), policy_(policy) {
+    const std::size_t writes = 1 + below(8);
+    for (std::size_t i = 0; i < writes; ++i) write();
+  }
+
+  // The number of cells in which the merged answers show something else than the join.
+  std::size_t count_wrong(bool backwards, Bug bug) {
+    const auto shown = scan(backwards, bug);
+    std::size_t wrong = 0;
+    for (const std::string& partition : kPartitions) {
+      PartitionStore joined;
+      for (const Replica& replica : replicas_) {
+        const auto at = replica.whole.find(partition);
+        if (at != replica.whole.end()) joined.absorb(at->second);
+      }
+      for (const std::string& row : kRows) {
+        for (const ColumnId column : kColumns) {
+          const auto at = shown.find({partition, row});
+          const causality::CellStore mine =
+              at == shown.end() ? causality::CellStore() : at->second.cell(bytes(row), column);
+          if (dots(mine) != dots(joined.cell(bytes(row), column))) ++wrong;
+        }
+      }
+    }
+    return wrong;
+  }
+
+  std::size_t count_wrong_points() {
+    std::size_t wrong = 0;
+    for (const std::string& partition : kPartitions) {
+      PartitionStore joined;
+      for (const Replica& replica : replicas_) {
+        const auto at = replica.whole.find(partition);
+        if (at != replica.whole.end()) joined.absorb(at->second);
+      }
+      for (const std::string& row : kRows) {
+        std::vector<RowRead> answers;
+        for (const Replica& replica : replicas_) {
+          answers.push_back(replica.read({.partition = bytes(partition), .row = bytes(row)}));
+        }
+        const RowRead merged = merge(bytes(row), answers);
+        for (const ColumnId column : kColumns) {
+          const auto mine = merged.partition.cell(bytes(row), column);
+          if (dots(mine) != dots(joined.cell(bytes(row), column))) ++wrong;
+        }
+      }
+    }
+    return wrong;
+  }
+
+ private:
+  std::size_t below(std::size_t end) { return static_cast<std::size_t>(prng_.below(end)); }
+
+  std::set<causality::Dot> dots(const causality::CellStore& cell) const {
+    std::set<causality::Dot> found;
+    for (const causality::Version* version :
+         causality::visible(cell, policy_, causality::WallTime{})) {
+      found.insert(version->dot);
+    }
+    return found;
+  }
+
+  RowRange some_range() {
+    switch (below(3)) {
+      case 0:
+        return {};
+      case 1:
+        return causality::range_of_row(bytes(kRows[below(kRows.size())]));
+      default:
+        return {.from = bytes("a"), .to = bytes("d")};
+    }
+  }
+
+  void write() {
+    const std::size_t at = below(kReplicas);
+    const std::string& partition = kPartitions[below(kPartitions.size())];
+    Replica& minter = replicas_[at];
+    Mutation mutation;
+    mutation.timestamp = Timestamp{static_cast<std::int64_t>(below(20))};
+    if (below(3) == 0) {
+      mutation.deleted_ranges = {some_range()};
+    } else {
+      const Bytes row = bytes(kRows[below(kRows.size())]);
+      for (const ColumnId column : kColumns) {
+        if (below(2) == 0 && column != kColumns.front()) continue;
+        CellChange change;
+        change.row = row;
+        change.column = column;
+        change.value = bytes("v");
+        if (below(4) == 0) {
+          change.kind = VersionKind::deletion;
+          change.value = {};
+        }
+        mutation.cells.push_back(std::move(change));
+      }
+    }
+    const auto actor = causality::actor_of(static_cast<std::uint32_t>(at + 1), 1);
+    Clock clock = minter.clock;
+    auto delta = causality::mint(clock, actor, causality::Epoch{1}, policy_, std::move(mutation),
+                                 minter.largest);
+    ASSERT_TRUE(delta) << delta.error().to_string();
+    for (std::size_t i = 0; i < kReplicas; ++i) {
+      if (i == at || below(2) == 0) replicas_[i].take(partition, *delta, policy_);
+    }
+    if (below(3) == 0) replicas_[below(kReplicas)].strip();
+  }
+
+  std::map<std::pair<std::string, std::string>, PartitionStore> scan(bool backwards, Bug bug) {
+    std::map<std::pair<std::string, std::string>, PartitionStore> shown;
+    std::optional<RowName> after;
+    for (int trip = 0; trip < 100; ++trip) {
+      std::vector<RowsAnswer> pages;
+      for (const Replica& replica : replicas_) {
+        pages.push_back(replica.page(after, backwards, 1 + below(4)));
+        if (bug == Bug::claims_beyond_its_end) pages.back().more = false;
+      }
+      AnswerMerge merging(backwards, std::move(pages));
+      for (std::size_t i = 0; i < kReplicas; ++i) {
+        std::vector<RowRead> reads;
+        for (const RowName& name : merging.needed()[i]) {
+          reads.push_back(bug == Bug::absent_is_not_asked
+                              ? RowRead{.partition = {}, .clock = replicas_[i].clock}
+                              : replicas_[i].read(name));
+        }
+        merging.supply(i, std::move(reads));
+      }
+      const RowsAnswer answer = std::move(merging).take();
+      for (const RowsAnswer::Row& row : answer.rows) {
+        shown[{std::string(row.partition.text()), std::string(row.row.text())}] = row.stored;
+      }
+      if (!answer.more) return shown;
+      EXPECT_FALSE(answer.rows.empty());
+      if (answer.rows.empty()) return shown;
+      after = RowName{.partition = answer.rows.back().partition, .row = answer.rows.back().row};
+    }
+    ADD_FAILURE() << "the scan does not end";
+    return shown;
+  }
+
+  base::Prng prng_;
+  const Policy policy_;
+  std::array<Replica, kReplicas> replicas_;
+};
+
+std::uint64_t seeds() {
+  return base::count_from_environment("HELENUS_SEEDS", 2000);
+}
+
+std::size_t count_wrong(Bug bug) {
+  std::size_t wrong = 0;
+  for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+    World world(seed, seed % 3 == 0 ? Policy::siblings : Policy::lww);
+    wrong += world.count_wrong(seed % 2 == 0, bug);
+  }
+  return wrong;
+}
+
+TEST(AnswerMerge, ShowsWhatTheJoinOfTheStoresShows) {
+  EXPECT_EQ(count_wrong(Bug::none), 0U);
+}
+
+TEST(AnswerMerge, APageThatClaimsBeyondItsEndIsFound) {
+  EXPECT_GT(count_wrong(Bug::claims_beyond_its_end), 0U);
+}
+
+TEST(AnswerMerge, AnAbsentRowThatIsNotAskedForIsFound) {
+  EXPECT_GT(count_wrong(Bug::absent_is_not_asked), 0U);
+}
+
+TEST(AnswerMerge, RowsByTheirNamesShowWhatTheJoinShows) {
+  for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+    World world(seed, seed % 3 == 0 ? Policy::siblings : Policy::lww);
+    ASSERT_EQ(world.count_wrong_points(), 0U) << "seed " << seed;
+  }
+}
+
+TEST(AnswerMerge, OneAnswerIsItself) {
+  RowsAnswer page;
+  page.rows.push_back({.partition = bytes("p"), .row = bytes("a"), .stored = {}});
+  page.more = true;
+  std::vector<RowsAnswer> pages;
+  pages.push_back(page);
+  AnswerMerge merging(false, std::move(pages));
+  EXPECT_TRUE(merging.needed().front().empty());
+  const RowsAnswer answer = std::move(merging).take();
+  ASSERT_EQ(answer.rows.size(), 1U);
+  EXPECT_TRUE(answer.more);
+}
+
+}  // namespace
+}  // namespace helenus::replication

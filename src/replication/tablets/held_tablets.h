@@ -1,0 +1,51 @@
+// HeldTablets: the tablets that this node holds a replica of, as one version of the metadata says
+// it: where each is kept, under which name it mints, and who else holds it.
+//
+// Immutable, and shared by all cores.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "causality/dot.h"
+#include "model/node_id.h"
+#include "replication/map/replica_map.h"
+#include "runtime/cores.h"
+#include "storage/engine/tablet_info.h"
+
+namespace helenus::replication {
+
+// What the engine calls a tablet: the keyspace's number, then the place in the ring.
+constexpr storage::TabletId tablet_id(const TabletKey& key) {
+  return storage::TabletId{(std::uint64_t{key.keyspace.value()} << 32) | key.index};
+}
+
+struct HeldTablet {
+  storage::TabletInfo info;
+  TabletKey key;
+  causality::Epoch epoch;
+  runtime::CoreId core;
+  std::vector<model::NodeId> peers;  // the other members and pending ones
+};
+
+class HeldTablets {
+ public:
+  using CoreOf = std::function<runtime::CoreId(storage::TabletId)>;
+
+  HeldTablets() = default;
+  HeldTablets(const ReplicaMap& map, const CoreOf& core_of);
+
+  // Ascending by range.
+  const std::vector<HeldTablet>& all() const { return tablets_; }
+  // The one that has the partition; null if this node holds none that does.
+  const HeldTablet* find(base::ByteView partition) const;
+
+ private:
+  std::vector<HeldTablet> tablets_;
+};
+
+using HeldTabletsPtr = std::shared_ptr<const HeldTablets>;
+
+}  // namespace helenus::replication
