@@ -70,10 +70,6 @@ Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Sche
   return metadata::finish_change(next, next.epoch);
 }
 
-cluster::Apply SchemaService::applier() {
-  return std::bind_front(&SchemaService::apply, this);
-}
-
 void SchemaService::take_statements(cluster::ClusterService& cluster, WaitShown shown) {
   cluster_ = &cluster;
   shown_ = std::move(shown);
@@ -115,9 +111,9 @@ Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunct
 
 Task<Result<void>> SchemaService::apply(cluster::MetadataPtr metadata, consensus::Version version,
                                         Until until) {
-  const bool is_alone = metadata->nodes.size() == 1 && metadata->find(self_) != nullptr;
+  const bool is_member = metadata->find(self_) != nullptr;
   co_return co_await catalog_.adopt(
-      {.users = metadata->schema, .version = version.value(), .has_all_rows = is_alone},
+      {.users = metadata->schema, .version = version.value(), .has_all_rows = is_member},
       std::move(until));
 }
 

@@ -65,20 +65,19 @@ class SchemaService final : public SchemaAuthority {
   SchemaService(const SchemaService&) = delete;
   SchemaService& operator=(const SchemaService&) = delete;
 
-  // What the cluster calls to have newer metadata applied. This outlives its last call.
-  cluster::Apply applier();
   // From now on statements are taken. Requires: the cluster has started; it, and what `shown`
   // refers to, outlive the last statement.
   void take_statements(cluster::ClusterService& cluster, WaitShown shown);
+
+  // An Apply of the schema alone.
+  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
+                                          runtime::Until until);
 
   // Errors besides those of the statement: server_error. Requires: statements are taken.
   runtime::Task<QueryResult<std::optional<protocol::SchemaChange>>> change(
       SchemaFunction function, runtime::Until until) override;
 
  private:
-  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
-                                          runtime::Until until);
-
   const model::NodeId self_;
   Catalog& catalog_;
   cluster::ClusterService* cluster_ = nullptr;
