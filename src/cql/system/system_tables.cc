@@ -42,10 +42,11 @@ model::Token token_at(base::ByteView border) {
   return model::Token{static_cast<std::int64_t>(flipped ^ (std::uint64_t{1} << 63))};
 }
 
+// The last tablet of a keyspace ends where the next keyspace begins.
 model::Token last_token(const storage::TabletInfo& tablet) {
   if (!tablet.range.to) return model::kTokenMax;
   const model::Token next = token_at(*tablet.range.to);
-  ASSERT(next > model::kTokenMin);
+  if (next == model::kTokenMin) return model::kTokenMax;
   return model::Token{next.value() - 1};
 }
 
