@@ -88,17 +88,10 @@ Task<Result<void>> Database::open() {
   port_is_free->reset();
 
   CO_TRY_VOID(co_await open_storage());
-  co_return co_await open_catalog();
-}
-
-Task<Result<void>> Database::open_catalog() {
-  phase_ = "the catalog";
-  CO_TRY(local_, co_await storage::LocalStore::open(runtime_, config_.data_directory + "/local"));
   cql::CatalogOptions catalog_options;
   catalog_options.system = cql::make_system_schema();
   catalog_options.data_center = config_.data_center;
-  CO_TRY(catalog_,
-         co_await cql::Catalog::open(runtime_, *tablets_, *local_, std::move(catalog_options)));
+  catalog_ = std::make_unique<cql::Catalog>(runtime_, *tablets_, std::move(catalog_options));
   co_return {};
 }
 

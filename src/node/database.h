@@ -45,7 +45,6 @@
 #include "runtime/task.h"
 #include "runtime/task_group.h"
 #include "storage/engine/engines.h"
-#include "storage/local/local_store.h"
 
 namespace helenus::node {
 
@@ -121,7 +120,6 @@ class Database {
   CoreService::Options service_options() const;
 
   runtime::Task<base::Result<void>> open_storage();
-  runtime::Task<base::Result<void>> open_catalog();
   runtime::Task<base::Result<void>> start_services();
   runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.
@@ -163,7 +161,6 @@ class Database {
   std::unique_ptr<replication::TabletDirectory> tablets_;
   std::unique_ptr<replication::Replicas> replicas_;
   std::unique_ptr<replication::Coordinator> coordinator_;  // of this core
-  std::unique_ptr<storage::LocalStore> local_;
   std::unique_ptr<cql::Catalog> catalog_;
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;

@@ -108,8 +108,11 @@ Task<Result<void>> Engines::create_table(TableId table, TableOptions options) {
     auto create = [engine = engines_[index].get(), table, options](Runtime&) {
       return engine->create_table(table, options);
     };
-    CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core_numbered(index), std::move(create),
-                                                Until::forever()));
+    const auto created = co_await runtime::call_on<void>(runtime_, core_numbered(index),
+                                                         std::move(create), Until::forever());
+    // It is there when the first core has it: one that was cut short is finished.
+    if (created.failed_with(Errc::already_exists) && index > 0) continue;
+    if (!created) co_return created;
   }
   co_return {};
 }
