@@ -9,6 +9,8 @@
 #include "replication/cluster/check_alone.h"
 #include "replication/cluster/gather.h"
 #include "replication/cluster/on_core.h"
+#include "replication/cluster/replicas.h"
+#include "replication/messages/messages.h"
 #include "replication/read/range_cursor.h"
 #include "runtime/run_on.h"
 #include "runtime/when_all.h"
@@ -37,7 +39,7 @@ const HeldTablet* Coordinator::find_alone(ByteView partition) const {
   return held != nullptr && held->is_alone() ? held : nullptr;
 }
 
-const HeldTabletsPtr& Coordinator::tablets() const {
+const std::shared_ptr<const HeldTablets>& Coordinator::tablets() const {
   return core_.held;
 }
 
@@ -99,6 +101,30 @@ Error none_took_it(Error error) {
   return says_who ? Error(Errc::unavailable, "no replica took it: {}", error) : error;
 }
 
+using Written = ReplicatedWriter::Written;
+
+// By the replica of that node.
+Task<Result<Written>> write_by(const Replicas& replicas, ReplicaCore& core, model::NodeId node,
+                               std::shared_ptr<const WriteMessage> message, Until until) {
+  if (node != core.link.self()) {
+    CO_TRY(WriteReply reply,
+           co_await core.link.call(node, kWriteMethod, std::move(message), std::move(until)));
+    auto delta = std::move(reply.delta);
+    co_return Written{.reply = std::move(reply), .delta = std::move(delta)};
+  }
+  const HeldTablet* found =
+      core.held == nullptr ? nullptr : core.held->find(message->write.partition.view());
+  if (found == nullptr || found->is_in_doubt) {
+    co_return Error(Errc::refused, "the replica here does not serve");
+  }
+  const HeldTablet held = *found;
+  const auto there = [&](Runtime&, Until remaining) -> Task<Result<Written>> {
+    return replicas.on(held.core).writer->write(held, message->level, message->write,
+                                                std::move(remaining));
+  };
+  co_return co_await on_core<Written>(core.link.runtime(), held.core, there, std::move(until));
+}
+
 Error not_met(const LevelReport& report) {
   if (report.failed > 0) {
     return {Errc::io_error, "{} of {} replicas have it, {} failed", report.received,
@@ -125,7 +151,7 @@ Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite
   message->write = std::move(write);
   std::optional<Error> refusal;
   for (const PlacedReplica* candidate : candidates) {
-    auto written = co_await write_by(candidate->node, message, until);
+    auto written = co_await write_by(replicas_, core_, candidate->node, message, until);
     if (written) {
       report = written->reply.report;
       if (!written->reply.met) co_return not_met(report);
@@ -136,28 +162,6 @@ Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite
   }
   ASSERT(refusal);
   co_return none_took_it(*std::move(refusal));
-}
-
-Task<Result<ReplicatedWriter::Written>> Coordinator::write_by(
-    model::NodeId node, std::shared_ptr<const WriteMessage> message, Until until) {
-  using Written = ReplicatedWriter::Written;
-  if (node != core_.link.self()) {
-    CO_TRY(WriteReply reply, co_await core_.link.call(node, kWriteMethod, std::move(message),
-                                                      std::move(until)));
-    auto delta = std::move(reply.delta);
-    co_return Written{.reply = std::move(reply), .delta = std::move(delta)};
-  }
-  const HeldTablet* found =
-      core_.held == nullptr ? nullptr : core_.held->find(message->write.partition.view());
-  if (found == nullptr || found->is_in_doubt) {
-    co_return Error(Errc::refused, "the replica here does not serve");
-  }
-  const HeldTablet held = *found;
-  const auto there = [&](Runtime&, Until remaining) -> Task<Result<Written>> {
-    return replicas_.on(held.core).writer->write(held, message->level, message->write,
-                                                 std::move(remaining));
-  };
-  co_return co_await on_core<Written>(runtime_, held.core, there, std::move(until));
 }
 
 Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes, Until until,
