@@ -382,6 +382,54 @@ TEST(AntiEntropy, ReplicasOfDifferentEpochsDoNotListenToEachOther) {
   expect_silence(world);
 }
 
+TEST(AntiEntropy, WhatWasStableAmongOtherReplicasIsNotAmongThese) {
+  ReplicatedWorld world(1, by_anti_entropy());
+  world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
+  world.write(0, remove(world.partition("ada")), Consistency::one);
+  EXPECT_TRUE(world.settle());
+  metadata::ClusterMetadata next = world.setup.metadata;
+  next.epoch = metadata::Epoch{next.epoch.value() + 1};
+  for (metadata::Tablet& tablet : next.tablets) tablet.epoch = next.epoch;
+  world.node(0).take(next);
+  ASSERT_TRUE(world.run(0, world.node(0).compact(kTable)));
+  EXPECT_GT(world.node(0).engine().statistics().sstables, 0U);
+  for (std::size_t i = 1; i < kNodes; ++i) world.node(i).take(next);
+  EXPECT_TRUE(world.settle());
+  world.world().run_for(1s);
+  ASSERT_TRUE(world.run(0, world.node(0).compact(kTable)));
+  EXPECT_EQ(world.node(0).engine().statistics().sstables, 0U);
+}
+
+TEST(AntiEntropy, WhatAPowerLossMayTakeIsKeptByTheOthersAndComesBack) {
+  for (std::uint64_t seed = 1; seed <= base::count_from_environment("HELENUS_REPLICA_SEEDS", 3);
+       ++seed) {
+    SCOPED_TRACE(seed);
+    ReplicatedWorld world(seed, by_anti_entropy(ReplicatedWriter::Deltas::sent));
+    EXPECT_TRUE(world.settle());
+    world.kill(0);
+    world.setup.sync_mode = storage::LogSyncMode::periodic;
+    world.start(0);
+    world.see_all();
+    EXPECT_TRUE(world.settle());
+    EXPECT_TRUE(world.write(0, put(world.partition("ada"), "r", "v"), Consistency::all).met);
+    world.world().run_for(400ms);
+    EXPECT_FALSE(world.node(1).keeps_nothing()) << "the first one has not synced it";
+    world.machine(0).power_loss();
+    world.world().run_for(10s);
+    EXPECT_FALSE(world.node(1).keeps_nothing());
+    world.start(0);
+    world.see_all();
+    // As new ones they take what the others have of the old ones.
+    storage::Engine& engine = world.node(0).engine();
+    for (const storage::TabletId tablet : engine.tablets_in_doubt()) {
+      ASSERT_TRUE(world.run(0, engine.reincarnate(tablet, causality::actor_of(1, 77))));
+    }
+    EXPECT_TRUE(world.settle());
+    EXPECT_EQ(world.contents(0).size(), 1U);
+    expect_equal(world);
+  }
+}
+
 class OneToTalkTo : public ::testing::Test, protected ReplicatedWorld {
  protected:
   OneToTalkTo() : ReplicatedWorld(1, by_anti_entropy()) { EXPECT_TRUE(settle()); }
