@@ -104,6 +104,21 @@ TEST(AntiEntropy, AWriteReachesTheOthersWithinASecond) {
   expect_equal(world);
 }
 
+TEST(AntiEntropy, WhatIsOnItsWayIsNotPulled) {
+  ReplicatedWorld world(1, by_anti_entropy(ReplicatedWriter::Deltas::sent));
+  for (int i = 0; i < 200; ++i) {
+    world.write(static_cast<std::size_t>(i) % kNodes,
+                put(world.partition("ada"), fmt::format("r{}", i), "v"), Consistency::one);
+    world.world().run_for(3ms);
+  }
+  EXPECT_TRUE(world.settle());
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    const AntiEntropyReport report = world.node(i).anti_entropy().report();
+    EXPECT_EQ(report.pulls, 0U) << i;
+    EXPECT_LT(report.announcements, 40U) << i;
+  }
+}
+
 TEST(AntiEntropy, EverybodyStartsAnewAndIsToldAgain) {
   ReplicatedWorld world(1, by_anti_entropy());
   world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
@@ -356,13 +371,17 @@ TEST(AntiEntropy, APeerThatIsNotThereIsPassedOver) {
 
 // ---- Epochs, strangers and lost states ----
 
+metadata::ClusterMetadata in_next_epoch(metadata::ClusterMetadata metadata) {
+  metadata.epoch = metadata::Epoch{metadata.epoch.value() + 1};
+  for (metadata::Tablet& tablet : metadata.tablets) tablet.epoch = metadata.epoch;
+  return metadata;
+}
+
 TEST(AntiEntropy, ReplicasOfDifferentEpochsDoNotListenToEachOther) {
   ReplicatedWorld world(1, by_anti_entropy());
   world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
   EXPECT_TRUE(world.settle());
-  metadata::ClusterMetadata next = world.setup.metadata;
-  next.epoch = metadata::Epoch{next.epoch.value() + 1};
-  for (metadata::Tablet& tablet : next.tablets) tablet.epoch = next.epoch;
+  const metadata::ClusterMetadata next = in_next_epoch(world.setup.metadata);
   world.node(0).take(next);
   world.write(0, put(world.partition("ada"), "s", "v"), Consistency::one);
   world.write(1, put(world.partition("ada"), "t", "v"), Consistency::one);
@@ -382,14 +401,29 @@ TEST(AntiEntropy, ReplicasOfDifferentEpochsDoNotListenToEachOther) {
   expect_silence(world);
 }
 
+TEST(AntiEntropy, APageThatComesInAnotherEpochIsNotTaken) {
+  ReplicatedWorld world(1, by_anti_entropy());
+  EXPECT_TRUE(world.settle());
+  for (sim::MachineId i = 0; i < 2; ++i) {
+    world.world().network().set_slowness(i, 2, 100);
+    world.world().network().set_slowness(2, i, 100);
+  }
+  world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
+  EXPECT_TRUE(world.world().run_until(
+      [&] { return world.node(2).anti_entropy().report().pulls > 0; }, 10s));
+  world.world().run_for(1ms);
+  world.node(2).take(in_next_epoch(world.setup.metadata));
+  world.world().run_for(5s);
+  EXPECT_EQ(world.node(2).anti_entropy().report().mutations_pulled, 0U);
+  EXPECT_TRUE(world.contents(2).empty());
+}
+
 TEST(AntiEntropy, WhatWasStableAmongOtherReplicasIsNotAmongThese) {
   ReplicatedWorld world(1, by_anti_entropy());
   world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
   world.write(0, remove(world.partition("ada")), Consistency::one);
   EXPECT_TRUE(world.settle());
-  metadata::ClusterMetadata next = world.setup.metadata;
-  next.epoch = metadata::Epoch{next.epoch.value() + 1};
-  for (metadata::Tablet& tablet : next.tablets) tablet.epoch = next.epoch;
+  const metadata::ClusterMetadata next = in_next_epoch(world.setup.metadata);
   world.node(0).take(next);
   ASSERT_TRUE(world.run(0, world.node(0).compact(kTable)));
   EXPECT_GT(world.node(0).engine().statistics().sstables, 0U);
