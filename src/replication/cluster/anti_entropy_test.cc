@@ -32,7 +32,9 @@ ReplicatedSetup by_anti_entropy(
 std::uint64_t announcements(ReplicatedWorld& world) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < kNodes; ++i) {
-    count += world.node(i).anti_entropy().report().announcements;
+    for (std::uint32_t core = 0; core < world.setup.cores; ++core) {
+      count += world.node(i).anti_entropy(core).report().announcements;
+    }
   }
   return count;
 }
@@ -93,6 +95,29 @@ TEST(AntiEntropy, WithoutDeltasAllBecomeEqual) {
   }
   EXPECT_TRUE(world.settle());
   expect_equal(world);
+  expect_silence(world);
+}
+
+TEST(AntiEntropy, TabletsOfAllCoresBecomeEqual) {
+  ReplicatedSetup setup = by_anti_entropy();
+  setup.cores = 2;
+  ReplicatedWorld world(1, setup);
+  EXPECT_TRUE(world.settle());
+  world.kill(2);
+  world.see({0, 1});
+  for (int i = 0; i < 40; ++i) {
+    const Bytes partition =
+        world.partition(fmt::format("p{}", i % 5), std::int64_t{i % 5 - 2} << 61);
+    world.write(static_cast<std::size_t>(i) % 2,
+                put(partition, fmt::format("r{}", i % 3), fmt::format("v{}", i)), Consistency::one);
+  }
+  world.start(2);
+  world.see_all();
+  EXPECT_TRUE(world.settle());
+  expect_equal(world);
+  for (std::uint32_t core = 0; core < 2; ++core) {
+    EXPECT_GT(world.node(2).anti_entropy(core).report().mutations_pulled, 0U) << core;
+  }
   expect_silence(world);
 }
 
@@ -519,11 +544,7 @@ TEST_F(OneToTalkTo, AReplicaThatHasLostItsOwnWritesSaysSo) {
 // What was minted is known, so what a reader is to be shown in the end is, too.
 class History {
  public:
-  explicit History(std::uint64_t seed)
-      : prng_(seed),
-        world_(seed, by_anti_entropy(prng_.chance(0.5)
-                                         ? ReplicatedWriter::Deltas::sent
-                                         : ReplicatedWriter::Deltas::left_to_anti_entropy)) {}
+  explicit History(std::uint64_t seed) : prng_(seed), world_(seed, drawn(prng_)) {}
 
   void run() {
     for (int step = 0; step < 120; ++step) take_step();
@@ -532,6 +553,16 @@ class History {
   }
 
  private:
+  static ReplicatedSetup drawn(base::Prng& prng) {
+    ReplicatedSetup setup =
+        by_anti_entropy(prng.chance(0.5) ? ReplicatedWriter::Deltas::sent
+                                         : ReplicatedWriter::Deltas::left_to_anti_entropy);
+    setup.cores = prng.chance(0.5) ? 2 : 1;
+    if (prng.chance(0.5)) setup.options.pulled_bytes_max = 500;
+    if (prng.chance(0.5)) setup.options.pulls_max = 1;
+    return setup;
+  }
+
   void take_step() {
     const std::size_t node = prng_.below(kNodes);
     switch (prng_.below(12)) {
@@ -574,7 +605,8 @@ class History {
   }
 
   void write(std::size_t node) {
-    const Bytes partition = world_.partition(fmt::format("p{}", prng_.below(3)));
+    const auto which = static_cast<std::int64_t>(prng_.below(3));
+    const Bytes partition = world_.partition(fmt::format("p{}", which), (which - 1) << 62);
     const std::string row = fmt::format("r{}", prng_.below(4));
     PartitionWrite write;
     switch (prng_.below(6)) {
@@ -632,7 +664,7 @@ class History {
     EXPECT_TRUE(world_.settle());
     for (std::size_t node = 0; node < kNodes; ++node) {
       EXPECT_TRUE(world_.run(node, world_.node(node).compact(kTable)));
-      EXPECT_EQ(world_.node(node).engine().statistics().sstables, 0U) << node;
+      EXPECT_EQ(world_.node(node).sstables(), 0U) << node;
     }
   }
 
