@@ -32,7 +32,9 @@ ReplicatedSetup by_anti_entropy(
 std::uint64_t announcements(ReplicatedWorld& world) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < kNodes; ++i) {
-    count += world.node(i).anti_entropy().report().announcements;
+    for (std::uint32_t core = 0; core < world.setup.cores; ++core) {
+      count += world.node(i).anti_entropy(core).report().announcements;
+    }
   }
   return count;
 }
@@ -96,12 +98,50 @@ TEST(AntiEntropy, WithoutDeltasAllBecomeEqual) {
   expect_silence(world);
 }
 
+TEST(AntiEntropy, TabletsOfAllCoresBecomeEqual) {
+  ReplicatedSetup setup = by_anti_entropy();
+  setup.cores = 2;
+  ReplicatedWorld world(1, setup);
+  EXPECT_TRUE(world.settle());
+  world.kill(2);
+  world.see({0, 1});
+  for (int i = 0; i < 40; ++i) {
+    const Bytes partition =
+        world.partition(fmt::format("p{}", i % 5), std::int64_t{i % 5 - 2} << 61);
+    world.write(static_cast<std::size_t>(i) % 2,
+                put(partition, fmt::format("r{}", i % 3), fmt::format("v{}", i)), Consistency::one);
+  }
+  world.start(2);
+  world.see_all();
+  EXPECT_TRUE(world.settle());
+  expect_equal(world);
+  for (std::uint32_t core = 0; core < 2; ++core) {
+    EXPECT_GT(world.node(2).anti_entropy(core).report().mutations_pulled, 0U) << core;
+  }
+  expect_silence(world);
+}
+
 TEST(AntiEntropy, AWriteReachesTheOthersWithinASecond) {
   ReplicatedWorld world(1, by_anti_entropy());
   EXPECT_TRUE(world.settle());
   world.write(1, put(world.partition("ada"), "r", "v"), Consistency::one);
   world.world().run_for(1s);
   expect_equal(world);
+}
+
+TEST(AntiEntropy, WhatIsOnItsWayIsNotPulled) {
+  ReplicatedWorld world(1, by_anti_entropy(ReplicatedWriter::Deltas::sent));
+  for (int i = 0; i < 200; ++i) {
+    world.write(static_cast<std::size_t>(i) % kNodes,
+                put(world.partition("ada"), fmt::format("r{}", i), "v"), Consistency::one);
+    world.world().run_for(3ms);
+  }
+  EXPECT_TRUE(world.settle());
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    const AntiEntropyReport report = world.node(i).anti_entropy().report();
+    EXPECT_EQ(report.pulls, 0U) << i;
+    EXPECT_LT(report.announcements, 40U) << i;
+  }
 }
 
 TEST(AntiEntropy, EverybodyStartsAnewAndIsToldAgain) {
@@ -356,13 +396,17 @@ TEST(AntiEntropy, APeerThatIsNotThereIsPassedOver) {
 
 // ---- Epochs, strangers and lost states ----
 
+metadata::ClusterMetadata in_next_epoch(metadata::ClusterMetadata metadata) {
+  metadata.epoch = metadata::Epoch{metadata.epoch.value() + 1};
+  for (metadata::Tablet& tablet : metadata.tablets) tablet.epoch = metadata.epoch;
+  return metadata;
+}
+
 TEST(AntiEntropy, ReplicasOfDifferentEpochsDoNotListenToEachOther) {
   ReplicatedWorld world(1, by_anti_entropy());
   world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
   EXPECT_TRUE(world.settle());
-  metadata::ClusterMetadata next = world.setup.metadata;
-  next.epoch = metadata::Epoch{next.epoch.value() + 1};
-  for (metadata::Tablet& tablet : next.tablets) tablet.epoch = next.epoch;
+  const metadata::ClusterMetadata next = in_next_epoch(world.setup.metadata);
   world.node(0).take(next);
   world.write(0, put(world.partition("ada"), "s", "v"), Consistency::one);
   world.write(1, put(world.partition("ada"), "t", "v"), Consistency::one);
@@ -380,6 +424,69 @@ TEST(AntiEntropy, ReplicasOfDifferentEpochsDoNotListenToEachOther) {
   expect_equal(world);
   EXPECT_EQ(world.contents(0).size(), 3U);
   expect_silence(world);
+}
+
+TEST(AntiEntropy, APageThatComesInAnotherEpochIsNotTaken) {
+  ReplicatedWorld world(1, by_anti_entropy());
+  EXPECT_TRUE(world.settle());
+  for (sim::MachineId i = 0; i < 2; ++i) {
+    world.world().network().set_slowness(i, 2, 100);
+    world.world().network().set_slowness(2, i, 100);
+  }
+  world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
+  EXPECT_TRUE(world.world().run_until(
+      [&] { return world.node(2).anti_entropy().report().pulls > 0; }, 10s));
+  world.world().run_for(1ms);
+  world.node(2).take(in_next_epoch(world.setup.metadata));
+  world.world().run_for(5s);
+  EXPECT_EQ(world.node(2).anti_entropy().report().mutations_pulled, 0U);
+  EXPECT_TRUE(world.contents(2).empty());
+}
+
+TEST(AntiEntropy, WhatWasStableAmongOtherReplicasIsNotAmongThese) {
+  ReplicatedWorld world(1, by_anti_entropy());
+  world.write(0, put(world.partition("ada"), "r", "v"), Consistency::one);
+  world.write(0, remove(world.partition("ada")), Consistency::one);
+  EXPECT_TRUE(world.settle());
+  const metadata::ClusterMetadata next = in_next_epoch(world.setup.metadata);
+  world.node(0).take(next);
+  ASSERT_TRUE(world.run(0, world.node(0).compact(kTable)));
+  EXPECT_GT(world.node(0).engine().statistics().sstables, 0U);
+  for (std::size_t i = 1; i < kNodes; ++i) world.node(i).take(next);
+  EXPECT_TRUE(world.settle());
+  world.world().run_for(1s);
+  ASSERT_TRUE(world.run(0, world.node(0).compact(kTable)));
+  EXPECT_EQ(world.node(0).engine().statistics().sstables, 0U);
+}
+
+TEST(AntiEntropy, WhatAPowerLossMayTakeIsKeptByTheOthersAndComesBack) {
+  for (std::uint64_t seed = 1; seed <= base::count_from_environment("HELENUS_REPLICA_SEEDS", 3);
+       ++seed) {
+    SCOPED_TRACE(seed);
+    ReplicatedWorld world(seed, by_anti_entropy(ReplicatedWriter::Deltas::sent));
+    EXPECT_TRUE(world.settle());
+    world.kill(0);
+    world.setup.sync_mode = storage::LogSyncMode::periodic;
+    world.start(0);
+    world.see_all();
+    EXPECT_TRUE(world.settle());
+    EXPECT_TRUE(world.write(0, put(world.partition("ada"), "r", "v"), Consistency::all).met);
+    world.world().run_for(400ms);
+    EXPECT_FALSE(world.node(1).keeps_nothing()) << "the first one has not synced it";
+    world.machine(0).power_loss();
+    world.world().run_for(10s);
+    EXPECT_FALSE(world.node(1).keeps_nothing());
+    world.start(0);
+    world.see_all();
+    // As new ones they take what the others have of the old ones.
+    storage::Engine& engine = world.node(0).engine();
+    for (const storage::TabletId tablet : engine.tablets_in_doubt()) {
+      ASSERT_TRUE(world.run(0, engine.reincarnate(tablet, causality::actor_of(1, 77))));
+    }
+    EXPECT_TRUE(world.settle());
+    EXPECT_EQ(world.contents(0).size(), 1U);
+    expect_equal(world);
+  }
 }
 
 class OneToTalkTo : public ::testing::Test, protected ReplicatedWorld {
@@ -437,11 +544,7 @@ TEST_F(OneToTalkTo, AReplicaThatHasLostItsOwnWritesSaysSo) {
 // What was minted is known, so what a reader is to be shown in the end is, too.
 class History {
  public:
-  explicit History(std::uint64_t seed)
-      : prng_(seed),
-        world_(seed, by_anti_entropy(prng_.chance(0.5)
-                                         ? ReplicatedWriter::Deltas::sent
-                                         : ReplicatedWriter::Deltas::left_to_anti_entropy)) {}
+  explicit History(std::uint64_t seed) : prng_(seed), world_(seed, drawn(prng_)) {}
 
   void run() {
     for (int step = 0; step < 120; ++step) take_step();
@@ -450,6 +553,16 @@ class History {
   }
 
  private:
+  static ReplicatedSetup drawn(base::Prng& prng) {
+    ReplicatedSetup setup =
+        by_anti_entropy(prng.chance(0.5) ? ReplicatedWriter::Deltas::sent
+                                         : ReplicatedWriter::Deltas::left_to_anti_entropy);
+    setup.cores = prng.chance(0.5) ? 2 : 1;
+    if (prng.chance(0.5)) setup.options.pulled_bytes_max = 500;
+    if (prng.chance(0.5)) setup.options.pulls_max = 1;
+    return setup;
+  }
+
   void take_step() {
     const std::size_t node = prng_.below(kNodes);
     switch (prng_.below(12)) {
@@ -492,7 +605,8 @@ class History {
   }
 
   void write(std::size_t node) {
-    const Bytes partition = world_.partition(fmt::format("p{}", prng_.below(3)));
+    const auto which = static_cast<std::int64_t>(prng_.below(3));
+    const Bytes partition = world_.partition(fmt::format("p{}", which), (which - 1) << 62);
     const std::string row = fmt::format("r{}", prng_.below(4));
     PartitionWrite write;
     switch (prng_.below(6)) {
@@ -550,7 +664,7 @@ class History {
     EXPECT_TRUE(world_.settle());
     for (std::size_t node = 0; node < kNodes; ++node) {
       EXPECT_TRUE(world_.run(node, world_.node(node).compact(kTable)));
-      EXPECT_EQ(world_.node(node).engine().statistics().sstables, 0U) << node;
+      EXPECT_EQ(world_.node(node).sstables(), 0U) << node;
     }
   }
 

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +25,7 @@
 #include "model/partition_key.h"
 #include "replication/cluster/anti_entropy.h"
 #include "replication/cluster/anti_entropy_service.h"
+#include "replication/cluster/on_core.h"
 #include "replication/cluster/replica_service.h"
 #include "replication/cluster/replicated_reader.h"
 #include "replication/cluster/replicated_writer.h"
@@ -31,7 +34,7 @@
 #include "runtime/sleep.h"
 #include "sim/process.h"
 #include "sim/world.h"
-#include "storage/engine/engine.h"
+#include "storage/engine/engines.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::replication::testing {
@@ -94,6 +97,7 @@ struct ReplicatedSetup {
   AntiEntropyOptions options = {};
   storage::LogSyncMode sync_mode = storage::LogSyncMode::batch;
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
+  std::uint16_t cores = 1;  // of each node
 };
 
 // One life of a replica's node.
@@ -108,7 +112,6 @@ class ReplicaNode final : public sim::Process {
         others_(std::move(others)),
         setup_(setup),
         rpc_(runtime, {.cluster = "troy", .node = id_, .any_address_in_the_clear = true}),
-        link_(runtime, rpc_, runtime.cores.here(), id_),
         self_(self),
         stories_(runtime) {
     self_ = this;
@@ -120,30 +123,35 @@ class ReplicaNode final : public sim::Process {
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     runtime::Event never(runtime_);
     std::ignore = co_await never.wait({.stop = stop});
-    if (setup_.anti_entropy) co_await anti_entropy_->stop();
+    if (setup_.anti_entropy) co_await on_each([](OfCore& of) { return of.anti_entropy.stop(); });
     co_await rpc_.stop();
     co_await stories_.join();
-    co_await writer_->stop();
+    co_await on_each([](OfCore& of) { return of.writer.stop(); });
     co_await reader_->stop();
-    std::ignore = co_await engine_->stop();
+    std::ignore = co_await engines_->stop();
   }
 
   bool is_open() const { return service_ != nullptr; }
   void see(std::set<model::NodeId> up) {
-    link_.take(std::make_shared<const std::set<model::NodeId>>(std::move(up)));
+    const auto shared = std::make_shared<const std::set<model::NodeId>>(std::move(up));
+    for (const auto& of : cores_) of->link.take(shared);
   }
-  storage::Engine& engine() { return *engine_; }
-  AntiEntropy& anti_entropy() { return *anti_entropy_; }
+  // Of the first core.
+  storage::Engine& engine() { return engines_->on(runtime::CoreId{0}); }
+  AntiEntropy& anti_entropy(std::uint32_t core = 0) { return cores_[core]->anti_entropy; }
   const HeldTablets& held() const { return *held_; }
 
   // What the metadata say now. The tables of it are here.
   void take(const metadata::ClusterMetadata& metadata) {
     const ReplicaMapPtr map = ReplicaMap::make(metadata, 1, id_);
-    const auto core_of = [this](storage::TabletId) { return runtime_.cores.here(); };
-    held_ = std::make_shared<const HeldTablets>(map, core_of);
-    link_.take(map);
-    anti_entropy_->take(map);
-    anti_entropy_->take(held_);
+    held_ = std::make_shared<const HeldTablets>(map, core_of());
+    // All cores are one thread here.
+    for (const auto& of : cores_) {
+      of->link.take(map);
+      of->replica.take(held_);
+      of->anti_entropy.take(map);
+      of->anti_entropy.take(held_);
+    }
     if (service_ == nullptr) return;
     service_->take(held_);
     anti_entropy_service_->take(held_);
@@ -151,8 +159,13 @@ class ReplicaNode final : public sim::Process {
 
   runtime::Task<base::Result<ReplicatedWriter::Written>> write(PartitionWrite write,
                                                                model::Consistency level) {
-    const HeldTablet* held = held_->find(write.partition.view());
-    return writer_->write(*held, level, std::move(write), runtime::Until::after(runtime_, 2s));
+    const HeldTablet held = *held_->find(write.partition.view());
+    const auto there = [&](runtime::Runtime&, runtime::Until until) {
+      return cores_[held.core.value()]->writer.write(held, level, std::move(write),
+                                                     std::move(until));
+    };
+    co_return co_await on_core<ReplicatedWriter::Written>(runtime_, held.core, there,
+                                                          runtime::Until::after(runtime_, 2s));
   }
   runtime::Task<base::Result<std::optional<std::string>>> read(base::Bytes partition,
                                                                std::string row,
@@ -191,97 +204,174 @@ class ReplicaNode final : public sim::Process {
   runtime::Task<base::Result<std::set<std::string>>> contents(storage::TableId table) {
     std::set<std::string> found;
     for (const HeldTablet& held : held_->all()) {
-      CO_TRY(const auto cursor, engine_->cursor(table, held.info.id, {}));
-      CO_TRY_VOID(co_await cursor->seek_first());
-      while (cursor->valid()) {
-        CO_TRY(const auto stored, cursor->read());
-        const auto row = base::Bytes::copy_of(cursor->row_key());
-        if (const auto value = shown(stored, row)) {
-          found.insert(
-              fmt::format("{}/{}={}", base::as_text(cursor->partition()), row.text(), *value));
-        }
-        CO_TRY_VOID(co_await cursor->next());
-      }
+      const auto there = [&](runtime::Runtime&, const runtime::Until&) {
+        return add_contents(engines_->on(held.core), table, held.info.id, found);
+      };
+      CO_TRY_VOID(co_await on_core<void>(runtime_, held.core, there, runtime::Until::forever()));
     }
     co_return found;
   }
   runtime::Task<base::Result<void>> compact(storage::TableId table) {
-    return engine_->compact(table, runtime::Until::after(runtime_, 1min));
+    for (std::uint32_t core = 0; core < engines_->cores(); ++core) {
+      const auto there = [&](runtime::Runtime&, runtime::Until until) {
+        return engines_->on(runtime::CoreId{core}).compact(table, std::move(until));
+      };
+      CO_TRY_VOID(co_await on_core<void>(runtime_, runtime::CoreId{core}, there,
+                                         runtime::Until::after(runtime_, 1min)));
+    }
+    co_return {};
   }
   runtime::Task<base::Result<void>> create_table(storage::TableId table) {
-    return engine_->create_table(table, {});
+    return engines_->create_table(table, {});
   }
   runtime::Task<base::Result<void>> drop_table(storage::TableId table) {
-    return engine_->drop_table(table);
+    return engines_->drop_table(table);
   }
   std::vector<causality::Clock> clocks() {
     std::vector<causality::Clock> clocks;
     for (const HeldTablet& held : held_->all()) {
-      clocks.push_back(*engine_->synced_clock(held.info.id));
+      clocks.push_back(*engines_->on(held.core).synced_clock(held.info.id));
     }
     return clocks;
   }
   // Nothing is kept for peers.
   bool keeps_nothing() {
     for (const HeldTablet& held : held_->all()) {
-      if (!engine_->kept_mutations(held.info.id)->empty()) return false;
+      if (!engines_->on(held.core).kept_mutations(held.info.id)->empty()) return false;
+      if (engines_->on(held.core).statistics().mutations_in_memory > 0) return false;
     }
-    return engine_->statistics().mutations_in_memory == 0;
+    return true;
+  }
+  std::size_t sstables() {
+    std::size_t count = 0;
+    for (std::uint32_t core = 0; core < engines_->cores(); ++core) {
+      count += engines_->on(runtime::CoreId{core}).statistics().sstables;
+    }
+    return count;
   }
   // Everybody is known to know what is here, and the other way round.
   bool is_at_rest() const {
-    const AntiEntropyReport report = anti_entropy_->report();
-    for (const AntiEntropyReport::Peer& peer : report.peers) {
-      if (peer.clocks_to_tell + peer.lacking_here + peer.lacking_there > 0) return false;
+    for (const auto& of : cores_) {
+      const AntiEntropyReport report = of->anti_entropy.report();
+      if (report.tablets_behind > 0) return false;
+      for (const AntiEntropyReport::Peer& peer : report.peers) {
+        if (peer.clocks_to_tell + peer.lacking_here + peer.lacking_there > 0) return false;
+      }
     }
-    return report.tablets_behind == 0;
+    return true;
   }
 
   void tell(runtime::Task<void> story) { stories_.spawn(std::move(story)); }
 
  private:
-  runtime::Task<base::Result<void>> open() {
+  struct OfCore {
+    OfCore(runtime::Runtime& there, ReplicaNode& node)
+        : link(there, node.rpc_, node.runtime_.cores.here(), node.id_),
+          replica(node.engines_->on(there.cores.here())),
+          anti_entropy(there, link, replica, node.setup_.options),
+          writer(link, replica, node.setup_.deltas) {}
+    ClusterLink link;
+    Replica replica;
+    AntiEntropy anti_entropy;
+    ReplicatedWriter writer;
+  };
+
+  HeldTablets::CoreOf core_of() const {
+    return [this](storage::TabletId tablet) { return engines_->core_of(tablet); };
+  }
+  // On its core, one after the other.
+  runtime::Task<void> on_each(std::function<runtime::Task<void>(OfCore&)> work) {
+    for (std::uint32_t core = 0; core < cores_.size(); ++core) {
+      const auto there = [&](runtime::Runtime&, const runtime::Until&) {
+        return ended(work(*cores_[core]));
+      };
+      std::ignore =
+          co_await on_core<void>(runtime_, runtime::CoreId{core}, there, runtime::Until::forever());
+    }
+  }
+  static runtime::Task<base::Result<void>> ended(runtime::Task<void> task) {
+    co_await std::move(task);
+    co_return {};
+  }
+  static runtime::Task<void> start(OfCore& of) {
+    of.anti_entropy.start();
+    co_return;
+  }
+  runtime::Task<base::Result<void>> make(runtime::Runtime& there) {
+    cores_.push_back(std::make_unique<OfCore>(there, *this));
+    co_return {};
+  }
+  static runtime::Task<base::Result<void>> add_contents(storage::Engine& engine,
+                                                        storage::TableId table,
+                                                        storage::TabletId tablet,
+                                                        std::set<std::string>& found) {
+    CO_TRY(const auto cursor, engine.cursor(table, tablet, {}));
+    CO_TRY_VOID(co_await cursor->seek_first());
+    while (cursor->valid()) {
+      CO_TRY(const auto stored, cursor->read());
+      const auto row = base::Bytes::copy_of(cursor->row_key());
+      if (const auto value = shown(stored, row)) {
+        found.insert(
+            fmt::format("{}/{}={}", base::as_text(cursor->partition()), row.text(), *value));
+      }
+      CO_TRY_VOID(co_await cursor->next());
+    }
+    co_return {};
+  }
+
+  runtime::Task<base::Result<void>> open_storage() {
     storage::EngineOptions options;
     options.data_directories = {"/data"};
     options.log = storage::testing::small_log(setup_.sync_mode);
     options.shards = 2;
     options.mutation_log_bytes_max = setup_.mutation_log_bytes_max;
-    CO_TRY(engine_, co_await storage::Engine::open(runtime_, options));
-    replica_ = std::make_unique<Replica>(*engine_);
-    anti_entropy_ = std::make_unique<AntiEntropy>(runtime_, link_, *replica_, setup_.options);
-    const ReplicaMapPtr map = ReplicaMap::make(setup_.metadata, 1, id_);
-    const HeldTablets held(map, [this](storage::TabletId) { return runtime_.cores.here(); });
+    CO_TRY(engines_, co_await storage::Engines::open(runtime_, options, setup_.cores));
+    const HeldTablets held(ReplicaMap::make(setup_.metadata, 1, id_), core_of());
     for (const HeldTablet& each : held.all()) {
       const auto made =
-          co_await engine_->create_tablet(each.info.id, each.info.range, each.info.actor);
+          co_await engines_->create_tablet(each.info.id, each.info.range, each.info.actor);
       if (!made && !made.failed_with(base::Errc::already_exists)) co_return made.error();
     }
     for (const storage::TableId table : setup_.tables) {
-      const auto made = co_await engine_->create_table(table, {});
+      const auto made = co_await engines_->create_table(table, {});
       if (!made && !made.failed_with(base::Errc::already_exists)) co_return made.error();
     }
+    co_return {};
+  }
+  runtime::Task<base::Result<void>> open() {
+    CO_TRY_VOID(co_await open_storage());
+    for (std::uint32_t core = 0; core < setup_.cores; ++core) {
+      const auto there = [&](runtime::Runtime& runtime, const runtime::Until&) {
+        return make(runtime);
+      };
+      CO_TRY_VOID(co_await on_core<void>(runtime_, runtime::CoreId{core}, there,
+                                         runtime::Until::forever()));
+    }
     take(setup_.metadata);
-    writer_ = std::make_unique<ReplicatedWriter>(link_, *replica_, setup_.deltas);
     auto service = std::make_unique<ReplicaService>(
-        runtime_, [this](runtime::CoreId) -> Replica& { return *replica_; },
-        [this](runtime::CoreId) -> ReplicatedWriter& { return *writer_; });
+        runtime_,
+        [this](runtime::CoreId core) -> Replica& { return cores_[core.value()]->replica; },
+        [this](runtime::CoreId core) -> ReplicatedWriter& { return cores_[core.value()]->writer; });
     service->take(held_);
     service->serve(rpc_);
     anti_entropy_service_ = std::make_unique<AntiEntropyService>(
-        runtime_, [this](runtime::CoreId) -> AntiEntropy& { return *anti_entropy_; });
+        runtime_, [this](runtime::CoreId core) -> AntiEntropy& {
+          return cores_[core.value()]->anti_entropy;
+        });
     anti_entropy_service_->take(held_);
     anti_entropy_service_->serve(rpc_);
     reader_ = std::make_unique<ReplicatedReader>(
-        link_, ReplicatedReader::Local{
-                   .read = [at = service.get()](
-                               std::shared_ptr<const ReadMessage> message,
-                               runtime::Until until) { return at->read(*message, until); },
-                   .scan = [at = service.get()](
-                               std::shared_ptr<const ScanMessage> message,
-                               runtime::Until until) { return at->scan(*message, until); }});
+        cores_.front()->link,
+        ReplicatedReader::Local{
+            .read = [at = service.get()](
+                        std::shared_ptr<const ReadMessage> message,
+                        runtime::Until until) { return at->read(*message, until); },
+            .scan = [at = service.get()](
+                        std::shared_ptr<const ScanMessage> message,
+                        runtime::Until until) { return at->scan(*message, until); }});
     CO_TRY_VOID(rpc_.start(address_));
     for (const auto& [node, address] : others_) CO_TRY_VOID(rpc_.introduce(node, address));
-    if (setup_.anti_entropy) anti_entropy_->start();
+    if (setup_.anti_entropy) co_await on_each(&start);
     service_ = std::move(service);
     co_return {};
   }
@@ -292,12 +382,9 @@ class ReplicaNode final : public sim::Process {
   const std::vector<std::pair<model::NodeId, runtime::Address>> others_;
   const ReplicatedSetup setup_;
   rpc::Rpc rpc_;
-  ClusterLink link_;
   HeldTabletsPtr held_;
-  std::unique_ptr<storage::Engine> engine_;
-  std::unique_ptr<Replica> replica_;
-  std::unique_ptr<AntiEntropy> anti_entropy_;
-  std::unique_ptr<ReplicatedWriter> writer_;
+  std::unique_ptr<storage::Engines> engines_;
+  std::vector<std::unique_ptr<OfCore>> cores_;
   std::unique_ptr<ReplicatedReader> reader_;
   std::unique_ptr<AntiEntropyService> anti_entropy_service_;
   std::unique_ptr<ReplicaService> service_;
@@ -310,10 +397,11 @@ class ReplicatedWorld {
   explicit ReplicatedWorld(std::uint64_t seed = 1, ReplicatedSetup its_setup = {})
       : setup(std::move(its_setup)), world_(seed, {}) {
     for (std::size_t i = 0; i < kNodes; ++i) {
-      world_.add_machine({.name = fmt::format("n{}", i)}, [this, i](runtime::Runtime& runtime) {
+      const auto life = [this, i](runtime::Runtime& runtime) {
         return std::make_unique<ReplicaNode>(runtime, i, machine(i).address(7000), others(i), setup,
                                              nodes_[i]);
-      });
+      };
+      world_.add_machine({.name = fmt::format("n{}", i), .cores = setup.cores}, life);
     }
     for (std::size_t i = 0; i < kNodes; ++i) start(i);
     see_all();
