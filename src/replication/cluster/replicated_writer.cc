@@ -149,8 +149,8 @@ Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, co
     if (node != link_.self()) return link_.call(node, kClockMethod, message, until);
     return [](auto) -> Task<Result<ClockReply>> { co_return ClockReply{}; }(0);
   };
-  CO_TRY(const auto answers,
-         co_await gather<ClockReply>(link_, sends_, tablet, rule, ask, kClockPatience, until, nullptr));
+  CO_TRY(const auto answers, co_await gather<ClockReply>(link_, sends_, tablet, rule, ask,
+                                                         kClockPatience, until, nullptr));
   causality::Context context = write.mutation.context.value_or(
       causality::Context{.epoch = tablet.epoch, .floor = causality::kTimestampMin, .dots = {}});
   for (const Gathered<ClockReply>& answer : answers) {
