@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -176,6 +178,7 @@ class CellCheck {
   }
   void report(const CellRead& read, std::string_view what, std::optional<Value> value,
               std::optional<Value> other = std::nullopt) {
+    if (!reported_.insert({what, value.value_or(0), other.value_or(0)}).second) return;
     std::string text = fmt::format("{}: {}", history_.cells()[cell_], what);
     if (value) text += " " + text_of(*value);
     if (other) text += fmt::format(" in spite of {}", text_of(*other));
@@ -190,6 +193,8 @@ class CellCheck {
   const std::size_t cell_;
   const CellHistory& of_cell_;
   std::vector<std::string>& problems_;
+  // Once is enough of what many reads saw.
+  std::set<std::tuple<std::string_view, Value, Value>> reported_;
 };
 
 }  // namespace

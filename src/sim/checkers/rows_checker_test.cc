@@ -82,6 +82,16 @@ TEST_F(RowsCheckerTest, AnOlderValueIsALostWrite) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("k=1 v: lost: saw an older write 1 ")));
 }
 
+TEST_F(RowsCheckerTest, WhatManyReadsSawIsToldOnce) {
+  const Value old = put();
+  put();
+  see(old);
+  see(old);
+  see(kNothing);
+  see(kNothing);
+  EXPECT_EQ(problems().size(), 2U);
+}
+
 TEST_F(RowsCheckerTest, NothingIsALostWriteUnlessSomethingWasDeleted) {
   put();
   see(kNothing);
