@@ -25,13 +25,12 @@ struct RowsBoard {
     calm,    // every request must succeed; each client makes a number of them
     over,
   };
-  // How long a node may take for a request, and how long clients wait for the answer.
-  static constexpr Duration kNodeLimit = 4s;
-  static constexpr Duration kClientLimit = 5s;
-
   Phase phase = Phase::hold;
   bool healed = false;
   RowsShape shape;
+  // How long a node may take for a request, and how long clients wait for the answer.
+  Duration node_limit{0};
+  Duration client_limit{0};
   std::vector<runtime::Address> nodes;
   // Whether writes have the time of their client; else that of their coordinator.
   bool has_client_timestamps = true;

@@ -23,8 +23,8 @@ constexpr Duration kDisappointed = 300ms;
 constexpr std::uint64_t kCalmRequests = 15;
 constexpr Duration kSchemaLimit = 20s;
 constexpr std::uint64_t kSchemaChangesMax = 8;
-// When nothing executes a write any more that a node has said it timed out.
-constexpr Duration kTimedOutIsOver = RowsBoard::kNodeLimit + 4s;
+// After so long nothing executes a write any more that a node has said it timed out.
+constexpr Duration kTimedOutIsOver = 5s;
 
 RowsHistory::Moment moments(Duration duration) {
   return static_cast<RowsHistory::Moment>(duration / 1ns);
@@ -42,7 +42,7 @@ client::SessionOptions rows_session_options(const RowsBoard& board) {
   options.connect_timeout = 2s;
   options.back_off_max = 1s;
   options.connection.heartbeat_interval = 2s;
-  options.connection.heartbeat_timeout = 2s;
+  options.connection.heartbeat_timeout = board.node_limit;
   return options;
 }
 
@@ -112,7 +112,7 @@ client::Route RowsClients::draw_route(base::Prng& dice) const {
 Task<client::Prepared> RowsClients::prepare(std::string text, StopToken stop) {
   if (const auto found = prepared_.find(text); found != prepared_.end()) co_return found->second;
   const auto prepared = co_await session_.prepare(
-      text, {}, Until::after(runtime_, RowsBoard::kClientLimit, std::move(stop)));
+      text, {}, Until::after(runtime_, board_.client_limit, std::move(stop)));
   if (!prepared) co_return nullptr;
   prepared_[text] = *prepared;
   co_return *prepared;
@@ -177,7 +177,7 @@ Task<void> RowsClients::write(Worker& worker, StopToken stop) {
   if (board_.has_client_timestamps) options.default_timestamp_us = board_.next_timestamp();
   const auto done = co_await session_.execute(
       statement_of(write, prepared, value, dice), std::move(options), draw_route(dice),
-      Until::after(runtime_, RowsBoard::kClientLimit, std::move(stop)));
+      Until::after(runtime_, board_.client_limit, std::move(stop)));
   if (done) {
     history.acknowledge(board_.now(), value);
     ++board_.done;
@@ -189,7 +189,7 @@ Task<void> RowsClients::write(Worker& worker, StopToken stop) {
   } else if (done.error().fate() == client::Fate::answered && worker.number % 2 == 0) {
     // A patient client, who goes on when the node's answer must have come true.
     worker.in_doubt = value;
-    worker.waits_until = board_.now() + moments(kTimedOutIsOver);
+    worker.waits_until = board_.now() + moments(board_.node_limit + kTimedOutIsOver);
   }
 }
 
@@ -213,9 +213,8 @@ Task<void> RowsClients::read(Worker& worker, StopToken stop) {
                                  fmt::format("{} at {}", text, name_of(options.consistency)));
   RowsSeen seen(board_.shape, asked);
   do {
-    const auto page =
-        co_await session_.execute(statement, options, draw_route(dice),
-                                  Until::after(runtime_, RowsBoard::kClientLimit, stop));
+    const auto page = co_await session_.execute(statement, options, draw_route(dice),
+                                                Until::after(runtime_, board_.client_limit, stop));
     if (!page) {
       note_failure(page.error(), text, is_calm);
       co_return;

@@ -21,7 +21,7 @@ namespace {
 constexpr Duration kLookAgain = 100ms;
 constexpr Duration kQuietLimit = 3min;
 // After it nothing is executed any more that was sent before, and every session is connected.
-constexpr Duration kCalmBegins = 15s;
+constexpr Duration kCalmBegins = 5s;
 constexpr Duration kConvergenceLimit = 1min;
 constexpr Duration kRoundEvery = 2s;
 constexpr Duration kAskedAgainAfter = 10s;
@@ -78,7 +78,7 @@ Task<bool> RowsJudge::become_calm(StopToken stop) {
   const bool is_quiet = co_await wait_for([this] { return board_.busy == 0 && board_.is_quiet(); },
                                           kQuietLimit, stop);
   if (!is_quiet) co_return false;
-  std::ignore = co_await runtime::sleep_for(runtime_, kCalmBegins, stop);
+  std::ignore = co_await runtime::sleep_for(runtime_, 2 * board_.client_limit + kCalmBegins, stop);
   board_.history.end_unknown(board_.now());
   co_return !stop.stop_requested();
 }
@@ -135,7 +135,7 @@ Task<bool> RowsJudge::ask_all(model::Consistency level, std::string when, bool a
                                                             fmt::format("{} by {}", text, who));
         const auto rows = co_await session_.execute(
             client::Query{.text = text}, {.consistency = level}, {.node = board_.nodes[i]},
-            Until::after(runtime_, RowsBoard::kClientLimit, stop));
+            Until::after(runtime_, board_.client_limit, stop));
         if (!rows) {
           all_answered = false;
           board_.problems.push_back(
@@ -159,7 +159,7 @@ Task<void> RowsJudge::ask_for_schema(StopToken stop) {
     for (std::size_t i = 0; i < board_.nodes.size(); ++i) {
       const auto answer = co_await session_.execute(
           client::Query{.text = change.probe}, {.consistency = model::Consistency::one},
-          {.node = board_.nodes[i]}, Until::after(runtime_, RowsBoard::kClientLimit, stop));
+          {.node = board_.nodes[i]}, Until::after(runtime_, board_.client_limit, stop));
       if (answer || stop.stop_requested()) continue;
       board_.problems.push_back(fmt::format("'{}' was acknowledged, and n{} says: {}", change.text,
                                             i, answer.error().to_string()));

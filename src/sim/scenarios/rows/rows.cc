@@ -28,6 +28,10 @@ constexpr std::size_t kClientMachines = 2;
 constexpr Duration kLookAtClocksEvery = 10ms;
 // A time to live is in whole seconds, and requests take time.
 constexpr Duration kExpirySlack = 2s;
+// A request that nothing disturbs takes less than that on a network without latency.
+constexpr Duration kNodeLimit = 3s;
+// Some packets take longer than usual by this factor, in calm, too.
+constexpr std::int64_t kSlowestPacket = 130;
 constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
 
 class RowsScenario final : public Scenario {
@@ -48,6 +52,8 @@ class RowsScenario final : public Scenario {
     has_clock_faults_ = dice.chance(0.5);
     board_.has_client_timestamps = has_clock_faults_ || dice.chance(0.5);
     board_.shape.add_cells(board_.history);
+    board_.node_limit = kNodeLimit + kSlowestPacket * world.network().options().latency_max;
+    board_.client_limit = board_.node_limit * 3 / 2;
     board_.true_time = [this] { return world_->now(); };
     board_.is_quiet = [this] { return cluster_->is_quiet(); };
     board_.expiry_slack = [this] { return most_ahead_ - most_behind_ + kExpirySlack; };
@@ -100,7 +106,7 @@ class RowsScenario final : public Scenario {
     const RowsShape& shape = board_.shape;
     const std::size_t seeds = std::min(kSeedsMax, shape.nodes());
     const auto configure = [this](node::Config& config) {
-      config.request_timeout_ms = RowsBoard::kNodeLimit / 1ms;
+      config.request_timeout_ms = static_cast<std::uint32_t>(board_.node_limit / 1ms);
       if (options_.acks_before_sync) config.commitlog_sync = storage::LogSyncMode::periodic;
     };
     cluster_.emplace(*world_, TestCluster::Options{
