@@ -72,7 +72,7 @@ class CellCheck {
     for (const CellRead& read : of_cell_.reads) {
       if (read.value) {
         judge_value(read, *read.value);
-      } else if (read.read->is_strong) {
+      } else if (read.read->is_strong && rules_.timestamps_follow_time) {
         judge_nothing(read);
       }
     }
@@ -85,11 +85,14 @@ class CellCheck {
     const CellWrite* latest = nullptr;
     for (const CellWrite& write : of_cell_.writes) {
       if (write.is_acknowledged && write.ended < read.read->invoked &&
-          (write.is_put || !puts_only)) {
+          (write.is_put || !puts_only) && is_later_than_all_before(write)) {
         latest = &write;
       }
     }
     return latest;
+  }
+  bool is_later_than_all_before(const CellWrite& write) const {
+    return rules_.timestamps_follow_time || history_.write(write.value).puts.empty();
   }
   const CellWrite* find_put(Value value) const {
     const auto found =

@@ -28,6 +28,9 @@ struct RowsRules {
   // By how much clocks that decide what has expired differed from each other, and what else may
   // delay or round a time to live.
   RowsHistory::Moment expiry_slack = 0;
+  // Whether a write that began later has the later timestamp. If not, what was overwritten may be
+  // seen instead; only a write that does nothing but delete is later than all that had ended.
+  bool timestamps_follow_time = true;
 };
 
 // What does not hold, one sentence each; empty if all does.

@@ -55,6 +55,9 @@ class RowsCheckerTest : public ::testing::Test {
   std::vector<std::string> problems(RowsHistory::Moment slack_seconds = 0) const {
     return check_rows(history_, {.expiry_slack = slack_seconds * kSecond});
   }
+  std::vector<std::string> problems_of_wrong_clocks() const {
+    return check_rows(history_, {.timestamps_follow_time = false});
+  }
   static constexpr std::optional<Value> kNothing = std::nullopt;
 
   RowsHistory history_;
@@ -231,6 +234,32 @@ TEST_F(RowsCheckerTest, AnOlderValueDoesNotReturnWhenALaterOneExpires) {
   wait(60);
   see(old);
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("lost: saw an older write 1 ")));
+}
+
+TEST_F(RowsCheckerTest, WhereClocksAreWrongTheLaterWriteMayLose) {
+  const Value old = put();
+  put();
+  see(old);
+  remove();
+  put();
+  see(kNothing);
+  EXPECT_THAT(problems_of_wrong_clocks(), IsEmpty());
+}
+
+TEST_F(RowsCheckerTest, ButADeleteDoesNot) {
+  const Value old = put();
+  remove();
+  see(old);
+  EXPECT_THAT(problems_of_wrong_clocks(), ElementsAre(HasSubstr("zombie: saw a deleted write 1 ")));
+}
+
+TEST_F(RowsCheckerTest, AndWhatWasSeenToBeLaterStaysSo) {
+  const Value one = put();
+  const Value other = put();
+  see(one);
+  EXPECT_THAT(problems_of_wrong_clocks(), IsEmpty());
+  see(other);
+  EXPECT_THAT(problems_of_wrong_clocks(), ElementsAre(HasSubstr("order: saw a write ")));
 }
 
 // A register that does what it should, asked by three clients that take turns at every step: each

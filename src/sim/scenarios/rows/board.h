@@ -7,8 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "runtime/address.h"
 #include "sim/checkers/convergence_checker.h"
@@ -55,7 +58,16 @@ struct RowsBoard {
   std::size_t calm_clients = 0;  // that have made all their requests of the calm
   std::uint64_t rounds_until_equal = 0;
   std::vector<std::string> problems;
+  std::map<std::string, std::size_t> problems_of_kind;
   bool is_over = false;
+
+  // The first ones of each kind are kept.
+  void add_problem(const std::string& kind, const std::string& what) {
+    constexpr std::size_t kKeptOfKind = 3;
+    if (++problems_of_kind[kind] <= kKeptOfKind) {
+      problems.push_back(fmt::format("{}: {}", kind, what));
+    }
+  }
 
   RowsHistory::Moment now() const {
     return static_cast<RowsHistory::Moment>(true_time().since_origin() / 1ns);

@@ -96,7 +96,7 @@ Task<void> RowsClients::request(Worker& worker, StopToken stop) {
 void RowsClients::note_failure(const client::RequestError& error, const std::string& what,
                                bool is_calm) {
   if (is_calm) {
-    board_.problems.push_back(fmt::format("in calm: {}: {}", what, error.to_string()));
+    board_.add_problem("in calm: " + error.to_string(), what);
   } else if (error.fate() == client::Fate::not_sent) {
     is_disappointed_ = true;
   } else {
@@ -220,7 +220,7 @@ Task<void> RowsClients::read(Worker& worker, StopToken stop) {
       co_return;
     }
     if (const auto problem = seen.add(*page)) {
-      board_.problems.push_back(fmt::format("{}: {}", text, *problem));
+      board_.add_problem(*problem, text);
     }
     options.paging_state = page->paging_state();
   } while (options.paging_state);

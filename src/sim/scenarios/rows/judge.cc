@@ -106,7 +106,7 @@ Task<void> RowsJudge::converge(StopToken stop) {
     if (answered && differences.empty()) break;
     if (runtime_.clock.now() >= until || stop.stop_requested()) {
       for (const std::string& difference : differences) {
-        board_.problems.push_back("not converged: " + difference);
+        board_.add_problem("not converged", difference);
       }
       co_return;
     }
@@ -117,7 +117,7 @@ Task<void> RowsJudge::converge(StopToken stop) {
   std::ignore = co_await runtime::sleep_for(runtime_, kAskedAgainAfter, stop);
   std::ignore = co_await ask_all(model::Consistency::one, " later", true, stop);
   for (const std::string& difference : check_convergence(board_.convergence)) {
-    board_.problems.push_back("changed after all was calm: " + difference);
+    board_.add_problem("changed after all was calm", difference);
   }
 }
 
@@ -138,13 +138,14 @@ Task<bool> RowsJudge::ask_all(model::Consistency level, std::string when, bool a
             Until::after(runtime_, board_.client_limit, stop));
         if (!rows) {
           all_answered = false;
-          board_.problems.push_back(
-              fmt::format("after calm: {} by {}: {}", text, who, rows.error().to_string()));
+          board_.add_problem(
+              fmt::format("after calm, at {}: {}", name_of(level), rows.error().to_string()),
+              fmt::format("{} by {}", text, who));
           continue;
         }
         RowsSeen seen(shape, asked);
         if (const auto problem = seen.add(*rows)) {
-          board_.problems.push_back(fmt::format("{} by {}: {}", text, who, *problem));
+          board_.add_problem(*problem, fmt::format("{} by {}", text, who));
         }
         board_.history.return_read(board_.now(), read, std::move(seen).take());
         board_.convergence.answer(text, who, text_of(*rows));
@@ -161,8 +162,9 @@ Task<void> RowsJudge::ask_for_schema(StopToken stop) {
           client::Query{.text = change.probe}, {.consistency = model::Consistency::one},
           {.node = board_.nodes[i]}, Until::after(runtime_, board_.client_limit, stop));
       if (answer || stop.stop_requested()) continue;
-      board_.problems.push_back(fmt::format("'{}' was acknowledged, and n{} says: {}", change.text,
-                                            i, answer.error().to_string()));
+      board_.add_problem(
+          "a change of the schema was acknowledged and is not known",
+          fmt::format("'{}', and n{} says: {}", change.text, i, answer.error().to_string()));
     }
   }
 }

@@ -48,9 +48,8 @@ class RowsScenario final : public Scenario {
   void setup(World& world, base::Prng& dice) override {
     world_ = &world;
     board_.shape = RowsShape::draw(dice, options_.nodes_min, options_.nodes_max);
-    // Timestamps of coordinators whose clocks are wrong say nothing of what came first.
     has_clock_faults_ = dice.chance(0.5);
-    board_.has_client_timestamps = has_clock_faults_ || dice.chance(0.5);
+    board_.has_client_timestamps = dice.chance(0.6);
     board_.shape.add_cells(board_.history);
     board_.node_limit = kNodeLimit + kSlowestPacket * world.network().options().latency_max;
     board_.client_limit = board_.node_limit * 3 / 2;
@@ -74,15 +73,20 @@ class RowsScenario final : public Scenario {
   bool quiet() const override { return board_.is_over || !has_begun_; }
 
   void check(Violations& violations) override {
-    const auto slack = most_ahead_ - most_behind_ + kExpirySlack;
-    for (std::string& what : check_rows(
-             board_.history, {.expiry_slack = static_cast<RowsHistory::Moment>(slack / 1ns)})) {
-      violations.add(std::move(what));
+    const RowsRules rules{
+        .expiry_slack = static_cast<RowsHistory::Moment>(board_.expiry_slack() / 1ns),
+        .timestamps_follow_time = board_.has_client_timestamps || !has_clock_faults_};
+    std::vector<std::string> problems = check_rows(board_.history, rules);
+    for (const std::string& what : cluster_->failed_starts()) {
+      problems.push_back("a start failed: " + what);
     }
-    for (const std::string& what : board_.problems) violations.add(what);
-    if (violations.empty()) return;
-    violations.add(board_.shape.to_string());
-    violations.add(cluster_->phases());
+    problems.insert(problems.end(), board_.problems.begin(), board_.problems.end());
+    if (problems.empty() && violations.empty()) return;
+    // Many may follow, of which the first ones are kept.
+    violations.add(fmt::format("with {}; {} timestamps; {}", board_.shape.to_string(),
+                               board_.has_client_timestamps ? "the clients'" : "the nodes'",
+                               cluster_->phases()));
+    for (std::string& what : problems) violations.add(std::move(what));
   }
 
   void add_to(std::vector<Sighting>& sightings) const override {
