@@ -46,7 +46,7 @@ const std::vector<ScenarioInfo>& all_scenarios() {
         {.name = "rows",
          .description = "rows of nodes that fail: nothing acknowledged is lost, nothing returns",
          .is_dear = true,
-         .make = [] { return make_rows_scenario({}); }},
+         .make = [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 9}); }},
         {.name = "consensus-messages",
          .description = "the consensus register by messages alone: linearizable",
          .is_dear = true,
