@@ -34,8 +34,8 @@
 #include "cql/system/traces.h"
 #include "node/config.h"
 #include "node/core_service.h"
-#include "replication/coordinator/coordinator.h"
 #include "replication/cluster/replicas.h"
+#include "replication/coordinator/coordinator.h"
 #include "replication/map/replica_map.h"
 #include "replication/tablets/tablet_directory.h"
 #include "rpc/rpc.h"
@@ -61,11 +61,12 @@ class Database {
   // Recovers what there is. Errors name the file, the folder or the address at fault. After an
   // error, call stop().
   runtime::Task<base::Result<void>> open();
-  // Other nodes ask this one for rows, and are asked. Requires: open; on the core of the Rpc, before
-  // it listens.
+  // Other nodes ask this one for rows, and are asked. Requires: open; on the core of the Rpc,
+  // before it listens.
   void connect(rpc::Rpc& rpc) { replicas_->connect(rpc); }
-  // Acts by newer metadata: tablets, then the catalog by `apply_schema`; what is no longer named goes
-  // after that. Errors: of the engines, and of the schema's; it may be asked again. One at a time.
+  // Acts by newer metadata: tablets, then the catalog by `apply_schema`; what is no longer named
+  // goes after that. Errors: of the engines, and of the schema's; it may be asked again. One at a
+  // time.
   runtime::Task<base::Result<void>> apply(replication::ReplicaMapPtr map,
                                           runtime::Task<base::Result<void>> apply_schema);
   // Who is up, this node not among them.

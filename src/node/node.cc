@@ -116,9 +116,8 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   options.secrets = std::move(secrets);
   cluster_.emplace(runtime_, std::move(options), std::move(hooks));
   database_->connect(cluster_->rpc());
-  up_nodes_.emplace(runtime_, *cluster_, [this](replication::UpNodesPtr up) {
-    return database_->take(std::move(up));
-  });
+  up_nodes_.emplace(runtime_, *cluster_,
+                    [this](replication::UpNodesPtr up) { return database_->take(std::move(up)); });
   up_nodes_->start();
 }
 

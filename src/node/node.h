@@ -79,8 +79,8 @@ class Node {
   cluster::SecretSource secret_source() const;
   void make_cluster(std::vector<rpc::ClusterSecret> secrets);
   // A cluster::Apply.
-  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata,
-                                          consensus::Version version, runtime::Until until);
+  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
+                                          runtime::Until until);
   base::Result<void> check_port(const runtime::Address& address) const;
   runtime::Task<void> report_progress(runtime::StopToken started, Progress progress);
 

@@ -93,9 +93,8 @@ Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId se
                                                        options.anti_entropy);
     const OwnReplicas own(*this, id);
     core->reader = std::make_unique<ReplicatedReader>(
-        core->link,
-        ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
-                                .scan = std::bind_front(&OwnReplicas::scan, own)});
+        core->link, ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
+                                            .scan = std::bind_front(&OwnReplicas::scan, own)});
     by_core_.push_back(std::move(core));
   }
 }
@@ -129,9 +128,7 @@ Task<void> tell(Runtime& here, CoreId core, const Work& work) {
 
 Task<void> Replicas::take(HeldTabletsPtr held) {
   for (std::uint32_t core = 0; core < cores(); ++core) {
-    const auto there = [&](Runtime&, const Until&) {
-      return take_on_core(*by_core_[core], held);
-    };
+    const auto there = [&](Runtime&, const Until&) { return take_on_core(*by_core_[core], held); };
     co_await tell(runtime_, CoreId{core}, there);
   }
   anti_entropy_service_.take(held);

@@ -90,6 +90,14 @@ class Writer {
     out_.varint(mutation.deleted_ranges.size());
     for (const RowRange& each : mutation.deleted_ranges) range(each);
   }
+  // Of a delta, without its cells and ranges.
+  void head(const causality::Delta& delta) {
+    out_.varint(delta.dot.actor.node.value());
+    out_.varint(delta.dot.actor.incarnation.value());
+    out_.varint(delta.dot.counter);
+    out_.signed_varint(delta.timestamp.value());
+    nested(delta.context);
+  }
   void store(const PartitionStore& store) {
     out_.varint(store.rows().size());
     for (const auto& [row, cells] : store.rows()) {
@@ -200,6 +208,18 @@ class Reader {
     }
     return mutation;
   }
+  causality::Delta head() {
+    causality::Delta delta;
+    const std::uint32_t node = small();
+    delta.dot.actor = causality::actor_of(node, small());
+    delta.dot.counter = in_.varint();
+    if (delta.dot.counter == 0 || delta.dot.counter > causality::kCounterMax) {
+      in_.fail("a counter out of range");
+    }
+    delta.timestamp = Timestamp{in_.signed_varint()};
+    delta.context = nested(&causality::decode_context);
+    return delta;
+  }
   PartitionStore store() {
     PartitionStore store;
     std::optional<Bytes> last;
@@ -285,7 +305,7 @@ Bytes Codec<WriteReply>::encode(const WriteReply& reply, ProtocolVersion) {
   writer.out().varint(reply.report.received);
   writer.out().varint(reply.report.failed);
   writer.flag(reply.delta.has_value());
-  if (reply.delta) writer.nested(*reply.delta);
+  if (reply.delta) writer.head(*reply.delta);
   return writer.finish();
 }
 
@@ -297,7 +317,7 @@ Result<WriteReply> Codec<WriteReply>::decode(const Bytes& bytes, ProtocolVersion
   reply.report.required = reader.small();
   reply.report.received = reader.small();
   reply.report.failed = reader.small();
-  if (reader.flag()) reply.delta = reader.nested(&causality::decode_delta);
+  if (reader.flag()) reply.delta = reader.head();
   return finished(reader, reply);
 }
 

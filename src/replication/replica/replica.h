@@ -44,8 +44,10 @@ class Replica {
   void take(HeldTabletsPtr held);
 
   // See Coordinator's of these names. Requires: everything is of this core's tablets.
-  runtime::Task<base::Result<std::optional<causality::Delta>>> write(
-      storage::TabletId tablet, PartitionWrite write, runtime::Until until, causality::Epoch epoch);
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write(storage::TabletId tablet,
+                                                                     PartitionWrite write,
+                                                                     runtime::Until until,
+                                                                     causality::Epoch epoch);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
   // Waits until there is room for each of several writes; see Engine::admit.
