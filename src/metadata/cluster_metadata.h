@@ -145,8 +145,8 @@ struct NextNumbers {
   friend bool operator==(const NextNumbers&, const NextNumbers&) = default;
 };
 
-// What nodes authenticate the contexts and paging states with that they give to clients, so that
-// those of one node are good on every other. Drawn by the founder; formats as "***".
+// What nodes authenticate the contexts with that they give to clients, so that those of one node
+// are good on every other. Drawn by the founder; formats as "***".
 struct ClusterSecret {
   static constexpr std::size_t kSize = 32;
   base::Secret<std::array<std::byte, kSize>> bytes;

@@ -280,7 +280,6 @@ constexpr std::array kFields = {
     ConfigField{"accept_lost_log_of_start",
                 set_number<&Config::accept_lost_log_of_start, 0, UINT32_MAX>,
                 show_number<&Config::accept_lost_log_of_start>},
-    ConfigField{"tablets", set_number<&Config::tablets, 1, 65536>, show_number<&Config::tablets>},
     ConfigField{"memtable_mib", set_number<&Config::memtable_mib, 8, kMibMax>,
                 show_number<&Config::memtable_mib>},
     ConfigField{"block_cache_mib", set_number<&Config::block_cache_mib, 1, kMibMax>,

@@ -80,7 +80,6 @@ struct Config {
   std::uint32_t accept_lost_log_of_start = 0;
 
   // Into how many parts the ring is cut; fixed when the folder is made.
-  std::uint32_t tablets = 16;
   std::uint32_t memtable_mib = 256;
   std::uint32_t block_cache_mib = 256;
   std::uint32_t file_reads_max = 64;  // of each core

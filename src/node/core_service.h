@@ -21,7 +21,7 @@
 #include "cql/system/traces.h"
 #include "cql/system/virtual_table.h"
 #include "replication/coordinator/coordinator.h"
-#include "replication/replica/replicas.h"
+#include "replication/cluster/replicas.h"
 #include "runtime/address.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"

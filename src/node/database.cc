@@ -33,10 +33,10 @@ constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
 }  // namespace
 
-Database::Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id)
+Database::Database(runtime::Runtime& runtime, const Config& config, model::NodeId node)
     : runtime_(runtime),
       config_(config),
-      host_id_(host_id),
+      node_(node),
       log_(runtime.logger("database")),
       admission_(std::make_shared<cql::NodeAdmission>(
           admission_limits(config, 1).node, cql::NodeAdmission::HashKeys::drawn(runtime.random))),
@@ -50,17 +50,13 @@ Result<void> Database::count_cores() {
                        there_are);
   }
   cores_ = config_.cores > 0 ? config_.cores : there_are;
-  if (cores_ > config_.tablets) {
-    log_.warn("there are more cores than tablets: some keep no data", kv("cores", cores_),
-              kv("tablets", config_.tablets));
-  }
   return {};
 }
 
 cql::NodeFacts Database::facts() const {
   const auto since_epoch = runtime_.clock.wall_now().since_origin();
   return {
-      .host_id = host_id_,
+      .host_id = node_.value(),
       .cluster_name = config_.cluster_name,
       .data_center = config_.data_center,
       .rack = config_.rack,
@@ -92,17 +88,10 @@ Task<Result<void>> Database::open() {
   port_is_free->reset();
 
   CO_TRY_VOID(co_await open_storage());
-  co_return co_await open_catalog();
-}
-
-Task<Result<void>> Database::open_catalog() {
-  phase_ = "the catalog";
-  CO_TRY(local_, co_await storage::LocalStore::open(runtime_, config_.data_directory + "/local"));
   cql::CatalogOptions catalog_options;
   catalog_options.system = cql::make_system_schema();
   catalog_options.data_center = config_.data_center;
-  CO_TRY(catalog_,
-         co_await cql::Catalog::open(runtime_, *tablets_, *local_, std::move(catalog_options)));
+  catalog_ = std::make_unique<cql::Catalog>(runtime_, *tablets_, std::move(catalog_options));
   co_return {};
 }
 
@@ -111,12 +100,20 @@ Task<Result<void>> Database::open_storage() {
   CO_TRY(engines_,
          co_await storage::Engines::open(runtime_, engine_options(config_, cores_), cores_));
   const storage::EngineOpenReport& report = engines_->report();
-  CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_,
-                                                               {.count = config_.tablets}));
+  CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_));
   log_.info("storage is open", kv("sstables", report.sstables),
             kv("records_replayed", report.records_applied), kv("cores", cores_));
-  replicas_ = std::make_unique<replication::Replicas>(*engines_, *tablets_);
+  replicas_ = std::make_unique<replication::Replicas>(runtime_, *engines_, node_);
   coordinator_ = std::make_unique<replication::Coordinator>(runtime_, *replicas_);
+  co_return {};
+}
+
+Task<Result<void>> Database::apply(replication::ReplicaMapPtr map,
+                                   Task<Result<void>> apply_schema) {
+  CO_TRY(replication::HeldTabletsPtr held, co_await tablets_->hold(std::move(map)));
+  co_await replicas_->take(held);
+  CO_TRY_VOID(co_await std::move(apply_schema));
+  tablets_->let_go(*held);
   co_return {};
 }
 
@@ -238,6 +235,8 @@ Task<void> Database::stop() {
   co_await stop_serving();
   co_await destroy_services();
   if (catalog_ != nullptr) co_await catalog_->stop();
+  if (replicas_ != nullptr) co_await replicas_->stop();
+  if (tablets_ != nullptr) co_await tablets_->stop();
   if (engines_ != nullptr && !std::exchange(engines_stopped_, true)) {
     const auto stopped = co_await engines_->stop();
     if (!stopped) log_.error("the commit log could not be sealed", kv("error", stopped.error()));

@@ -35,15 +35,16 @@
 #include "node/config.h"
 #include "node/core_service.h"
 #include "replication/coordinator/coordinator.h"
-#include "replication/replica/replicas.h"
+#include "replication/cluster/replicas.h"
+#include "replication/map/replica_map.h"
 #include "replication/tablets/tablet_directory.h"
+#include "rpc/rpc.h"
 #include "runtime/gate.h"
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
 #include "storage/engine/engines.h"
-#include "storage/local/local_store.h"
 
 namespace helenus::node {
 
@@ -55,11 +56,20 @@ class Database {
   static constexpr std::size_t kQuestionsMax = 4096;
 
   // Requires: `config` outlives it.
-  Database(runtime::Runtime& runtime, const Config& config, base::Uuid host_id);
+  Database(runtime::Runtime& runtime, const Config& config, model::NodeId node);
 
   // Recovers what there is. Errors name the file, the folder or the address at fault. After an
   // error, call stop().
   runtime::Task<base::Result<void>> open();
+  // Other nodes ask this one for rows, and are asked. Requires: open; on the core of the Rpc, before
+  // it listens.
+  void connect(rpc::Rpc& rpc) { replicas_->connect(rpc); }
+  // Acts by newer metadata: tablets, then the catalog by `apply_schema`; what is no longer named goes
+  // after that. Errors: of the engines, and of the schema's; it may be asked again. One at a time.
+  runtime::Task<base::Result<void>> apply(replication::ReplicaMapPtr map,
+                                          runtime::Task<base::Result<void>> apply_schema);
+  // Who is up, this node not among them.
+  runtime::Task<void> take(replication::UpNodesPtr up) { return replicas_->take(std::move(up)); }
   // Opens the port for clients. `node_address` is where other nodes reach this one. Errors: as of
   // open(). Requires: open.
   runtime::Task<base::Result<void>> serve(runtime::Address node_address, cql::PeersPtr peers);
@@ -72,8 +82,12 @@ class Database {
   // Requires: nobody changes the catalog any more.
   runtime::Task<void> stop();
 
-  // Destroys what serves clients, whatever is under way. Requires: stopped, or the core has halted.
-  void abandon_clients() { services_.clear(); }
+  // Destroys what serves clients and other nodes, whatever is under way. Requires: stopped, or the
+  // core has halted.
+  void abandon() {
+    services_.clear();
+    if (replicas_ != nullptr) replicas_->abandon();
+  }
 
   // Requires: open.
   cql::Catalog& catalog() { return *catalog_; }
@@ -106,7 +120,6 @@ class Database {
   CoreService::Options service_options() const;
 
   runtime::Task<base::Result<void>> open_storage();
-  runtime::Task<base::Result<void>> open_catalog();
   runtime::Task<base::Result<void>> start_services();
   runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.
@@ -133,7 +146,7 @@ class Database {
 
   runtime::Runtime& runtime_;
   const Config& config_;
-  const base::Uuid host_id_;
+  const model::NodeId node_;
   base::Logger log_;
   std::string phase_;
   runtime::Address node_address_;
@@ -148,7 +161,6 @@ class Database {
   std::unique_ptr<replication::TabletDirectory> tablets_;
   std::unique_ptr<replication::Replicas> replicas_;
   std::unique_ptr<replication::Coordinator> coordinator_;  // of this core
-  std::unique_ptr<storage::LocalStore> local_;
   std::unique_ptr<cql::Catalog> catalog_;
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;

@@ -30,7 +30,7 @@ Node::Node(runtime::Runtime& runtime, Config config)
 // the cluster, and what the cluster does leans on the catalog: so clients go first, the database
 // last.
 Node::~Node() {
-  if (database_) database_->abandon_clients();
+  if (database_) database_->abandon();
 }
 
 Task<Result<void>> Node::start(StopToken stop, Progress progress) {
@@ -74,7 +74,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = check_port(config_.listen_address);
   if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
-  database_.emplace(runtime_, config_, identity_->node.value());
+  database_.emplace(runtime_, config_, identity_->node);
   CO_TRY_VOID(co_await database_->open());
   make_cluster(std::move(secrets));
   auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
@@ -108,10 +108,25 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   schema_.emplace(identity_->node, database_->catalog());
   ClusterService::Hooks hooks;
   hooks.id_taken = [this] { return database_->stop_serving(); };
-  hooks.apply = schema_->applier();
+  hooks.apply = [this](cluster::MetadataPtr metadata, consensus::Version version,
+                       runtime::Until until) {
+    return apply(std::move(metadata), version, std::move(until));
+  };
   ClusterService::Options options = cluster_options();
   options.secrets = std::move(secrets);
   cluster_.emplace(runtime_, std::move(options), std::move(hooks));
+  database_->connect(cluster_->rpc());
+  up_nodes_.emplace(runtime_, *cluster_, [this](replication::UpNodesPtr up) {
+    return database_->take(std::move(up));
+  });
+  up_nodes_->start();
+}
+
+Task<Result<void>> Node::apply(cluster::MetadataPtr metadata, consensus::Version version,
+                               runtime::Until until) {
+  auto map = replication::ReplicaMap::make(*metadata, version.value(), identity_->node);
+  co_return co_await database_->apply(
+      std::move(map), schema_->apply(std::move(metadata), version, std::move(until)));
 }
 
 ClusterService::Options Node::cluster_options() const {
@@ -160,6 +175,7 @@ Task<void> Node::stop() {
   stopping_ = true;
   if (reporter_) co_await reporter_->stop();
   if (database_) co_await database_->stop_serving();
+  if (up_nodes_) co_await up_nodes_->stop();
   if (cluster_ && !std::exchange(cluster_stopped_, true)) co_await cluster_->stop();
   if (database_) co_await database_->stop();
   co_await admin_.stop();

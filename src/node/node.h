@@ -25,6 +25,7 @@
 #include "node/config.h"
 #include "node/database.h"
 #include "node/identity.h"
+#include "node/up_nodes.h"
 #include "runtime/file_system.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
@@ -77,6 +78,9 @@ class Node {
   cluster::ClusterService::Options cluster_options() const;
   cluster::SecretSource secret_source() const;
   void make_cluster(std::vector<rpc::ClusterSecret> secrets);
+  // A cluster::Apply.
+  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata,
+                                          consensus::Version version, runtime::Until until);
   base::Result<void> check_port(const runtime::Address& address) const;
   runtime::Task<void> report_progress(runtime::StopToken started, Progress progress);
 
@@ -96,6 +100,7 @@ class Node {
   std::optional<Database> database_;
   std::optional<cql::SchemaService> schema_;
   std::optional<admin::ClusterReporter> reporter_;
+  std::optional<UpNodes> up_nodes_;
   std::optional<cluster::ClusterService> cluster_;
   admin::AdminServer admin_;
 };

@@ -124,7 +124,6 @@ class SimulatedNodes {
     config.tokens = 16;
     config.commitlog_segment_mib = 32;
     config.commitlog_total_mib = 128U * cores;
-    config.tablets = 2;
     config.memtable_mib = 8U * cores;
     config.block_cache_mib = 1;
     return config;

@@ -169,6 +169,11 @@ TEST_F(NodesTest, ChangeTheSchemaTogetherAndRefuseRows) {
                 base::to_hex(base::as_bytes("t")));
   }
   EXPECT_EQ(node(0).cluster().metadata()->keyspaces.size(), 1U);
+  // So that the tokens of contexts that one node gives are good on every other.
+  for (const std::size_t i : {1U, 2U}) {
+    EXPECT_EQ(node(i).database().catalog().context_secret().reveal(),
+              node(0).cluster().metadata()->secret.bytes.reveal());
+  }
   EXPECT_EQ(ask(2, "DROP KEYSPACE ks"), "done");
   expect_one_schema({0, 1, 2});
   EXPECT_THAT(ask(0, kSelect), StartsWith("2200: keyspace ks does not exist"));
@@ -206,6 +211,26 @@ TEST_F(NodesTest, WhoIsDownDuringAChangeLearnsOfItWhenItIsBack) {
   EXPECT_EQ(node(2).cluster().applied_version(), node(0).cluster().version());
   expect_one_schema({0, 1, 2});
   EXPECT_THAT(ask(2, kCreateTable), StartsWith("2400: "));
+}
+
+TEST_F(NodesTest, WhoIsDownTellsATableThatWasMadeAgainUnderItsIdFromTheOldOne) {
+  const std::string id = "f81d4fae-7dec-11d0-a765-00a0c91e6bf6";
+  const std::string create = kCreateTable + " WITH id = '" + id + "'";
+  const base::Uuid table = *base::Uuid::parse(id);
+  const auto storage = [&](std::size_t i) {
+    return node(i).database().catalog().snapshot()->storage_of(table);
+  };
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, create), "done");
+  const auto before = storage(2);
+  EXPECT_TRUE(before.has_value());
+  machine(2).power_loss();
+  EXPECT_EQ(ask(0, "DROP TABLE ks.t"), "done");
+  EXPECT_EQ(ask(1, create), "done");
+  start_and_expect_up({2});
+  EXPECT_GT(storage(2), before);
+  for (const std::size_t i : {0U, 1U}) EXPECT_EQ(storage(i), storage(2));
 }
 
 TEST_F(NodesTest, ComeBackInAnyOrderWithTheirSchema) {
@@ -305,7 +330,12 @@ TEST_F(LonelyTest, ServesRowsAndKeepsThemFromWhoWouldJoin) {
                 "'replication_factor': 2}"),
             "done");
   EXPECT_FALSE(metadata::change_is_under_way(*node(0).cluster().metadata()));
+  const auto before = node(0).cluster().metadata();
   EXPECT_EQ(ask(0, "TRUNCATE ks.t"), "done");
+  EXPECT_EQ(ask(0, kSelect), "no rows");
+  EXPECT_EQ(node(0).cluster().metadata()->storage.begin()->second, before->next.storage);
+  machine(0).power_loss();
+  start_and_expect_up({0});
   EXPECT_EQ(ask(0, kSelect), "no rows");
 }
 

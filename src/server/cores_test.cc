@@ -45,7 +45,6 @@ Config config(const std::string& folder, std::uint32_t cores) {
   config.cql_address = Address::v4({127, 0, 0, 1}, 0);
   config.commitlog_segment_mib = 32;
   config.commitlog_total_mib = 128;
-  config.tablets = 8;
   config.memtable_mib = 8;
   config.block_cache_mib = 1;
   config.cores = cores;

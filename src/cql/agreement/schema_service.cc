@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cql/agreement/schema_in_metadata.h"
 #include "metadata/transitions.h"
 
 namespace helenus::cql {
@@ -32,24 +33,14 @@ std::vector<std::string> data_centers_of(const ClusterMetadata& metadata) {
   return names;
 }
 
-bool moves_data(const ClusterMetadata& metadata) {
-  const bool somebody_moves = std::ranges::any_of(metadata.nodes, [](const metadata::Node& node) {
-    return node.state != metadata::NodeState::normal;
-  });
-  if (somebody_moves) return true;
-  return std::ranges::any_of(metadata.keyspaces, [&](const auto& keyspace) {
-    const auto replicas = metadata::replicas_of(metadata, keyspace.second.replication);
-    return std::ranges::any_of(replicas,
-                               [](const auto& tablet) { return !tablet.pending.empty(); });
-  });
-}
-
 // Of a change that was not made, or of which it is not known.
 QueryError error_of(const Error& error) {
   switch (error.code()) {
     case Errc::invalid_argument:
     case Errc::overloaded:
       return QueryError(error);
+    case Errc::unsupported:
+      return QueryError(ErrorCode::config_error, std::string(error.context()));
     case Errc::timeout:
     case Errc::cancelled:
     case Errc::closed:
@@ -62,17 +53,11 @@ QueryError error_of(const Error& error) {
   }
 }
 
+Error no_longer_here() {
+  return Error(Errc::refused, "this node is no longer one of the cluster");
+}
+
 }  // namespace
-
-Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Schema schema) {
-  TRY(ClusterMetadata next, metadata::change_schema(metadata, std::move(schema)));
-  if (!metadata::change_is_under_way(next) || moves_data(next)) return next;
-  return metadata::finish_change(next, next.epoch);
-}
-
-cluster::Apply SchemaService::applier() {
-  return std::bind_front(&SchemaService::apply, this);
-}
 
 void SchemaService::take_statements(cluster::ClusterService& cluster, WaitShown shown) {
   cluster_ = &cluster;
@@ -88,9 +73,7 @@ Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunct
   const auto transition = [&](const ClusterMetadata& now) -> Result<ClusterMetadata> {
     refusal.reset();
     change.reset();
-    if (now.find(self_) == nullptr) {
-      return Error(Errc::refused, "this node is no longer one of the cluster");
-    }
+    if (now.find(self_) == nullptr) return no_longer_here();
     auto changed = function(now.schema, data_centers_of(now));
     if (!changed) {
       refusal = changed.error();
@@ -100,8 +83,28 @@ Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunct
     if (!change) return now;
     return with_schema(now, std::move(changed->next));
   };
-  const auto decided = co_await cluster_->change(transition, until);
+  const auto decided = co_await decide(transition, std::move(until));
   if (!decided && refusal) co_return *std::move(refusal);
+  if (!decided) co_return decided.error();
+  co_return change;
+}
+
+Task<QueryResult<void>> SchemaService::truncate(base::Uuid table, Until until) {
+  // Of the last attempt.
+  bool is_gone = false;
+  const auto transition = [&](const ClusterMetadata& now) -> Result<ClusterMetadata> {
+    if (now.find(self_) == nullptr) return no_longer_here();
+    auto truncated = metadata::truncate(now, table);
+    is_gone = truncated.failed_with(Errc::not_found);
+    return truncated;
+  };
+  auto decided = co_await decide(transition, std::move(until));
+  if (!decided && is_gone) co_return invalid("The table was dropped meanwhile");
+  co_return decided;
+}
+
+Task<QueryResult<void>> SchemaService::decide(cluster::Transition transition, Until until) {
+  const auto decided = co_await cluster_->change(std::move(transition), until);
   if (!decided) co_return error_of(decided.error());
   const auto applied = co_await cluster_->wait_applied_everywhere(cluster_->version(), until);
   if (!applied) {
@@ -110,15 +113,13 @@ Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunct
         fmt::format("The schema is as wanted, and not yet on every node: {}", applied.error()));
   }
   std::ignore = co_await shown_(std::move(until));
-  co_return change;
+  co_return {};
 }
 
 Task<Result<void>> SchemaService::apply(cluster::MetadataPtr metadata, consensus::Version version,
                                         Until until) {
-  const bool is_alone = metadata->nodes.size() == 1 && metadata->find(self_) != nullptr;
-  co_return co_await catalog_.adopt(
-      {.users = metadata->schema, .version = version.value(), .has_all_rows = is_alone},
-      std::move(until));
+  co_return co_await catalog_.adopt(decided_schema(*metadata, version.value(), self_),
+                                    std::move(until));
 }
 
 }  // namespace helenus::cql

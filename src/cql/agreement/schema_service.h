@@ -1,7 +1,7 @@
 // SchemaService: between the cluster's metadata and the catalog of this node. A statement that
-// changes the schema becomes a change of the metadata, and newer metadata become the catalog's. The
-// schema is kept in the metadata alone; a start makes the catalog of what this node knows of them,
-// whether it reaches others or not.
+// changes the schema, or truncates a table, becomes a change of the metadata, and newer metadata
+// become the catalog's. The schema is kept in the metadata alone; a start makes the catalog of what
+// this node knows of them, whether it reaches others or not.
 //
 //   statement ──▶ Catalog::change ──▶ change() ──▶ ClusterService::change     decided, once
 //                                                      │ every node that is up
@@ -35,6 +35,7 @@
 #include <optional>
 
 #include "base/result.h"
+#include "base/uuid.h"
 #include "cluster/cluster_options.h"
 #include "cluster/cluster_service.h"
 #include "consensus/document.h"
@@ -42,17 +43,11 @@
 #include "cql/catalog/schema_authority.h"
 #include "cql/errors/query_error.h"
 #include "cql/protocol/response.h"
-#include "metadata/cluster_metadata.h"
 #include "model/node_id.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 
 namespace helenus::cql {
-
-// The metadata with another schema. Altered replication that moves no data is in force at once.
-// Errors: as those of metadata::change_schema.
-base::Result<metadata::ClusterMetadata> with_schema(const metadata::ClusterMetadata& metadata,
-                                                    model::Schema schema);
 
 class SchemaService final : public SchemaAuthority {
  public:
@@ -65,19 +60,22 @@ class SchemaService final : public SchemaAuthority {
   SchemaService(const SchemaService&) = delete;
   SchemaService& operator=(const SchemaService&) = delete;
 
-  // What the cluster calls to have newer metadata applied. This outlives its last call.
-  cluster::Apply applier();
   // From now on statements are taken. Requires: the cluster has started; it, and what `shown`
   // refers to, outlive the last statement.
   void take_statements(cluster::ClusterService& cluster, WaitShown shown);
 
+  // An Apply of the schema alone.
+  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
+                                          runtime::Until until);
+
   // Errors besides those of the statement: server_error. Requires: statements are taken.
   runtime::Task<QueryResult<std::optional<protocol::SchemaChange>>> change(
       SchemaFunction function, runtime::Until until) override;
+  runtime::Task<QueryResult<void>> truncate(base::Uuid table, runtime::Until until) override;
 
  private:
-  runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
-                                          runtime::Until until);
+  // Returns when what was decided is applied wherever it must be.
+  runtime::Task<QueryResult<void>> decide(cluster::Transition transition, runtime::Until until);
 
   const model::NodeId self_;
   Catalog& catalog_;

@@ -1,9 +1,9 @@
 // Catalog: which keyspaces, tables and types there are, and where the rows of each table are kept.
 //
-//   auto catalog = co_await Catalog::open(runtime, tablets, local_store, options);
-//   co_await catalog->adopt(decided, until);                   what is known of the schema
-//   CatalogPtr now = catalog->snapshot();                      for one request, or for one plan
-//   co_await catalog->change(statement, session_keyspace, until);
+//   Catalog catalog(runtime, tablets, options);
+//   co_await catalog.adopt(decided, until);                   what is known of the schema
+//   CatalogPtr now = catalog.snapshot();                      for one request, or for one plan
+//   co_await catalog.change(statement, session_keyspace, until);
 //
 // Who decides. The schema is part of what the nodes of a cluster agree on, and is kept with it: a
 // start makes the catalog of it anew. A statement is a question to the authority, and what was
@@ -11,20 +11,26 @@
 // immutable snapshots. Changes go one after the other; a change is in the snapshot, and told to
 // listeners, before change() returns.
 //
-// What it keeps. Every table has a storage::TableId that is given once: a new one at CREATE and at
-// TRUNCATE, so that neither what a log still holds of the old rows nor a request that began before
-// can put anything into the new ones. Which ids these are is true of this node alone, and in one
-// document (catalog_document.h) of the local store. It names the ids in use and those that are
-// doomed: about to be created, or to be dropped. An id is in it before the engine has the table,
-// and names its table before that is in a snapshot. So whatever a crash leaves between the document
-// and the engine is a doomed table, which start drops; and a table that is in the document and not
-// in the schema was dropped while this node was down, unless the document is of a newer version:
-// then its schema will come again, and nothing is dropped until it does.
+// Where rows lie. The rows of a table lie in the engine under a storage id, which was decided as
+// well: a new one at CREATE and at TRUNCATE, and none is ever given again. So neither what a log
+// still holds of rows that are gone nor a request that began before can put anything into the new
+// ones: it names the id that it knows.
+//
+// Crashes. There is nothing to remember between the schema and the engine, as adopt() makes the
+// engine's tables equal to what was decided, from whatever it finds there:
+//   1. ids that the schema names and the engine has not are made, empty;
+//   2. the snapshot names them, on all cores;
+//   3. ids below the first that was not given yet, which the schema does not name, are dropped.
+// A crash in 1 or before 2 leaves tables that nothing was written to: the next adopt() makes what
+// is missing, or drops what a newer schema does not name. A crash before or in 3 leaves tables that
+// no snapshot names any more: the next adopt() finds them in the engine and drops them. It does so
+// by any document, older or newer: an id that was given and is not named will not be named again.
+// An id that was not given yet is of a newer document than this one, and is left alone.
 //
 // Cores. Every core that plans statements has a view (catalog_view.h). A change is in all views
 // before change() returns, and before the storage it no longer needs is dropped.
 //
-// Core affinity: the core whose Runtime opened it; snapshots go anywhere.
+// Core affinity: the core of its Runtime; snapshots go anywhere.
 #pragma once
 
 #include <chrono>
@@ -35,7 +41,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -54,7 +59,7 @@
 #include "runtime/semaphore.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
-#include "storage/local/local_store.h"
+#include "storage/ids/table_id.h"
 
 namespace helenus::cql {
 
@@ -63,7 +68,11 @@ class CatalogView;
 // What an authority decided.
 struct DecidedSchema {
   model::Schema users;
-  std::uint64_t version = 0;  // above zero; grows with every decision
+  CatalogSnapshot::StorageIds storage;  // of every table of `users`, and of no other
+  CatalogSnapshot::KeyspaceNumbers keyspaces;
+  storage::TableId next_storage;  // the first that was not given yet
+  ContextSecret context_secret;   // the same in every decision
+  std::uint64_t version = 0;      // above zero; grows with every decision
   bool has_all_rows = true;
 };
 
@@ -80,28 +89,13 @@ struct CatalogOptions {
 };
 
 class Catalog final : public CatalogReader {
-  struct Private {
-    explicit Private() = default;
-  };
-
  public:
-  // In the local store.
-  static constexpr std::string_view kDocumentName = "tables";
-  static constexpr std::string_view kContextSecretName = "context-secret";
-
   using Change = protocol::SchemaChange;
   // Called on the catalog's core when a change is in the snapshot; quick, and starts no change.
   using Listener = std::function<void(const Change&)>;
 
-  // Reads what is there and finishes what a crash left half done. Errors: corrupt, also if there
-  // are tables and no document; unsupported; of the engine, of the file system. Requires: both
-  // outlive the catalog.
-  static runtime::Task<base::Result<std::unique_ptr<Catalog>>> open(
-      runtime::Runtime& runtime, replication::TabletDirectory& tablets, storage::LocalStore& local,
-      CatalogOptions options);
-  // For open().
-  Catalog(Private, runtime::Runtime& runtime, replication::TabletDirectory& tablets,
-          storage::LocalStore& local, CatalogOptions options);
+  // Without keyspaces but the system's, until something is adopted. The tablets outlive it.
+  Catalog(runtime::Runtime& runtime, replication::TabletDirectory& tablets, CatalogOptions options);
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
@@ -116,9 +110,9 @@ class Catalog final : public CatalogReader {
                                                            std::string session_keyspace,
                                                            runtime::Until until);
   // Makes the schema and the tables those that were decided, and tells listeners what is new. What
-  // is older than what was adopted in this life changes nothing. Errors: overloaded, timeouts,
-  // failures of the engine and of the local store, after which it may be asked again: either
-  // nothing has happened, or all of it.
+  // is not newer than what was adopted in this life changes nothing. Errors: overloaded, timeouts,
+  // failures of the engine, after which it may be asked again: the snapshot is as it was, and
+  // tables that were made for it are used, or dropped, by what is adopted next.
   runtime::Task<base::Result<void>> adopt(DecidedSchema decided, runtime::Until until);
   // What was adopted last; zero if nothing was in this life.
   std::uint64_t decided_version() const { return decided_version_; }
@@ -127,17 +121,18 @@ class Catalog final : public CatalogReader {
     return turn_.acquire(1, std::move(until));
   }
 
-  // Empties a table, on this node. Requires: `table` is of a table's definition that is not
+  // Empties a table, on all nodes. Requires: `table` is of a table's definition that is not
   // virtual; one that was dropped meanwhile is an error (invalid), and so is a node that has not
-  // all rows.
+  // all rows. Errors besides: as of change(). Requires: there is an authority.
   runtime::Task<QueryResult<void>> truncate(base::Uuid table, runtime::Until until);
 
-  // Of this folder, made with it: what clients' contexts are authenticated with. Never changes; may
-  // be asked on any core.
+  // What clients' contexts are authenticated with, on every node of the cluster. May be asked on
+  // any core, and looked at there as soon as something was adopted; never changes after that.
   const ContextSecret& context_secret() const { return context_secret_; }
 
-  // Waits for what is being dropped. Called once, when no change is under way and none will come.
-  runtime::Task<void> stop() { return drops_.join(); }
+  // Waits for what is being made or dropped. Called once, when no change is under way and none will
+  // come.
+  runtime::Task<void> stop();
 
   // For ever: what a listener refers to outlives the catalog.
   void add_listener(Listener listener) { listeners_.push_back(std::move(listener)); }
@@ -148,26 +143,20 @@ class Catalog final : public CatalogReader {
   runtime::CoreId home() const { return runtime_.cores.here(); }
 
  private:
-  runtime::Task<base::Result<void>> load();
-  runtime::Task<base::Result<void>> load_context_secret();
-  // Makes the document durable, as the members below say. After an error it is as they say, or as
-  // it was before.
-  runtime::Task<base::Result<void>> store(std::uint64_t decided_version);
-  // A new table of the engine, doomed until the document names it.
-  runtime::Task<base::Result<storage::TableId>> make_storage(storage::TableOptions options,
-                                                             runtime::Until until);
-  // Makes tables of the engine for those of the schema that have none, and notes them in the
-  // document.
-  runtime::Task<base::Result<void>> make_storage_for(const model::Schema& next,
-                                                     std::uint64_t version, runtime::Until until);
-  // Dooms what lies in no table of the snapshot, and drops what is doomed.
-  runtime::Task<void> let_go_of_unused();
-  runtime::Task<void> drop_doomed();
+  using Storage = std::map<storage::TableId, storage::TableOptions>;
+
+  // Makes what the engine lacks of it.
+  runtime::Task<base::Result<void>> make_storage(Storage wanted, runtime::Until until);
+  runtime::Task<void> make(Storage missing, std::shared_ptr<base::Result<void>> outcome);
+  // Drops what was given once and is in no table of the snapshot.
+  runtime::Task<void> drop_unused(storage::TableId next);
   // Requires: none of them will ever be used again.
-  runtime::Task<void> drop(std::set<storage::TableId> doomed);
-  // Tells the engine what the snapshot says about files, where it was told something else.
-  runtime::Task<void> alter_storage();
-  void publish(const model::Schema& users, bool has_all_rows);
+  runtime::Task<void> drop(std::set<storage::TableId> unused);
+  // Tells the engine what the schema says about files, where it was told something else.
+  runtime::Task<void> alter_storage(Storage wanted);
+  // Whether the snapshot says something else.
+  bool is_news(const DecidedSchema& decided) const;
+  void publish(DecidedSchema decided);
   runtime::Task<void> tell_all(Change change);
   // To all views.
   runtime::Task<void> spread_snapshot();
@@ -176,24 +165,19 @@ class Catalog final : public CatalogReader {
 
   runtime::Runtime& runtime_;
   replication::TabletDirectory& tablets_;
-  storage::LocalStore& local_;
   const CatalogOptions options_;
   base::Logger log_;
   ContextSecret context_secret_;
   runtime::Semaphore turn_;  // of whoever changes
   SchemaAuthority* authority_ = nullptr;
   std::uint64_t decided_version_ = 0;
-  // See CatalogDocument.
-  CatalogSnapshot::StorageIds storage_;
-  std::set<storage::TableId> doomed_;
-  std::uint64_t next_storage_id_ = 1;
-  std::uint64_t stored_version_ = 0;
-  // The last write of the document failed: it may name what is doomed here as in use.
-  bool document_is_in_doubt_ = false;
   // What the engine is known to have been told of tables.
-  std::map<storage::TableId, storage::TableOptions> told_;
+  Storage told_;
+  // In the engine, and of no table.
+  std::set<storage::TableId> unused_;
   std::vector<Listener> listeners_;
   std::vector<CatalogView*> views_;
+  runtime::TaskGroup makes_;
   runtime::TaskGroup drops_;
 };
 

@@ -43,6 +43,7 @@ class CatalogSnapshot {
   const StorageIds& storage_ids() const { return storage_; }
   // What the partitions of its tables begin with; 0 for those that are not replicated.
   model::KeyspaceNumber keyspace_number(std::string_view keyspace) const;
+  const KeyspaceNumbers& keyspace_numbers() const { return keyspaces_; }
   // Whether this node has all rows that there are. If not, it answers no statement on rows. Where
   // there is an authority, it has them only when the authority said so in this life.
   bool has_all_rows() const { return has_all_rows_; }

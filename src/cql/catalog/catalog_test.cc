@@ -9,14 +9,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cql/catalog/catalog_document.h"
 #include "cql/catalog/catalog_test_support.h"
 #include "cql/schema/schema_story_test_support.h"
+#include "model/partition_key.h"
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
 #include "runtime/when_all.h"
 #include "storage/engine/file_filters_test_support.h"
-#include "storage/local/local_store.h"
 
 namespace helenus::cql {
 namespace {
@@ -27,9 +26,7 @@ using runtime::Task;
 using runtime::Until;
 using storage::TableId;
 using testing::CatalogWorld;
-using testing::DecidedSoFar;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::kCreateKeyspace;
 using testing::NodeStorage;
 using testing::run_change;
@@ -46,13 +43,33 @@ Task<void> make_table_t(Catalog& catalog) {
 replication::PartitionWrite some_write(TableId table) {
   replication::PartitionWrite write;
   write.table = table;
-  write.partition = base::Bytes::copy_of("12345678k");
+  write.partition = model::make_partition({}, model::Token{}, base::as_bytes("k"));
   write.mutation.timestamp = causality::Timestamp{1};
   write.mutation.cells.push_back({.row = base::Bytes::copy_of("r"),
                                   .column = causality::ColumnId{1},
                                   .expires = std::nullopt,
                                   .value = base::Bytes::copy_of("v")});
   return write;
+}
+
+// Whether that write is there.
+Task<bool> has_some_row(NodeStorage& node, TableId table) {
+  const replication::PartitionWrite write = some_write(table);
+  const auto& cell = write.mutation.cells.front();
+  const auto read =
+      co_await node.coordinator().read_row(table, write.partition, cell.row, Until::forever());
+  EXPECT_TRUE(read.has_value()) << read.error().to_string();
+  co_return read && !read->partition.cell(cell.row, cell.column).versions().empty();
+}
+
+Task<void> write_some_row(NodeStorage& node, TableId table) {
+  CO_ASSERT_OK(co_await node.coordinator().write(some_write(table), Until::forever()));
+}
+
+Task<bool> is_there(NodeStorage& node, TableId table) {
+  const auto flushed = co_await node.coordinator().flush(table, Until::forever());
+  EXPECT_TRUE(flushed || flushed.failed_with(Errc::not_found));
+  co_return flushed.has_value();
 }
 
 TEST(Catalog, BeginsWithTheKeyspacesOfTheSystem) {
@@ -169,7 +186,7 @@ TEST(Catalog, FilesHaveTheFiltersThatTheStatementNamed) {
   });
 }
 
-// As after a crash between the document and the engine.
+// As after a crash between two tables.
 TEST(Catalog, AStartTellsTheEngineWhatItDoesNotKnow) {
   CatalogWorld world;
   tell(world, [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
@@ -282,55 +299,77 @@ TEST(Catalog, AKeyspaceTakesItsTablesWithIt) {
 // ---- Crashes ----
 
 // What is in the engine is exactly what the catalog says.
-Task<void> expect_agreement(NodeStorage& node, Catalog& catalog, std::uint64_t ids_max) {
-  std::set<TableId> used;
-  for (const auto& [table, id] : catalog.snapshot()->storage_ids()) used.insert(id);
-  for (std::uint64_t id = 1; id <= ids_max; ++id) {
-    const auto made = co_await node.tablets().create_table(TableId{id}, {});
-    EXPECT_EQ(made.failed_with(Errc::already_exists), used.contains(TableId{id})) << id;
-  }
+Task<void> expect_agreement(NodeStorage& node, Catalog& catalog) {
+  std::vector<TableId> used;
+  for (const auto& [table, id] : catalog.snapshot()->storage_ids()) used.push_back(id);
+  std::ranges::sort(used);
+  const auto there = co_await node.tablets().tables();
+  CO_ASSERT_OK(there);
+  EXPECT_EQ(*there, used);
 }
 
-// Runs statements on a machine that loses its power after so many events; returns whether they were
-// still under way.
-bool survives(const std::vector<std::string>& statements, std::uint64_t seed,
-              std::uint64_t events) {
+Task<void> run_step(Catalog& catalog, std::string step) {
+  if (step != "TRUNCATE t") {
+    EXPECT_EQ(co_await run_change(catalog, step), "done");
+    co_return;
+  }
+  const base::Uuid table = catalog.snapshot()->users().find_table("ks", "t")->id;
+  EXPECT_TRUE((co_await catalog.truncate(table, Until::forever())).has_value());
+}
+
+std::optional<TableId> storage_of_t(const Catalog& catalog) {
+  const model::TablePtr table = catalog.snapshot()->users().find_table("ks", "t");
+  return table == nullptr ? std::nullopt : catalog.snapshot()->storage_of(table->id);
+}
+
+// Steps, with a row in t, on a machine that loses its power after so many events; returns whether
+// they were still under way.
+bool survives(const std::vector<std::string>& steps, std::uint64_t seed, std::uint64_t events) {
   CatalogWorld world(seed);
-  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
+  std::optional<TableId> with_row;
+  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     co_await make_table_t(catalog);
+    with_row = storage_of_t(catalog);
+    co_await write_some_row(node, *with_row);
   });
-  std::vector<base::Uuid> versions;
-  bool done = false;
+  // As they were told, from the beginning on.
+  std::vector<std::pair<base::Uuid, std::optional<TableId>>> told;
   world.start([&](Runtime& runtime) {
     return testing::live_with_catalog(
         runtime, world.decided, [&](Runtime& rt, NodeStorage&, Catalog& catalog) -> Task<void> {
-          versions.push_back(catalog.snapshot()->schema_version());
-          for (const std::string& statement : statements) {
-            EXPECT_EQ(co_await run_change(catalog, statement), "done");
-            versions.push_back(catalog.snapshot()->schema_version());
+          const auto tell_it = [&] {
+            told.emplace_back(catalog.snapshot()->schema_version(), storage_of_t(catalog));
+          };
+          tell_it();
+          for (const std::string& step : steps) {
+            co_await run_step(catalog, step);
+            tell_it();
           }
-          done = true;
           runtime::Event never(rt);
           EXPECT_TRUE((co_await never.wait(Until::forever())).has_value());
         });
   });
+  const auto done = [&] { return told.size() == steps.size() + 1; };
   std::uint64_t left = events;
-  while (left > 0 && !done) left -= versions.empty() ? 0 : 1, world.world().step();
+  while (left > 0 && !done()) left -= told.empty() ? 0 : 1, world.world().step();
   world.machine().power_loss();
-  tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
-    const base::Uuid now = catalog.snapshot()->schema_version();
+  const auto look = [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    const std::pair now(catalog.snapshot()->schema_version(), storage_of_t(catalog));
     // What was told is kept; the one under way may have been done or not.
-    if (done) EXPECT_EQ(now, versions.back());
-    if (versions.size() > 1) EXPECT_NE(now, versions.front());
-    co_await expect_agreement(node, catalog, 12);
-  });
-  return !done;
+    if (done()) EXPECT_EQ(now, told.back());
+    for (std::size_t i = 0; i + 1 < told.size(); ++i) EXPECT_NE(now, told[i]);
+    if (now.second) EXPECT_EQ(co_await has_some_row(node, *now.second), now.second == with_row);
+    co_await expect_agreement(node, catalog);
+  };
+  tell(world, look);
+  tell(world, look);
+  return !done();
 }
 
 TEST(CatalogCrash, WhateverACrashLeavesIsFinishedAtStart) {
-  const std::vector<std::string> statements = {"CREATE TABLE u (k int PRIMARY KEY)",
-                                               "DROP TABLE t"};
-  for (std::uint64_t events = 1; survives(statements, events, events); events += 3) {
+  const std::vector<std::string> steps = {"CREATE TABLE u (k int PRIMARY KEY)", "TRUNCATE t",
+                                          "DROP TABLE t"};
+  for (std::uint64_t events = 1; survives(steps, events, events); events += 3) {
     if (::testing::Test::HasFailure()) FAIL() << "after " << events << " events";
   }
 }
@@ -397,13 +436,14 @@ TEST(CatalogTrouble, AClientWhoGoesAwayLeavesMemoryAndDiskOfOneMind) {
 TEST(CatalogTrouble, ADropOnAFullDiskIsInForceAndFinishedWhenThereIsSpace) {
   CatalogWorld world;
   base::Uuid version;
-  tell_until_power_loss(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
+  tell_until_power_loss(world, [&](Runtime& rt, NodeStorage&, Catalog& catalog) -> Task<void> {
     const base::Uuid before = catalog.snapshot()->schema_version();
     world.disk().set_capacity(world.disk().used_bytes());
     EXPECT_EQ(co_await run_change(catalog, "DROP TABLE t"), "done");
     version = catalog.snapshot()->schema_version();
     EXPECT_NE(version, before);
-    EXPECT_THAT(co_await run_change(catalog, "CREATE TABLE u (k int PRIMARY KEY)"),
+    EXPECT_THAT(co_await change_with_patience(rt, catalog, "CREATE TABLE u (k int PRIMARY KEY)",
+                                              std::chrono::seconds(20)),
                 StartsWith("0x"))
         << "a table needs room";
     EXPECT_EQ(catalog.snapshot()->schema_version(), version);
@@ -411,18 +451,37 @@ TEST(CatalogTrouble, ADropOnAFullDiskIsInForceAndFinishedWhenThereIsSpace) {
   world.disk().set_capacity(std::uint64_t{64} << 30);
   expect_in_force_after_power_loss(world, version);
   tell(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
-    co_await expect_agreement(node, catalog, 8);
+    co_await expect_agreement(node, catalog);
   });
 }
 
 // ---- Decided elsewhere ----
 
-DecidedSchema decided(std::uint64_t version, std::initializer_list<std::string_view> statements) {
+// The storage ids of tables t and u, and the first that was not given yet.
+struct Numbers {
+  TableId t{1};
+  TableId u{2};
+  TableId next{3};
+};
+
+DecidedSchema decided(std::uint64_t version, std::initializer_list<std::string_view> statements,
+                      Numbers numbers = {}) {
   testing::SchemaStory story;
   story.prepare({kCreateKeyspace});
   story.prepare(statements);
-  return {.users = story.schema, .version = version, .has_all_rows = true};
+  DecidedSchema made;
+  made.users = story.schema;
+  for (const auto& [name, table] : made.users.find_keyspace("ks")->tables) {
+    made.storage.emplace(table->id, name == "t" ? numbers.t : numbers.u);
+  }
+  made.next_storage = numbers.next;
+  made.context_secret = ContextSecret({std::byte{7}});
+  made.version = version;
+  return made;
 }
+
+constexpr std::string_view kCreateT = "CREATE TABLE t (k int PRIMARY KEY)";
+constexpr std::string_view kCreateU = "CREATE TABLE u (k int PRIMARY KEY)";
 
 // Somebody else was first, once.
 class SecondInLine final : public SchemaAuthority {
@@ -433,10 +492,13 @@ class SecondInLine final : public SchemaAuthority {
                                                            Until until) override {
     EXPECT_FALSE(function(model::Schema(), {}).has_value()) << "no data centre to name";
     CO_TRY(SchemaTransition transition, function(model::Schema(), data_centers_));
-    const auto adopted =
-        co_await catalog_.adopt({.users = transition.next, .version = 5}, std::move(until));
-    EXPECT_TRUE(adopted.has_value());
+    DecidedSchema next = decided(5, {});
+    next.users = transition.next;
+    EXPECT_TRUE((co_await catalog_.adopt(std::move(next), std::move(until))).has_value());
     co_return transition.change;
+  }
+  Task<QueryResult<void>> truncate(base::Uuid, Until) override {
+    co_return invalid("not asked for");
   }
 
  private:
@@ -467,23 +529,18 @@ void tell_alone(CatalogWorld& world, const testing::CatalogBody& body) {
   world.run([&](Runtime& runtime) -> Task<void> {
     auto storage = co_await NodeStorage::open(runtime, testing::small_storage());
     CO_ASSERT_OK(storage);
-    const auto local = co_await storage::LocalStore::open(runtime, "/data/local");
-    CO_ASSERT_OK(local);
     {
-      const auto catalog = co_await Catalog::open(runtime, (*storage)->tablets(), **local,
-                                                  testing::catalog_options());
-      CO_ASSERT_OK(catalog);
-      co_await body(runtime, **storage, **catalog);
-      co_await (*catalog)->stop();
+      Catalog catalog(runtime, (*storage)->tablets(), testing::catalog_options());
+      co_await body(runtime, **storage, catalog);
+      co_await catalog.stop();
     }
     CO_ASSERT_OK(co_await (*storage)->stop());
   });
 }
 
-TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrderAndKept) {
+TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrder) {
   CatalogWorld world;
-  std::optional<TableId> storage;
-  tell_alone(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
+  tell_alone(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
     std::vector<std::string> events;
     catalog.add_listener([&](const Catalog::Change& change) {
       events.push_back(testing::SchemaStory::told(change));
@@ -492,41 +549,53 @@ TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrderAndKept) {
     const auto adopt = [&](DecidedSchema next) {
       return catalog.adopt(std::move(next), Until::forever());
     };
-    CO_ASSERT_OK(co_await adopt(decided(7, {"CREATE TABLE t (k int PRIMARY KEY)"})));
+    CO_ASSERT_OK(co_await adopt(decided(7, {kCreateT})));
     EXPECT_THAT(events, ElementsAre("created keyspace ks", "created table ks.t"));
     const CatalogPtr first = catalog.snapshot();
-    storage = first->storage_of(first->users().find_table("ks", "t")->id);
-    EXPECT_TRUE(storage.has_value());
-    // Older, and the same again.
+    const base::Uuid table = first->users().find_table("ks", "t")->id;
+    EXPECT_EQ(first->storage_of(table), TableId{1});
+    EXPECT_EQ(catalog.context_secret().reveal(), decided(7, {}).context_secret.reveal());
+    // Older, the same again, and one that says nothing new of the schema.
     CO_ASSERT_OK(co_await adopt(decided(6, {})));
-    CO_ASSERT_OK(co_await adopt(decided(7, {"CREATE TABLE t (k int PRIMARY KEY)"})));
+    CO_ASSERT_OK(co_await adopt(decided(7, {kCreateT})));
+    CO_ASSERT_OK(co_await adopt(decided(8, {kCreateT})));
     EXPECT_EQ(catalog.snapshot(), first);
+    EXPECT_EQ(catalog.decided_version(), 8U);
     // Only the number of nodes is another.
-    DecidedSchema shared = decided(8, {"CREATE TABLE t (k int PRIMARY KEY)"});
+    DecidedSchema shared = decided(9, {kCreateT});
     shared.has_all_rows = false;
     CO_ASSERT_OK(co_await adopt(std::move(shared)));
     EXPECT_FALSE(catalog.snapshot()->has_all_rows());
     EXPECT_EQ(catalog.snapshot()->schema_version(), first->schema_version());
-    const auto truncated =
-        co_await catalog.truncate(first->users().find_table("ks", "t")->id, Until::forever());
+    const auto truncated = co_await catalog.truncate(table, Until::forever());
     EXPECT_TRUE(truncated.failed_with(protocol::ErrorCode::invalid));
-    CO_ASSERT_OK(co_await adopt(
-        decided(9, {"CREATE TABLE t (k int PRIMARY KEY)", "CREATE TABLE u (k int PRIMARY KEY)"})));
+    // Only the number of the keyspace.
+    DecidedSchema numbered = decided(10, {kCreateT, kCreateU});
+    numbered.keyspaces = {{"ks", model::KeyspaceNumber{4}}};
+    CO_ASSERT_OK(co_await adopt(std::move(numbered)));
+    EXPECT_EQ(catalog.snapshot()->keyspace_number("ks"), model::KeyspaceNumber{4});
     EXPECT_EQ(events.size(), 3U);
     EXPECT_TRUE(catalog.snapshot()->has_all_rows());
   });
+}
+
+// A document that says nothing of a table must have given its id: it may be an older one.
+TEST(CatalogAuthority, AStartWithAnOlderDocumentKeepsWhatOnlyANewerOneNames) {
+  CatalogWorld world;
+  tell_alone(world, [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    CO_ASSERT_OK(co_await catalog.adopt(decided(9, {kCreateT, kCreateU}), Until::forever()));
+    co_await write_some_row(node, TableId{2});
+  });
   world.machine().power_loss();
-  tell_alone(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+  tell_alone(world, [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
     EXPECT_EQ(catalog.decided_version(), 0U);
     EXPECT_TRUE(catalog.snapshot()->users().keyspaces().empty());
-    // What is older than what the tables were made by drops none of them.
-    CO_ASSERT_OK(co_await catalog.adopt(decided(8, {}), Until::forever()));
-    EXPECT_TRUE((co_await node.coordinator().flush(*storage, Until::forever())).has_value());
-    CO_ASSERT_OK(co_await catalog.adopt(
-        decided(9, {"CREATE TABLE t (k int PRIMARY KEY)", "CREATE TABLE u (k int PRIMARY KEY)"}),
-        Until::forever()));
+    const Numbers before_u{.next = TableId{2}};
+    CO_ASSERT_OK(co_await catalog.adopt(decided(8, {kCreateT}, before_u), Until::forever()));
+    EXPECT_EQ(catalog.snapshot()->storage_ids().size(), 1U);
+    CO_ASSERT_OK(co_await catalog.adopt(decided(9, {kCreateT, kCreateU}), Until::forever()));
+    EXPECT_TRUE(co_await has_some_row(node, TableId{2}));
     const CatalogPtr now = catalog.snapshot();
-    EXPECT_EQ(now->storage_of(now->users().find_table("ks", "t")->id), storage);
     CO_ASSERT_OK(co_await catalog.adopt(decided(8, {}), Until::forever()));
     EXPECT_EQ(catalog.snapshot(), now);
   });
@@ -535,88 +604,57 @@ TEST(CatalogAuthority, WhatWasDecidedIsAdoptedInItsOrderAndKept) {
 // A table that was dropped while the node was down.
 TEST(CatalogAuthority, AStartDropsWhatIsNoLongerInTheSchema) {
   CatalogWorld world;
-  std::optional<TableId> storage;
-  tell_alone(world, [&](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
-    CO_ASSERT_OK(co_await catalog.adopt(decided(7, {"CREATE TABLE t (k int PRIMARY KEY)"}),
-                                        Until::forever()));
-    storage = catalog.snapshot()->storage_ids().begin()->second;
+  tell_alone(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
+    CO_ASSERT_OK(co_await catalog.adopt(decided(7, {kCreateT}), Until::forever()));
   });
-  tell_alone(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+  tell_alone(world, [](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    EXPECT_TRUE(co_await is_there(node, TableId{1}));
     CO_ASSERT_OK(co_await catalog.adopt(decided(8, {}), Until::forever()));
-    const auto gone = co_await node.coordinator().flush(*storage, Until::forever());
-    EXPECT_TRUE(gone.failed_with(Errc::not_found));
+    EXPECT_FALSE(co_await is_there(node, TableId{1}));
   });
 }
 
-Task<void> refuse_to_open(Runtime& runtime, std::string words) {
-  auto storage = co_await NodeStorage::open(runtime, testing::small_storage());
-  CO_ASSERT_OK(storage);
-  const auto local = co_await storage::LocalStore::open(runtime, "/data/local");
-  CO_ASSERT_OK(local);
-  {
-    const auto catalog =
-        co_await Catalog::open(runtime, (*storage)->tablets(), **local, testing::catalog_options());
-    EXPECT_TRUE(catalog.failed_with(Errc::corrupt));
-    if (!catalog) EXPECT_THAT(catalog.error().to_string(), HasSubstr(words));
-  }
-  CO_ASSERT_OK(co_await (*storage)->stop());
-}
-
-TEST(CatalogTrouble, ALostOrDamagedDocumentIsAnErrorAndNoEmptyCatalog) {
+// Dropped and made again under the same uuid, or truncated, while the node was down or did not
+// listen: the schema says nothing of it, the storage id does.
+TEST(CatalogAuthority, ATableThatWasMadeAgainUnderItsIdIsEmpty) {
   CatalogWorld world;
-  tell(world, [](Runtime&, NodeStorage&, Catalog& catalog) -> Task<void> {
-    co_await make_table_t(catalog);
+  const Numbers again{.t = TableId{3}, .next = TableId{4}};
+  const Numbers once_more{.t = TableId{5}, .next = TableId{6}};
+  tell_alone(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    CO_ASSERT_OK(co_await catalog.adopt(decided(7, {kCreateT}), Until::forever()));
+    const CatalogPtr before = catalog.snapshot();
+    co_await write_some_row(node, TableId{1});
+    CO_ASSERT_OK(co_await catalog.adopt(decided(9, {kCreateT}, again), Until::forever()));
+    EXPECT_EQ(catalog.snapshot()->users(), before->users());
+    EXPECT_GT(catalog.snapshot()->number(), before->number()) << "plans are made again";
+    EXPECT_FALSE(co_await has_some_row(node, TableId{3}));
+    EXPECT_FALSE(co_await is_there(node, TableId{1}));
+    co_await write_some_row(node, TableId{3});
   });
-  world.flip_bit("/data/local/tables", 300);
-  world.run([](Runtime& runtime) { return refuse_to_open(runtime, "/data/local/tables"); });
-  world.remove("/data/local/tables");
-  world.run([](Runtime& runtime) { return refuse_to_open(runtime, "no document"); });
+  world.machine().power_loss();
+  tell_alone(world, [&](Runtime&, NodeStorage& node, Catalog& catalog) -> Task<void> {
+    CO_ASSERT_OK(co_await catalog.adopt(decided(11, {kCreateT}, once_more), Until::forever()));
+    EXPECT_FALSE(co_await has_some_row(node, TableId{5}));
+    co_await expect_agreement(node, catalog);
+  });
 }
 
-// ---- The document ----
-
-CatalogDocument some_document() {
-  CatalogDocument document;
-  document.storage = {{base::Uuid::from_random(1, 1), TableId{5}},
-                      {base::Uuid::from_random(2, 2), TableId{7}}};
-  document.doomed = {TableId{3}, TableId{9}};
-  document.next_storage_id = 10;
-  document.decided_version = 300;
-  return document;
-}
-
-TEST(CatalogDocument, ComesBackFromItsBytes) {
-  for (const CatalogDocument& document : {CatalogDocument(), some_document()}) {
-    const auto decoded = decode_catalog_document(encode(document));
-    ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
-    EXPECT_EQ(*decoded, document);
+// What was made for a decision that was given up is used by the next one, or dropped.
+TEST(CatalogAuthority, WhatWasGivenUpIsTakenUpAgain) {
+  for (const bool is_wanted : {true, false}) {
+    CatalogWorld world;
+    tell_alone(world, [&](Runtime& runtime, NodeStorage& node, Catalog& catalog) -> Task<void> {
+      const auto given_up =
+          co_await catalog.adopt(decided(7, {kCreateT}), Until::after(runtime, {}));
+      EXPECT_TRUE(given_up.failed_with(Errc::timeout));
+      EXPECT_EQ(catalog.decided_version(), 0U);
+      EXPECT_TRUE(catalog.snapshot()->users().keyspaces().empty());
+      DecidedSchema next = is_wanted ? decided(7, {kCreateT}) : decided(8, {});
+      CO_ASSERT_OK(co_await catalog.adopt(std::move(next), Until::forever()));
+      EXPECT_EQ(co_await is_there(node, TableId{1}), is_wanted);
+      co_await expect_agreement(node, catalog);
+    });
   }
-}
-
-// Its checksum is that of the local store's file.
-TEST(CatalogDocument, CutsAndOtherVersionsAreSeen) {
-  const base::Bytes whole = encode(some_document());
-  for (std::size_t size = 0; size < whole.size(); ++size) {
-    EXPECT_TRUE(decode_catalog_document(whole.view().first(size)).failed_with(Errc::corrupt))
-        << size;
-  }
-  std::string newer(whole.text());
-  newer[0] = 2;
-  EXPECT_TRUE(decode_catalog_document(base::as_bytes(newer)).failed_with(Errc::unsupported));
-}
-
-TEST(CatalogDocument, IdsThatDoNotAddUpAreCorrupt) {
-  const auto fails = [](const CatalogDocument& document, std::string_view words) {
-    const auto decoded = decode_catalog_document(encode(document));
-    EXPECT_TRUE(decoded.failed_with(Errc::corrupt));
-    if (!decoded) EXPECT_THAT(decoded.error().to_string(), HasSubstr(std::string(words)));
-  };
-  CatalogDocument twice = some_document();
-  twice.doomed.insert(TableId{5});
-  fails(twice, "given twice");
-  CatalogDocument next = some_document();
-  next.next_storage_id = 9;
-  fails(next, "not below the next one");
 }
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "cql/parser/parser.h"
 #include "cql/schema/system_schema.h"
 #include "replication/coordinator/node_storage_test_support.h"
-#include "storage/local/local_store.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::cql::testing {
@@ -33,7 +32,6 @@ inline replication::testing::NodeStorageOptions small_storage() {
   options.engine.memtable_bytes_max = 4 << 20;
   options.engine.memtable_bytes_flush = 1 << 20;
   options.engine.block_cache_bytes = 1 << 20;
-  options.tablets.count = 4;
   return options;
 }
 
@@ -65,18 +63,12 @@ struct CatalogWorld : storage::testing::LogWorld {
 inline runtime::Task<void> live_upon(runtime::Runtime& runtime, NodeStorage& storage,
                                      DecidedSoFar& decided, CatalogBody body,
                                      CatalogOptions options) {
-  const auto local = co_await storage::LocalStore::open(runtime, "/data/local");
-  EXPECT_TRUE(local.has_value()) << local.error().to_string();
-  if (!local) co_return;
-  std::string data_center = options.data_center;
-  auto catalog = co_await Catalog::open(runtime, storage.tablets(), **local, std::move(options));
-  EXPECT_TRUE(catalog.has_value()) << catalog.error().to_string();
-  if (!catalog) co_return;
-  LoneSchema schema(runtime, **catalog, decided, std::move(data_center));
+  Catalog catalog(runtime, storage.tablets(), std::move(options));
+  LoneSchema schema(runtime, storage, catalog, decided);
   const auto applied = co_await schema.apply(runtime::Until::forever());
   EXPECT_TRUE(applied.has_value()) << applied.error().to_string();
-  co_await body(runtime, storage, **catalog);
-  co_await (*catalog)->stop();
+  co_await body(runtime, storage, catalog);
+  co_await catalog.stop();
 }
 
 // Opens all, tells the story, and stops in an orderly way.

@@ -1,4 +1,4 @@
-// SchemaAuthority: who decides on changes of the schema.
+// SchemaAuthority: who decides on changes of the schema, and on where rows lie.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "base/uuid.h"
 #include "cql/errors/query_error.h"
 #include "cql/protocol/response.h"
 #include "cql/schema/schema_change.h"
@@ -28,6 +29,9 @@ class SchemaAuthority {
   // outcome may be unknown.
   virtual runtime::Task<QueryResult<std::optional<protocol::SchemaChange>>> change(
       SchemaFunction function, runtime::Until until) = 0;
+  // Gives a table another storage id, likewise. Errors: invalid if there is no such table; server
+  // errors as above.
+  virtual runtime::Task<QueryResult<void>> truncate(base::Uuid table, runtime::Until until) = 0;
 
  protected:
   SchemaAuthority() = default;

@@ -72,7 +72,6 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
   Moment moment = services.clock.now();
   WriteCollector collector;
   std::size_t counters = 0;
-  QueryResult<void> available;
   for (const protocol::BatchStatement& statement : message.statements) {
     CO_TRY(const PlanPtr plan, co_await plan_of(statement, keyspace, services, stop));
     CO_TRY(const ModificationPlan* const modification, modification_of(*plan, statement));
@@ -83,10 +82,8 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
     CO_TRY_VOID(collect(*modification, {values, moment}, {.timestamp_us = parameters.timestamp_us},
                         collector));
     counters += modification->is_counter() ? 1 : 0;
-    if (available) available = modification->availability.check(message.consistency);
   }
   CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
-  CO_TRY_VOID(std::move(available));
   co_return co_await write_partitions(std::move(collector).take(), services.execution,
                                       std::move(parameters), write_type_of(kind, counters));
 }

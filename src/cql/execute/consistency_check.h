@@ -1,6 +1,6 @@
 // Consistency levels: which of them a statement may be executed with, and what it is refused with
 // otherwise. A new level is named and numbered in model/consistency.h, allowed or refused here, and
-// counted in replicas by cql/schema/availability.h.
+// counted in replicas by replication/map/level_rule.h.
 //
 // Pure. Errors of all: invalid, in the words of Cassandra.
 #pragma once

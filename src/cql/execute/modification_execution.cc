@@ -21,7 +21,6 @@ QueryResult<WriteType> collect_one(const ModificationPlan& plan, const Evaluatio
                                    const ExecutionParameters& parameters,
                                    WriteCollector& collector) {
   TRY_VOID(collect(plan, evaluation, {.timestamp_us = parameters.timestamp_us}, collector));
-  TRY_VOID(plan.availability.check(parameters.consistency));
   return plan.is_counter() ? WriteType::counter : WriteType::simple;
 }
 
@@ -33,9 +32,6 @@ QueryResult<WriteType> collect_batch(const BatchPlan& batch, const Evaluation& e
   if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
   for (const ModificationPlan& one : batch.modifications) {
     TRY_VOID(collect(one, evaluation, stamp, collector));
-  }
-  for (const ModificationPlan& one : batch.modifications) {
-    TRY_VOID(one.availability.check(parameters.consistency));
   }
   return batch.kind == parser::BatchKind::counter    ? WriteType::counter
          : batch.kind == parser::BatchKind::unlogged ? WriteType::unlogged_batch

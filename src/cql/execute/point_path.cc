@@ -75,9 +75,6 @@ Task<Response> PointPath::begin_read(const Request& request, const ExecuteReques
   Moment moment = clock_.now();
   QueryResult<BoundPrimaryKey> key = select.where.bind_row({values, moment});
   if (!key) return answered(std::move(key).error());
-  if (auto checked = select.availability.check(parameters.consistency); !checked) {
-    return answered(std::move(checked).error());
-  }
   const PointRead read{.now = moment.seconds(),
                        .consistency = parameters.consistency,
                        .skip_metadata = parameters.skip_metadata,
@@ -143,9 +140,6 @@ Task<Response> PointPath::begin_write(const Request& request, const ExecuteReque
   Moment moment = clock_.now();
   auto write = row_write(plan, {values, moment}, {.timestamp_us = timestamp_us});
   if (!write) return answered(std::move(write).error());
-  if (auto checked = plan.availability.check(parameters.consistency); !checked) {
-    return answered(std::move(checked).error());
-  }
   return write_row(*std::move(write), parameters.consistency,
                    plan.is_counter() ? protocol::WriteType::counter : protocol::WriteType::simple,
                    Until::after(services_.runtime, services_.timeouts.write, std::move(stop)));

@@ -90,11 +90,11 @@ Task<void> refuses_contexts_of_elsewhere(QueryStory& story) {
   for (std::size_t i = 0; i < good.size(); ++i) {
     std::string bytes(good.text());
     how.context = Bytes::copy_of(std::string_view(bytes).substr(0, i));
-    if (i > 0) co_await refused(write, "no context of this node");
+    if (i > 0) co_await refused(write, "no context of this cluster");
     bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
     how.context = Bytes::copy_of(bytes);
-    co_await refused(write, "no context of this node");
-    co_await refused("SELECT v FROM t WHERE k = 1 AND c = 1", "no context of this node");
+    co_await refused(write, "no context of this cluster");
+    co_await refused("SELECT v FROM t WHERE k = 1 AND c = 1", "no context of this cluster");
   }
   EXPECT_EQ((co_await story.run("SELECT v FROM t")).text(), "'a'");
   EXPECT_EQ((co_await story.run("SELECT v FROM u")).text(), "");

@@ -34,7 +34,6 @@
 #include "runtime/runtime.h"
 #include "runtime/sleep.h"
 #include "storage/engine/engine_options.h"
-#include "storage/local/local_store.h"
 #include "storage/log/commit_log_test_support.h"
 
 namespace helenus::cql::testing {
@@ -283,17 +282,14 @@ class QueryStory {
     engine.log.disk_bytes_max = 64 * engine.log.segment_size;
     engine.shards = 2;
     engine.block_cache_bytes = std::size_t{1} << 20;
-    storage.tablets.count = 4;
     storage.cores = cores_;
     CO_TRY(storage_,
            co_await replication::testing::NodeStorage::open(runtime_, std::move(storage)));
     CatalogOptions catalog;
     catalog.system = make_system_schema();
-    CO_TRY(local_, co_await storage::LocalStore::open(runtime_, "/local"));
-    CO_TRY(decided_, co_await load_decided(*local_));
-    CO_TRY(catalog_,
-           co_await Catalog::open(runtime_, storage_->tablets(), *local_, std::move(catalog)));
-    schema_.emplace(runtime_, *catalog_, decided_, "datacenter1", local_.get());
+    CO_TRY_VOID(co_await load_decided(runtime_, decided_));
+    catalog_ = std::make_unique<Catalog>(runtime_, storage_->tablets(), std::move(catalog));
+    schema_.emplace(runtime_, *storage_, *catalog_, decided_, LoneSchema::Keeps::file);
     CO_TRY_VOID(co_await schema_->apply(runtime::Until::forever()));
     NodeFacts facts;
     facts.cluster_name = "test";
@@ -345,8 +341,7 @@ class QueryStory {
   std::uint32_t cores_ = 1;
   QueryProcessorOptions options_;
   std::unique_ptr<replication::testing::NodeStorage> storage_;
-  std::unique_ptr<storage::LocalStore> local_;
-  DecidedSoFar decided_;
+  DecidedSoFar decided_{"datacenter1"};
   std::unique_ptr<Catalog> catalog_;
   std::optional<LoneSchema> schema_;
   std::vector<std::unique_ptr<Seat>> seats_;

@@ -147,7 +147,6 @@ QueryResult<void> SelectExecution::begin() {
   }
   request.pause_at = pause_at_;
   request.wants_context = parameters_.wants_context && plan_.where.names_one_row();
-  TRY_VOID(plan_.availability.check(parameters_.consistency));
   if (!plan_.storage) {
     const VirtualTable* table = services_.virtual_tables.find(plan_.table->id);
     if (table == nullptr) return invalid("table {} does not exist", plan_.table->name);

@@ -73,7 +73,6 @@ QueryResult<void> ModificationPlanner::begin(const parser::QualifiedName& table)
   TRY_VOID(check_rows(catalog_));
   plan_.storage = *storage;
   plan_.policy = policy_of(*plan_.table);
-  plan_.availability = Availability(*keyspace_, catalog_.data_center());
   return {};
 }
 

@@ -30,7 +30,6 @@
 #include "cql/parser/ast.h"
 #include "cql/plan/restrictions.h"
 #include "cql/plan/terms.h"
-#include "cql/schema/availability.h"
 #include "model/schema.h"
 #include "replication/request/partition_write.h"
 
@@ -47,7 +46,6 @@ struct ModificationPlan {
   StatementKind kind = StatementKind::insert;
   model::TablePtr table;
   storage::TableId storage;
-  Availability availability;  // of the table's rows
   causality::Policy policy = causality::Policy::lww;
   Restrictions where;
   std::vector<Assignment> assignments;

@@ -41,7 +41,6 @@ class SelectPlanner {
     keyspace_ = catalog.keyspace_number(plan_.table->keyspace);
     if (!plan_.storage) return;
     rows_ = check_rows(catalog);
-    plan_.availability = Availability(scope.keyspace, catalog.data_center());
   }
 
   QueryResult<SelectPlan> plan();

@@ -17,7 +17,6 @@
 #include "cql/plan/selectors.h"
 #include "cql/plan/terms.h"
 #include "cql/protocol/metadata.h"
-#include "cql/schema/availability.h"
 #include "model/schema.h"
 
 namespace helenus::cql {
@@ -25,7 +24,6 @@ namespace helenus::cql {
 struct SelectPlan {
   model::TablePtr table;
   std::optional<storage::TableId> storage;  // none: the table is virtual
-  Availability availability;                // of the table's rows
   Restrictions where;
   Selection selection;
   protocol::EncodedColumns columns;   // of the result

@@ -10,7 +10,7 @@
 #include "cql/errors/query_error.h"
 #include "cql/parser/ast.h"
 #include "cql/protocol/metadata.h"
-#include "cql/schema/availability.h"
+#include "cql/schema/factor_warnings.h"
 #include "model/schema.h"
 #include "model/token.h"
 #include "model/value.h"

@@ -141,10 +141,11 @@ constexpr std::array kTables = {
                 "CREATE TABLE settings (name text PRIMARY KEY, value text) "
                 "WITH comment = 'what this node was configured with'"},
     SystemTable{"helenus",
-                "CREATE TABLE tablets (tablet_id bigint PRIMARY KEY, actor text, "
-                "first_token bigint, last_token bigint) "
-                "WITH comment = 'the parts of the ring that this node holds, and the names it "
-                "writes under'"},
+                "CREATE TABLE tablets (keyspace_name text, first_token bigint, last_token bigint, "
+                "actor text, epoch bigint, core int, peers set<uuid>, "
+                "PRIMARY KEY ((keyspace_name), first_token)) "
+                "WITH comment = 'the parts of the ring that this node holds, the names it writes "
+                "under, and who else holds them'"},
     SystemTable{"helenus",
                 "CREATE TABLE metrics (name text, labels text, value double, "
                 "PRIMARY KEY ((name), labels)) "

@@ -42,9 +42,9 @@ model::Token token_at(base::ByteView border) {
   return model::Token{static_cast<std::int64_t>(flipped ^ (std::uint64_t{1} << 63))};
 }
 
-model::Token last_token(const storage::TabletInfo& tablet) {
-  if (!tablet.range.to) return model::kTokenMax;
-  const model::Token next = token_at(*tablet.range.to);
+model::Token last_token(const replication::HeldTablet& tablet) {
+  if (tablet.key.index + 1 == tablet.keyspace->tablet_count()) return model::kTokenMax;
+  const model::Token next = token_at(*tablet.info.range.to);
   ASSERT(next > model::kTokenMin);
   return model::Token{next.value() - 1};
 }
@@ -184,12 +184,19 @@ void add_trace_events(const std::vector<Traces::Session>& traces, const NodeFact
 }
 
 void add_tablets(const replication::Coordinator& coordinator, VirtualRows& rows) {
-  for (const storage::TabletInfo& tablet : coordinator.tablets()) {
+  const replication::HeldTabletsPtr held = coordinator.tablets();
+  if (held == nullptr) return;
+  for (const replication::HeldTablet& tablet : held->all()) {
+    std::vector<Bytes> peers;
+    for (const model::NodeId peer : tablet.peers) peers.push_back(model::uuid_value(peer.value()));
     rows.add();
-    rows.set("tablet_id", model::bigint_value(static_cast<std::int64_t>(tablet.id.value())));
-    rows.set("actor", text_value(fmt::format("{}", tablet.actor)));
-    rows.set("first_token", model::bigint_value(token_at(tablet.range.from).value()));
+    rows.set("keyspace_name", text_value(tablet.keyspace->name()));
+    rows.set("first_token", model::bigint_value(token_at(tablet.info.range.from).value()));
     rows.set("last_token", model::bigint_value(last_token(tablet).value()));
+    rows.set("actor", text_value(fmt::format("{}", tablet.info.actor)));
+    rows.set("epoch", model::bigint_value(static_cast<std::int64_t>(tablet.epoch.value())));
+    rows.set("core", model::int_value(static_cast<std::int32_t>(tablet.core.value())));
+    rows.set("peers", model::compose_set(DataType(model::TypeKind::uuid), std::move(peers)));
   }
 }
 
@@ -236,14 +243,6 @@ VirtualTable::WaitingMaker traced(TraceSource source, TraceAdder add, NodeFacts 
 
 }  // namespace
 
-std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator) {
-  std::vector<model::Token> tokens;
-  for (const storage::TabletInfo& tablet : coordinator.tablets()) {
-    tokens.push_back(last_token(tablet));
-  }
-  return tokens;
-}
-
 VirtualTables make_system_tables(const CatalogReader& catalog,
                                  const replication::Coordinator& coordinator, NodeFacts facts,
                                  SystemSources sources) {
@@ -259,10 +258,7 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
   add("system_traces", "events", traced(sources.traces, add_trace_events, facts));
   PeersSource peers = std::move(sources.peers);
   if (!peers) {
-    peers = [&coordinator] {
-      return std::make_shared<const ClusterPeers>(
-          ClusterPeers{.own_tokens = tokens_of(coordinator), .others = {}});
-    };
+    peers = [] { return std::make_shared<const ClusterPeers>(); };
   }
   add("system", "local", [&catalog, peers, facts = std::move(facts)](VirtualRows& rows) {
     add_local(catalog, facts, peers()->own_tokens, rows);

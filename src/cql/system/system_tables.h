@@ -78,12 +78,9 @@ struct SystemSources {
   std::function<Gathered<MetricRow>(runtime::Until)> metrics;
   std::function<Gathered<Traces::Session>(runtime::Until)> traces;
   std::function<std::vector<SettingRow>()> settings;
-  // Without one the node is alone, and its tokens are those of its coordinator.
+  // Without one the node is alone, and nobody knows its tokens.
   PeersSource peers = nullptr;
 };
-
-// The tokens of a node that is alone: a tablet ends with each of them.
-std::vector<model::Token> tokens_of(const replication::Coordinator& coordinator);
 
 // All tables of make_system_schema(). What is passed outlives them.
 VirtualTables make_system_tables(const CatalogReader& catalog,

@@ -1,5 +1,5 @@
-// ClusterLink: what one core knows of the other nodes (who holds which tablet, who is up), and how
-// it calls them. Connections are the first core's, so a call from another core goes there first.
+// ClusterLink: what one core knows of the nodes (who holds which tablet, who is up), and how it
+// calls the others. Connections are the first core's, so a call from another core goes there first.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -27,15 +27,23 @@ using UpNodesPtr = std::shared_ptr<const std::set<model::NodeId>>;
 
 class ClusterLink {
  public:
-  // The Rpc is of the core `rpc_core`, and is stopped after the last call from here has ended.
+  ClusterLink(runtime::Runtime& here, model::NodeId self) : here_(here), self_(self) {}
+  // The Rpc is of the core `rpc_core`, and outlives the last call from here.
   ClusterLink(runtime::Runtime& here, rpc::Rpc& rpc, runtime::CoreId rpc_core, model::NodeId self)
-      : here_(here), rpc_(rpc), rpc_core_(rpc_core), self_(self) {}
+      : ClusterLink(here, self) {
+    connect(rpc, rpc_core);
+  }
   ClusterLink(const ClusterLink&) = delete;
   ClusterLink& operator=(const ClusterLink&) = delete;
 
   runtime::Runtime& runtime() const { return here_; }
   model::NodeId self() const { return self_; }
 
+  // How others are called from now on; without it they cannot be.
+  void connect(rpc::Rpc& rpc, runtime::CoreId rpc_core) {
+    rpc_ = &rpc;
+    rpc_core_ = rpc_core;
+  }
   void take(ReplicaMapPtr map) { map_ = std::move(map); }
   void take(UpNodesPtr up) { up_ = std::move(up); }
   // Null before the first one was taken.
@@ -50,20 +58,21 @@ class ClusterLink {
   runtime::Task<base::Result<Answer>> call(model::NodeId to, rpc::Method<Request, Answer> method,
                                            std::shared_ptr<const Request> request,
                                            runtime::Until until) {
+    if (rpc_ == nullptr) co_return base::Error(base::Errc::closed, "no other node can be called");
     if (here_.cores.here() == rpc_core_) {
-      co_return co_await rpc_.call(to, method, Request(*request), std::move(until));
+      co_return co_await rpc_->call(to, method, Request(*request), std::move(until));
     }
     const auto there = [this, to, method, request](runtime::Runtime&, runtime::Until remaining) {
-      return rpc_.call(to, method, Request(*request), std::move(remaining));
+      return rpc_->call(to, method, Request(*request), std::move(remaining));
     };
     co_return co_await runtime::run_on<Answer>(here_, rpc_core_, there, std::move(until));
   }
 
  private:
   runtime::Runtime& here_;
-  rpc::Rpc& rpc_;
-  const runtime::CoreId rpc_core_;
   const model::NodeId self_;
+  rpc::Rpc* rpc_ = nullptr;
+  runtime::CoreId rpc_core_;
   ReplicaMapPtr map_;
   UpNodesPtr up_;
 };

@@ -35,11 +35,24 @@ void ReplicaService::serve(rpc::Rpc& rpc) {
 Result<HeldTablet> ReplicaService::find(base::ByteView partition, causality::Epoch epoch) const {
   const HeldTablet* held = held_ == nullptr ? nullptr : held_->find(partition);
   if (held == nullptr) return Error(Errc::refused, "this node has no replica of that tablet");
+  if (held->is_in_doubt) return Error(Errc::refused, "the replica here may have lost writes");
   if (held->epoch != epoch) {
     return Error(Errc::refused, "the tablet is in epoch {} here, not in {}", held->epoch, epoch);
   }
   return *held;
 }
+
+namespace {
+
+causality::Delta head_of(const causality::Delta& delta) {
+  causality::Delta head;
+  head.dot = delta.dot;
+  head.context = delta.context;
+  head.timestamp = delta.timestamp;
+  return head;
+}
+
+}  // namespace
 
 Task<Result<WriteReply>> ReplicaService::write(WriteMessage message, Until until) {
   CO_TRY(const HeldTablet held, find(message.write.partition.view(), message.epoch));
@@ -47,7 +60,8 @@ Task<Result<WriteReply>> ReplicaService::write(WriteMessage message, Until until
   const auto there = [&](Runtime&, Until remaining) -> Task<Result<WriteReply>> {
     CO_TRY(auto written, co_await writer.write(held, message.level, std::move(message.write),
                                                std::move(remaining)));
-    co_return written.reply;
+    if (written.delta) written.reply.delta = head_of(*written.delta);
+    co_return std::move(written.reply);
   };
   co_return co_await on_core<WriteReply>(here_, held.core, there, std::move(until));
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "replication/cluster/gather.h"
-#include "replication/read/answer_merge.h"
+#include "replication/merge/answer_merge.h"
 
 namespace helenus::replication {
 

@@ -159,9 +159,8 @@ class ReplicaNode final : public sim::Process {
     CO_TRY(engine_, co_await storage::Engine::open(runtime_, options));
     const ReplicaMapPtr map = ReplicaMap::make(the_metadata(), 1, id_);
     const auto core_of = [this](storage::TabletId) { return runtime_.cores.here(); };
-    held_ = std::make_shared<const HeldTablets>(*map, core_of);
+    held_ = std::make_shared<const HeldTablets>(map, core_of);
     for (const HeldTablet& held : held_->all()) {
-      infos_.push_back(held.info);
       const auto made =
           co_await engine_->create_tablet(held.info.id, held.info.range, held.info.actor);
       if (!made && !made.failed_with(Errc::already_exists)) co_return made.error();
@@ -169,7 +168,8 @@ class ReplicaNode final : public sim::Process {
     }
     const auto table = co_await engine_->create_table(kTable, {});
     if (!table && !table.failed_with(Errc::already_exists)) co_return table.error();
-    replica_ = std::make_unique<Replica>(*engine_, infos_);
+    replica_ = std::make_unique<Replica>(*engine_);
+    replica_->take(held_);
     link_.take(map);
     writer_ = std::make_unique<ReplicatedWriter>(link_, *replica_);
     auto service = std::make_unique<ReplicaService>(
@@ -197,7 +197,6 @@ class ReplicaNode final : public sim::Process {
   rpc::Rpc rpc_;
   ClusterLink link_;
   HeldTabletsPtr held_;
-  std::vector<storage::TabletInfo> infos_;
   std::unique_ptr<storage::Engine> engine_;
   std::unique_ptr<Replica> replica_;
   std::unique_ptr<ReplicatedWriter> writer_;

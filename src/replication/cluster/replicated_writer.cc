@@ -62,14 +62,38 @@ struct ReplicatedWriter::Acks {
     tally.fail(place);
     tell();
   }
+  // One that answered with an error, and will not have it by this request.
+  void refuse(DatacentreIndex place) {
+    ++refusals;
+    fail(place);
+  }
   void tell() {
     if (tally.met() || tally.is_impossible()) decided.set();
   }
 
   const ReplicaMapPtr map;
   AckTally tally;
+  std::uint32_t refusals = 0;
   runtime::Event decided;
 };
+
+namespace {
+
+// Nothing was heard of it, or not in time: it may have it, or will.
+bool is_in_doubt(Errc code) {
+  switch (code) {
+    case Errc::timeout:
+    case Errc::cancelled:
+    case Errc::connection_lost:
+    case Errc::unavailable:
+    case Errc::closed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held, Consistency level,
                                                                 PartitionWrite write, Until until) {
@@ -123,7 +147,7 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
   reply.met = acks->tally.met();
   reply.report = {.required = rule.required(),
                   .received = acks->tally.acknowledged(),
-                  .failed = acks->tally.failed()};
+                  .failed = acks->refusals};
   co_return Written{.reply = reply, .delta = std::move(delta)};
 }
 
@@ -135,8 +159,10 @@ Task<void> ReplicatedWriter::send(std::shared_ptr<Acks> acks, PlacedReplica to, 
   if (!counts) co_return;
   if (applied) {
     acks->acknowledge(to.datacentre);
-  } else {
+  } else if (is_in_doubt(applied.error().code())) {
     acks->fail(to.datacentre);
+  } else {
+    acks->refuse(to.datacentre);
   }
 }
 

@@ -5,10 +5,11 @@
 #include <map>
 #include <utility>
 
+#include "base/assert.h"
+#include "replication/cluster/check_alone.h"
+#include "replication/cluster/gather.h"
+#include "replication/cluster/on_core.h"
 #include "replication/read/range_cursor.h"
-#include "replication/replica/replica.h"
-#include "replication/replica/replicas.h"
-#include "replication/tablets/tablet_directory.h"
 #include "runtime/run_on.h"
 #include "runtime/when_all.h"
 #include "storage/engine/engine.h"
@@ -29,67 +30,176 @@ using storage::TableId;
 using storage::TabletId;
 
 Coordinator::Coordinator(Runtime& here, const Replicas& replicas)
-    : runtime_(here), replicas_(replicas), tablets_(replicas.tablets()) {
-  for (const storage::TabletInfo& tablet : tablets_.all()) {
-    const CoreId core = tablets_.core_of(tablet.id);
-    places_.push_back(
-        {.core = core, .replica = &replicas_.on(core), .here = core == runtime_.cores.here()});
-  }
+    : runtime_(here), replicas_(replicas), core_(replicas.on(here.cores.here())) {}
+
+const HeldTablet* Coordinator::find_alone(ByteView partition) const {
+  const HeldTablet* held = core_.held == nullptr ? nullptr : core_.held->find(partition);
+  return held != nullptr && held->is_alone() ? held : nullptr;
+}
+
+const HeldTabletsPtr& Coordinator::tablets() const {
+  return core_.held;
 }
 
 // ---- Writing ----
 
+namespace {
+
+template <class T>
+Task<Result<T>> failed(Error error) {
+  co_return error;
+}
+
+}  // namespace
+
 Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Until until,
-                                                      RequestLevel) {
-  const std::size_t index = tablets_.index_of(write.partition.view());
-  const TabletPlace& place = places_[index];
-  if (!place.here) return write_on_core(index, std::move(write), std::move(until));
-  return place.replica->write(tablets_.all()[index].id, std::move(write), std::move(until));
+                                                      RequestLevel how) {
+  const HeldTablet* held = find_alone(write.partition.view());
+  if (held == nullptr) return write_among_nodes(std::move(write), std::move(until), how);
+  if (auto met = check_alone(*held, core_.link, how); !met) {
+    return failed<std::optional<Delta>>(std::move(met).error());
+  }
+  if (held->core != runtime_.cores.here()) {
+    return write_on_core(held->core, held->info.id, held->epoch, std::move(write),
+                         std::move(until));
+  }
+  return core_.replica.write(held->info.id, std::move(write), std::move(until), held->epoch);
 }
 
-Task<Result<std::optional<Delta>>> Coordinator::write_on_core(std::size_t index,
+Task<Result<std::optional<Delta>>> Coordinator::write_on_core(CoreId core, TabletId tablet,
+                                                              causality::Epoch epoch,
                                                               PartitionWrite write, Until until) {
-  const TabletPlace& place = places_[index];
   const auto there = [&](Runtime&, Until remaining) {
-    return place.replica->write(tablets_.all()[index].id, std::move(write), std::move(remaining));
+    return replicas_.on(core).replica.write(tablet, std::move(write), std::move(remaining), epoch);
   };
-  co_return co_await runtime::run_on<std::optional<Delta>>(runtime_, place.core, there,
-                                                           std::move(until));
+  co_return co_await runtime::run_on<std::optional<Delta>>(runtime_, core, there, std::move(until));
 }
 
-Task<Result<void>> Coordinator::write_until_durable(PartitionWrite write, Until admitted) {
-  const std::size_t index = tablets_.index_of(write.partition.view());
-  const TabletPlace& place = places_[index];
-  if (!place.here) return write_until_durable_on_core(index, std::move(write), std::move(admitted));
-  return place.replica->write_until_durable(tablets_.all()[index].id, std::move(write),
-                                            std::move(admitted));
+namespace {
+
+// Whether an error of a replica, or of the way to it, says that nothing was executed, and another
+// replica may be asked.
+bool was_not_executed(const Error& error) {
+  switch (error.code()) {
+    case Errc::unavailable:
+    case Errc::refused:
+    case Errc::overloaded:
+    case Errc::no_space:
+    case Errc::closed:
+    case Errc::not_found:
+      return true;
+    default:
+      return false;
+  }
 }
 
-Task<Result<void>> Coordinator::write_until_durable_on_core(std::size_t index, PartitionWrite write,
-                                                            Until admitted) {
-  const TabletPlace& place = places_[index];
-  const auto there = [&](Runtime&, Until remaining) {
-    return place.replica->write_until_durable(tablets_.all()[index].id, std::move(write),
-                                              std::move(remaining));
+// What is told when no replica took the write.
+Error none_took_it(Error error) {
+  const bool says_who = error.code() == Errc::refused || error.code() == Errc::closed;
+  return says_who ? Error(Errc::unavailable, "no replica took it: {}", error) : error;
+}
+
+Error not_met(const LevelReport& report) {
+  if (report.failed > 0) {
+    return {Errc::io_error, "{} of {} replicas have it, {} failed", report.received,
+            report.required, report.failed};
+  }
+  return {Errc::timeout, "{} of {} replicas have it", report.received, report.required};
+}
+
+}  // namespace
+
+Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite write,
+                                                                  Until until, RequestLevel how) {
+  LevelReport unheard;
+  LevelReport& report = how.report == nullptr ? unheard : *how.report;
+  const ReplicaMapPtr map = core_.link.map();
+  const auto place = map == nullptr ? std::nullopt : map->find_place(write.partition.view());
+  if (!place) co_return Error(Errc::not_found, "the keyspace is gone");
+  const PlacedTablet& tablet = place->keyspace->tablet(place->index);
+  const auto candidates = in_order_of_asking(tablet, core_.link);
+  CO_TRY_VOID(count_needed(candidates, place->keyspace->rule(how.level), &report));
+  auto message = std::make_shared<WriteMessage>();
+  message->epoch = tablet.epoch;
+  message->level = how.level;
+  message->write = std::move(write);
+  std::optional<Error> refusal;
+  for (const PlacedReplica* candidate : candidates) {
+    auto written = co_await write_by(candidate->node, message, until);
+    if (written) {
+      report = written->reply.report;
+      if (!written->reply.met) co_return not_met(report);
+      co_return std::move(written->delta);
+    }
+    if (!was_not_executed(written.error())) co_return std::move(written).error();
+    refusal = std::move(written).error();
+  }
+  ASSERT(refusal);
+  co_return none_took_it(*std::move(refusal));
+}
+
+Task<Result<ReplicatedWriter::Written>> Coordinator::write_by(
+    model::NodeId node, std::shared_ptr<const WriteMessage> message, Until until) {
+  using Written = ReplicatedWriter::Written;
+  if (node != core_.link.self()) {
+    CO_TRY(WriteReply reply, co_await core_.link.call(node, kWriteMethod, std::move(message),
+                                                      std::move(until)));
+    auto delta = std::move(reply.delta);
+    co_return Written{.reply = std::move(reply), .delta = std::move(delta)};
+  }
+  const HeldTablet* found =
+      core_.held == nullptr ? nullptr : core_.held->find(message->write.partition.view());
+  if (found == nullptr || found->is_in_doubt) {
+    co_return Error(Errc::refused, "the replica here does not serve");
+  }
+  const HeldTablet held = *found;
+  const auto there = [&](Runtime&, Until remaining) -> Task<Result<Written>> {
+    return replicas_.on(held.core).writer->write(held, message->level, message->write,
+                                                 std::move(remaining));
   };
-  co_return co_await runtime::run_on<void>(runtime_, place.core, there, std::move(admitted));
+  co_return co_await on_core<Written>(runtime_, held.core, there, std::move(until));
 }
 
 Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes, Until until,
-                                                    RequestLevel) {
-  const auto is_here = [&](const PartitionWrite& write) {
-    return places_[tablets_.index_of(write.partition.view())].here;
-  };
-  if (!writes.empty() && std::ranges::all_of(writes, is_here)) {
-    return replicas_.on(runtime_.cores.here()).write(std::move(writes), std::move(until));
+                                                    RequestLevel how) {
+  bool is_here = !writes.empty();
+  for (const PartitionWrite& write : writes) {
+    const HeldTablet* held = find_alone(write.partition.view());
+    if (held == nullptr) return write_partitions(std::move(writes), std::move(until), how);
+    if (auto met = check_alone(*held, core_.link, how); !met) {
+      return failed<std::vector<Delta>>(std::move(met).error());
+    }
+    is_here = is_here && held->core == runtime_.cores.here();
   }
+  if (is_here) return core_.replica.write(std::move(writes), std::move(until));
   return write_to_cores(std::move(writes), std::move(until));
 }
 
 namespace {
 
 bool outcome_is_unknown(const Error& error) {
-  return error.code() == Errc::timeout || error.code() == Errc::cancelled;
+  return error.code() == Errc::timeout || error.code() == Errc::cancelled ||
+         error.code() == Errc::connection_lost;
+}
+
+// Of parts that were written side by side: an error that says that nothing was written says so of
+// all of them.
+Result<std::vector<Delta>> outcome_of(std::vector<Result<std::vector<Delta>>> parts) {
+  std::vector<Delta> deltas;
+  std::optional<Error> failure;
+  std::size_t failures = 0;
+  for (Result<std::vector<Delta>>& part : parts) {
+    if (part) {
+      std::ranges::move(*part, std::back_inserter(deltas));
+      continue;
+    }
+    ++failures;
+    // That it is not known what became of a part says the most.
+    if (!failure || outcome_is_unknown(part.error())) failure = std::move(part).error();
+  }
+  if (!failure) return deltas;
+  if (failures == parts.size()) return *std::move(failure);
+  return Error(Errc::timeout, "a part of the writes is there, another one failed: {}", *failure);
 }
 
 }  // namespace
@@ -100,8 +210,9 @@ Task<Result<std::vector<Delta>>> Coordinator::write_to_cores(std::vector<Partiti
                                                              Until until) {
   std::map<CoreId, std::vector<PartitionWrite>> by_core;
   for (PartitionWrite& write : writes) {
-    const CoreId core = places_[tablets_.index_of(write.partition.view())].core;
-    by_core[core].push_back(std::move(write));
+    const HeldTablet* held = find_alone(write.partition.view());
+    if (held == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
+    by_core[held->core].push_back(std::move(write));
   }
   if (by_core.size() > 1) {
     std::vector<Task<Result<void>>> admissions;
@@ -112,22 +223,61 @@ Task<Result<std::vector<Delta>>> Coordinator::write_to_cores(std::vector<Partiti
   }
   std::vector<Task<Result<std::vector<Delta>>>> parts;
   for (auto& [core, some] : by_core) parts.push_back(write_on(core, std::move(some), until));
-  std::vector<Delta> deltas;
-  std::optional<Error> failure;
-  std::size_t failures = 0;
-  auto written = co_await runtime::when_all(std::move(parts));
-  for (Result<std::vector<Delta>>& part : written) {
-    if (part) {
-      std::ranges::move(*part, std::back_inserter(deltas));
-      continue;
-    }
-    ++failures;
-    // That it is not known what became of a part says the most.
-    if (!failure || outcome_is_unknown(part.error())) failure = std::move(part).error();
+  co_return outcome_of(co_await runtime::when_all(std::move(parts)));
+}
+
+// ---- Several partitions among several nodes ----
+
+Result<void> Coordinator::check_available(ByteView partition, RequestLevel how) const {
+  const ReplicaMapPtr& map = core_.link.map();
+  const auto place = map == nullptr ? std::nullopt : map->find_place(partition);
+  if (!place) return Error(Errc::not_found, "the keyspace is gone");
+  const auto candidates =
+      in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
+  TRY_VOID(count_needed(candidates, place->keyspace->rule(how.level), how.report));
+  return {};
+}
+
+// Where too few replicas of one are up, none is written. Writes to one partition go one after the
+// other, partitions side by side.
+Task<Result<std::vector<Delta>>> Coordinator::write_partitions(std::vector<PartitionWrite> writes,
+                                                               Until until, RequestLevel how) {
+  std::map<Bytes, std::vector<PartitionWrite>> by_partition;
+  for (PartitionWrite& write : writes) {
+    CO_TRY_VOID(check_available(write.partition.view(), how));
+    by_partition[write.partition].push_back(std::move(write));
   }
-  if (!failure) co_return deltas;
-  if (failures == written.size()) co_return *std::move(failure);
-  co_return Error(Errc::timeout, "a part of the writes is there, another one failed: {}", *failure);
+  std::vector<LevelReport> reports(by_partition.size());
+  std::vector<Result<std::vector<Delta>>> outcomes;
+  auto next = by_partition.begin();
+  while (next != by_partition.end()) {
+    std::vector<Task<Result<std::vector<Delta>>>> parts;
+    for (; next != by_partition.end() && parts.size() < kPartitionsAtOnce; ++next) {
+      LevelReport& report = reports[outcomes.size() + parts.size()];
+      parts.push_back(write_in_order(std::move(next->second), until,
+                                     {.level = how.level, .report = &report}));
+    }
+    std::ranges::move(co_await runtime::when_all(std::move(parts)), std::back_inserter(outcomes));
+  }
+  for (std::size_t i = 0; i < outcomes.size() && how.report != nullptr; ++i) {
+    if (i == 0 || !outcomes[i]) *how.report = reports[i];
+  }
+  co_return outcome_of(std::move(outcomes));
+}
+
+Task<Result<std::vector<Delta>>> Coordinator::write_in_order(std::vector<PartitionWrite> writes,
+                                                             Until until, RequestLevel how) {
+  std::vector<Delta> deltas;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    auto written = co_await write(std::move(writes[i]), until, how);
+    if (!written && i == 0) co_return std::move(written).error();
+    if (!written) {
+      co_return Error(Errc::timeout, "{} of {} writes are there, then: {}", i, writes.size(),
+                      written.error());
+    }
+    if (*written) deltas.push_back(**std::move(written));
+  }
+  co_return deltas;
 }
 
 namespace {
@@ -142,7 +292,7 @@ Task<Result<void>> admit_on_core(Replica& replica, const std::vector<PartitionWr
 
 Task<Result<void>> Coordinator::admit_on(CoreId core, const std::vector<PartitionWrite>& writes,
                                          Until until) {
-  Replica& replica = replicas_.on(core);
+  Replica& replica = replicas_.on(core).replica;
   if (core == runtime_.cores.here()) {
     co_return co_await admit_on_core(replica, writes, std::move(until));
   }
@@ -155,7 +305,7 @@ Task<Result<void>> Coordinator::admit_on(CoreId core, const std::vector<Partitio
 Task<Result<std::vector<Delta>>> Coordinator::write_on(CoreId core,
                                                        std::vector<PartitionWrite> writes,
                                                        Until until) {
-  Replica& replica = replicas_.on(core);
+  Replica& replica = replicas_.on(core).replica;
   if (core == runtime_.cores.here()) {
     co_return co_await replica.write(std::move(writes), std::move(until));
   }
@@ -168,49 +318,64 @@ Task<Result<std::vector<Delta>>> Coordinator::write_on(CoreId core,
 // ---- Reading ----
 
 Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partition, Bytes row,
-                                                     Until until, RequestLevel) {
-  const std::size_t index = tablets_.index_of(partition.view());
-  const TabletPlace& place = places_[index];
-  if (!place.here) {
-    return read_row_on_core(index, table, std::move(partition), std::move(row), std::move(until));
+                                                     Until until, RequestLevel how) {
+  const HeldTablet* held = find_alone(partition.view());
+  if (held == nullptr) {
+    return read_row_among_nodes(table, std::move(partition), std::move(row), std::move(until), how);
   }
-  return place.replica->engine().read_row(table, tablets_.all()[index].id, std::move(partition),
-                                          std::move(row), std::move(until));
+  if (auto met = check_alone(*held, core_.link, how); !met) {
+    return failed<storage::RowRead>(std::move(met).error());
+  }
+  if (held->core != runtime_.cores.here()) {
+    return read_row_on_core(held->core, held->info.id, table, std::move(partition), std::move(row),
+                            std::move(until));
+  }
+  return core_.replica.engine().read_row(table, held->info.id, std::move(partition),
+                                         std::move(row), std::move(until));
 }
 
-Task<Result<storage::RowRead>> Coordinator::read_row_on_core(std::size_t index, TableId table,
-                                                             Bytes partition, Bytes row,
-                                                             Until until) {
-  const TabletPlace& place = places_[index];
+Task<Result<storage::RowRead>> Coordinator::read_row_on_core(CoreId core, TabletId tablet,
+                                                             TableId table, Bytes partition,
+                                                             Bytes row, Until until) {
   const auto read = [&](Runtime&, Until remaining) {
-    return place.replica->engine().read_row(table, tablets_.all()[index].id, std::move(partition),
-                                            std::move(row), std::move(remaining));
+    return replicas_.on(core).replica.engine().read_row(table, tablet, std::move(partition),
+                                                        std::move(row), std::move(remaining));
   };
-  co_return co_await runtime::run_on<storage::RowRead>(runtime_, place.core, read,
-                                                       std::move(until));
+  co_return co_await runtime::run_on<storage::RowRead>(runtime_, core, read, std::move(until));
+}
+
+Task<Result<storage::RowRead>> Coordinator::read_row_among_nodes(TableId table, Bytes partition,
+                                                                 Bytes row, Until until,
+                                                                 RequestLevel how) {
+  std::vector<Bytes> rows;
+  rows.push_back(std::move(row));
+  CO_TRY(auto reads, co_await core_.reader->read(table, std::move(partition), std::move(rows), how,
+                                                 std::move(until)));
+  co_return std::move(reads.front());
 }
 
 Task<Result<std::vector<storage::RowRead>>> Coordinator::read_rows_at_one_moment(
-    TableId table, Bytes partition, std::vector<Bytes> rows, Until until, RequestLevel) {
-  const std::size_t index = tablets_.index_of(partition.view());
-  const TabletPlace& place = places_[index];
-  const TabletId tablet = tablets_.all()[index].id;
-  if (place.here) {
-    co_return co_await place.replica->read_rows_at_one_moment(table, tablet, std::move(partition),
-                                                              std::move(rows), std::move(until));
+    TableId table, Bytes partition, std::vector<Bytes> rows, Until until, RequestLevel how) {
+  const HeldTablet* held = find_alone(partition.view());
+  if (held == nullptr) {
+    co_return co_await core_.reader->read(table, std::move(partition), std::move(rows), how,
+                                          std::move(until));
   }
+  CO_TRY_VOID(check_alone(*held, core_.link, how));
+  const CoreId core = held->core;
+  const TabletId tablet = held->info.id;
   const auto read = [&](Runtime&, Until remaining) {
-    return place.replica->read_rows_at_one_moment(table, tablet, std::move(partition),
-                                                  std::move(rows), std::move(remaining));
+    return replicas_.on(core).replica.read_rows_at_one_moment(
+        table, tablet, std::move(partition), std::move(rows), std::move(remaining));
   };
-  co_return co_await runtime::run_on<std::vector<storage::RowRead>>(runtime_, place.core, read,
-                                                                    std::move(until));
+  co_return co_await on_core<std::vector<storage::RowRead>>(runtime_, core, read,
+                                                            std::move(until));
 }
 
 std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange partitions,
                                                ScanOptions options) {
-  return std::make_unique<RangeCursor>(runtime_, tablets_.all(), places_, table,
-                                       std::move(partitions), std::move(options));
+  return std::make_unique<RangeCursor>(runtime_, replicas_, table, std::move(partitions),
+                                       std::move(options));
 }
 
 // ---- Of all cores ----
@@ -220,7 +385,7 @@ template <class T, class Work>
 Task<Result<std::vector<T>>> Coordinator::ask_all(Work work, Until until) {
   std::vector<T> answers;
   for (std::uint32_t core = 0; core < replicas_.cores(); ++core) {
-    storage::Engine& engine = replicas_.on(CoreId{core}).engine();
+    storage::Engine& engine = replicas_.on(CoreId{core}).replica.engine();
     if (CoreId{core} == runtime_.cores.here()) {
       CO_TRY(auto answer, co_await work(engine, until));
       answers.push_back(std::move(answer));
@@ -275,16 +440,12 @@ Task<Result<void>> Coordinator::compact(TableId table, Until until) {
   co_return found_somewhere(found, table);
 }
 
-const std::vector<storage::TabletInfo>& Coordinator::tablets() const {
-  return tablets_.all();
-}
-
 storage::EngineStatistics Coordinator::statistics_here() const {
-  return replicas_.on(runtime_.cores.here()).engine().statistics();
+  return core_.replica.engine().statistics();
 }
 
 std::optional<Error> Coordinator::fatal_error_here() const {
-  return replicas_.on(runtime_.cores.here()).engine().fatal_error();
+  return core_.replica.engine().fatal_error();
 }
 
 }  // namespace helenus::replication

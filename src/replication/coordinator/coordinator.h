@@ -5,13 +5,14 @@
 //   co_await coordinator.write({{table, partition, mutation}}, until);
 //   auto cursor = coordinator.scan(table, partitions, scan_options);
 //
-// Today every tablet has one replica, here: the level of a request is always met by this node. What
-// callers see stays when there are more.
+// Where. A tablet that only this node holds is on one of its cores (storage/engine/engines.h): what
+// is about one of this core is a plain call, what is about another core's is run over there
+// (runtime/run_on.h), with the deadline and the stop of the request. A write to a tablet that
+// several nodes hold goes to one of them, which mints it: this node if it is one, else another that
+// is up; a read goes to as many as its level needs (replication/cluster).
 //
-// Cores. A tablet belongs to one core (storage/engine/engines.h), and every core has a coordinator:
-// what is about a tablet of its own is a plain call, what is about another core's is run over there
-// (runtime/run_on.h), with the deadline and the stop of the request. Storage is not its own: who
-// composes the node opens it before, and stops it after all coordinators.
+// One attempt (R3). A write that may have been executed is never sent again: another replica is
+// tried only after an error that says that nothing was.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -24,10 +25,14 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
-#include "replication/replica/tablet_place.h"
+#include "model/node_id.h"
+#include "replication/cluster/replicas.h"
+#include "replication/cluster/replicated_writer.h"
+#include "replication/messages/messages.h"
 #include "replication/request/partition_write.h"
 #include "replication/request/read_request.h"
 #include "replication/request/request_level.h"
+#include "replication/tablets/held_tablets.h"
 #include "runtime/cores.h"
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
@@ -41,29 +46,25 @@ struct EngineStatistics;
 namespace helenus::replication {
 
 class RangeCursor;
-class Replicas;
-class TabletDirectory;
 
 class Coordinator {
  public:
+  // How many partitions of a batch are written at a time.
+  static constexpr std::size_t kPartitionsAtOnce = 64;
+
   // Requires: made on the core of `here`; the replicas outlive it.
   Coordinator(runtime::Runtime& here, const Replicas& replicas);
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  // Durable when it returns, as the log's sync mode promises. Returns what was minted; nothing when
-  // an explicit timestamp wins in no cell.
-  // Errors: invalid_argument; overloaded, no_space, io_error (nothing was written); timeout,
-  // cancelled (the outcome is unknown); not_found for a table that is gone.
-  // `how`: every level is met by the only replica there is; nothing is told of it yet.
+  // At its level when it returns: durable, as the log's sync mode promises, at as many replicas.
+  // Returns what was minted, of another node's without cells; nothing when an explicit timestamp
+  // wins in no cell. Errors: unavailable, invalid_argument; overloaded, no_space (nothing was
+  // written); timeout, cancelled, connection_lost (the outcome is unknown); io_error of a replica;
+  // not_found for a table that is gone.
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(PartitionWrite write,
                                                                      runtime::Until until,
                                                                      RequestLevel how = {});
-  // The same without an explicit timestamp, and with an outcome that is always known: `admitted` is
-  // how long it may wait for its place in the log; once it has one, only a failure of the log,
-  // which ends writing for good, keeps it from being durable.
-  runtime::Task<base::Result<void>> write_until_durable(PartitionWrite write,
-                                                        runtime::Until admitted);
   // As write() for several, in their order: what a later one does to a partition is done upon what
   // an earlier one did. Those of one core are in its log one after the other, with nothing between
   // them unless the log must make room. An error that says that nothing was written says so of all
@@ -91,40 +92,54 @@ class Coordinator {
   runtime::Task<base::Result<void>> flush(storage::TableId table, runtime::Until until);
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
 
-  // Ascending by range; together they are the ring.
-  const std::vector<storage::TabletInfo>& tablets() const;
+  // What this node holds, and how the keyspaces are placed. Null before the first metadata.
+  const HeldTabletsPtr& tablets() const;
   // Of this core alone.
   storage::EngineStatistics statistics_here() const;
   // Why this core can write nothing any more, if that is so.
   std::optional<base::Error> fatal_error_here() const;
 
  private:
-  runtime::Task<base::Result<std::optional<causality::Delta>>> write_on_core(std::size_t index,
-                                                                             PartitionWrite write,
-                                                                             runtime::Until until);
-  runtime::Task<base::Result<void>> write_until_durable_on_core(std::size_t index,
-                                                                PartitionWrite write,
-                                                                runtime::Until admitted);
+  // Null if it is none of a tablet that this node holds alone.
+  const HeldTablet* find_alone(base::ByteView partition) const;
+
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write_on_core(
+      runtime::CoreId core, storage::TabletId tablet, causality::Epoch epoch, PartitionWrite write,
+      runtime::Until until);
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write_among_nodes(
+      PartitionWrite write, runtime::Until until, RequestLevel how);
+  // By the replica of that node.
+  runtime::Task<base::Result<ReplicatedWriter::Written>> write_by(
+      model::NodeId node, std::shared_ptr<const WriteMessage> message, runtime::Until until);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
       std::vector<PartitionWrite> writes, runtime::Until until);
+  // Some of several nodes.
+  runtime::Task<base::Result<std::vector<causality::Delta>>> write_partitions(
+      std::vector<PartitionWrite> writes, runtime::Until until, RequestLevel how);
+  runtime::Task<base::Result<std::vector<causality::Delta>>> write_in_order(
+      std::vector<PartitionWrite> writes, runtime::Until until, RequestLevel how);
+  // Whether enough replicas of the partition are up.
+  base::Result<void> check_available(base::ByteView partition, RequestLevel how) const;
   // Whether the core would take all of them, and when it has room for each.
   runtime::Task<base::Result<void>> admit_on(runtime::CoreId core,
                                              const std::vector<PartitionWrite>& writes,
                                              runtime::Until until);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_on(
       runtime::CoreId core, std::vector<PartitionWrite> writes, runtime::Until until);
-  runtime::Task<base::Result<storage::RowRead>> read_row_on_core(std::size_t index,
-                                                                 storage::TableId table,
-                                                                 base::Bytes partition,
-                                                                 base::Bytes row,
-                                                                 runtime::Until until);
+  runtime::Task<base::Result<storage::RowRead>> read_row_on_core(
+      runtime::CoreId core, storage::TabletId tablet, storage::TableId table, base::Bytes partition,
+      base::Bytes row, runtime::Until until);
+  runtime::Task<base::Result<storage::RowRead>> read_row_among_nodes(storage::TableId table,
+                                                                     base::Bytes partition,
+                                                                     base::Bytes row,
+                                                                     runtime::Until until,
+                                                                     RequestLevel how);
   template <class T, class Work>
   runtime::Task<base::Result<std::vector<T>>> ask_all(Work work, runtime::Until until);
 
   runtime::Runtime& runtime_;
   const Replicas& replicas_;
-  const TabletDirectory& tablets_;
-  std::vector<TabletPlace> places_;  // of the tablets, as seen from here
+  Replicas::Core& core_;
 };
 
 }  // namespace helenus::replication

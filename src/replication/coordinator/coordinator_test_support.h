@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "causality/resolve.h"
+#include "model/partition_key.h"
 #include "replication/coordinator/coordinator.h"
 #include "replication/coordinator/node_storage_test_support.h"
 #include "runtime/run_on.h"
@@ -25,15 +26,21 @@ inline NodeStorageOptions small() {
   options.engine.log = storage::testing::small_log(storage::LogSyncMode::batch);
   options.engine.shards = 2;
   options.engine.memtable_keys_flush = 12;
-  options.tablets.count = 4;
   return options;
 }
 
 // A partition whose token's first byte is that.
 inline base::Bytes partition(int first, const std::string& key = std::string("\0k", 2)) {
-  std::string bytes(12, '\0');  // of keyspace 0
+  std::string bytes(12, '\0');
+  bytes[3] = 1;  // the keyspace
   bytes[4] = static_cast<char>(first);
   return base::Bytes::copy_of(bytes + key);
+}
+
+// All of the keyspace.
+inline storage::KeyRange everything() {
+  return {.from = model::first_key_of(model::KeyspaceNumber(1)),
+          .to = model::first_key_of(model::KeyspaceNumber(2))};
 }
 
 inline causality::CellChange cell(const std::string& row, const std::string& value) {
@@ -110,9 +117,14 @@ inline runtime::Task<base::Result<void>> tell_beside(runtime::Runtime& there, No
 inline runtime::Task<void> life(runtime::Runtime& runtime, NodeStorageOptions options, Seat share,
                                 TimedStory tell) {
   options.cores = share.cores;
+  const std::size_t tokens = options.tokens;
   auto storage = co_await NodeStorage::open(runtime, std::move(options));
   EXPECT_TRUE(storage.has_value()) << storage.error().to_string();
   if (!storage) co_return;
+  const auto metadata = metadata::testing::with_keyspace(
+      metadata::testing::a_cluster(1, tokens), "k", 1);
+  const auto acting = co_await (*storage)->act_by(metadata, 1);
+  EXPECT_TRUE(acting.has_value()) << acting.error().to_string();
   const auto made = co_await (*storage)->tablets().create_table(kTable, {});
   EXPECT_TRUE(made.has_value() || made.failed_with(base::Errc::already_exists));
   if (share.asked == 0) {

@@ -283,6 +283,8 @@ Bytes Codec<WriteReply>::encode(const WriteReply& reply, ProtocolVersion) {
   writer.out().varint(reply.report.required);
   writer.out().varint(reply.report.received);
   writer.out().varint(reply.report.failed);
+  writer.flag(reply.delta.has_value());
+  if (reply.delta) writer.nested(*reply.delta);
   return writer.finish();
 }
 
@@ -294,6 +296,7 @@ Result<WriteReply> Codec<WriteReply>::decode(const Bytes& bytes, ProtocolVersion
   reply.report.required = reader.small();
   reply.report.received = reader.small();
   reply.report.failed = reader.small();
+  if (reader.flag()) reply.delta = reader.nested(&causality::decode_delta);
   return finished(reader, reply);
 }
 

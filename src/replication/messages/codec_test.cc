@@ -104,6 +104,11 @@ TEST(ReplicationMessages, RequestsReadBack) {
   EXPECT_EQ(read->write.mutation.context, mutation.context);
 
   check(WriteReply{.met = true, .report = {.required = 2, .received = 2, .failed = 1}});
+  WriteReply minted{.met = true, .report = {.required = 2, .received = 2, .failed = 0}};
+  minted.delta.emplace();
+  minted.delta->dot = {.actor = causality::actor_of(1, 2), .counter = 3};
+  minted.delta->timestamp = causality::Timestamp{7};
+  check(minted);
   check(ApplyReply{});
   check(ReadMessage{.epoch = causality::Epoch{1},
                     .table = storage::TableId{1},

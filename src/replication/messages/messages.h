@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -41,6 +42,8 @@ struct WriteReply {
   // Whether the level was met in time.
   bool met = false;
   LevelReport report;
+  // What was minted, without its cells and ranges: what a client has seen that wrote it.
+  std::optional<causality::Delta> delta = {};
   friend bool operator==(const WriteReply&, const WriteReply&) = default;
 };
 

@@ -5,8 +5,9 @@
 //   while (cursor->valid()) { ... CO_TRY_VOID(co_await cursor->next()); }
 //   CO_TRY_VOID(co_await cursor->wait_durable(until));       before anything is shown
 //
-// A deleted row is a row here; see storage/read/table_cursor.h. A tablet of this core is read by a
-// cursor of the engine, one of another core by RemoteRows.
+// A deleted row is a row here; see storage/read/table_cursor.h. A tablet that only this node holds
+// is read by a cursor of the engine where it is of this core; all others by RemoteRows, from another
+// core or from as many replicas as the level needs.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -19,7 +20,8 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "replication/read/remote_rows.h"
-#include "replication/replica/tablet_place.h"
+#include "replication/cluster/replicas.h"
+#include "replication/map/replica_map.h"
 #include "replication/request/read_request.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
@@ -32,10 +34,9 @@ class RangeCursor {
  public:
   using Motion = storage::TableCursor::Motion;
 
-  // Requires: the tablets are ascending and cover the range; there is a place for each; all of them
-  // outlive the cursor.
-  RangeCursor(runtime::Runtime& here, const std::vector<storage::TabletInfo>& tablets,
-              const std::vector<TabletPlace>& places, storage::TableId table,
+  // The range is of one keyspace. Where that is gone, every motion is an error (not_found).
+  // Requires: the replicas outlive it.
+  RangeCursor(runtime::Runtime& here, const Replicas& replicas, storage::TableId table,
               storage::KeyRange partitions, ScanOptions options);
   RangeCursor(const RangeCursor&) = delete;
   RangeCursor& operator=(const RangeCursor&) = delete;
@@ -74,6 +75,10 @@ class RangeCursor {
 
  private:
   base::Result<void> open_tablet(std::size_t index);
+  RemoteRows::Fetch fetch_from(std::size_t index, const HeldTablet* held);
+  std::size_t tablet_count() const { return keyspace_ == nullptr ? 0 : keyspace_->tablet_count(); }
+  const TabletBounds& bounds(std::size_t index) const;
+  std::size_t index_of(base::ByteView partition) const;
   bool opened() const { return cursor_ != nullptr || remote_ != nullptr; }
   // Notes what the cursor of this core has shown.
   void take_trace();
@@ -91,8 +96,11 @@ class RangeCursor {
   runtime::Task<base::Result<void>> finish_previous(Motion motion);
 
   runtime::Runtime& here_;
-  const std::vector<storage::TabletInfo>& tablets_;
-  const std::vector<TabletPlace>& places_;
+  const Replicas& replicas_;
+  const Replicas::Core& core_;
+  // Of the beginning.
+  const HeldTabletsPtr held_;
+  const KeyspaceMap* const keyspace_;  // of their map; null if it is gone
   const storage::TableId table_;
   const storage::KeyRange partitions_;
   const ScanOptions options_;

@@ -4,15 +4,12 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "runtime/run_on.h"
 
 namespace helenus::replication {
 
 using base::Bytes;
 using base::Result;
-using runtime::Runtime;
 using runtime::Task;
-using runtime::Until;
 
 namespace {
 
@@ -26,14 +23,10 @@ Bytes just_behind(base::ByteView key) {
 
 }  // namespace
 
-// The request stays in this frame until the trip is over: the other core borrows it.
 Task<Result<void>> RemoteRows::fetch() {
   answer_.rows.clear();
   index_ = 0;
-  const auto read = [this](Runtime&, Until until) {
-    return replica_.read_rows(request_, std::move(until));
-  };
-  CO_TRY(answer_, co_await runtime::run_on<RowsAnswer>(here_, core_, read, until_));
+  CO_TRY(answer_, co_await fetch_(request_, until_));
   request_.rows_max = std::min(request_.rows_max * 2, kRowsMax);
   co_return {};
 }

@@ -1,17 +1,19 @@
-// RemoteRows: a cursor over a tablet that another core has. It reads as storage::TableCursor does,
-// but some rows at a time: each trip brings the next ones, more of them each time, up to a limit.
+// RemoteRows: a cursor over a tablet that another core has, or other nodes. It reads as
+// storage::TableCursor does, but some rows at a time: each trip brings the next ones, more of them
+// each time, up to a limit.
 //
 // A trip opens a cursor over there, so nothing is kept there between trips: a reader that goes away
 // leaves nothing behind. What a trip brings may be shown.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "replication/replica/replica.h"
-#include "runtime/cores.h"
-#include "runtime/runtime.h"
+#include "replication/request/rows_request.h"
+#include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/read/table_cursor.h"
 
@@ -25,14 +27,13 @@ class RemoteRows {
   static constexpr std::size_t kRowsFirst = 16;
   static constexpr std::size_t kRowsMax = 256;
 
-  // Requires: `replica` is of that core. `until` ends all trips.
-  RemoteRows(runtime::Runtime& here, runtime::CoreId core, Replica& replica, RowsRequest request,
-             runtime::Until until)
-      : here_(here),
-        core_(core),
-        replica_(replica),
-        request_(std::move(request)),
-        until_(std::move(until)) {}
+  // A trip. The request stays where it is until it has ended.
+  using Fetch = std::function<runtime::Task<base::Result<RowsAnswer>>(const RowsRequest& request,
+                                                                      runtime::Until until)>;
+
+  // `until` ends all trips.
+  RemoteRows(Fetch fetch, RowsRequest request, runtime::Until until)
+      : fetch_(std::move(fetch)), request_(std::move(request)), until_(std::move(until)) {}
   RemoteRows(const RemoteRows&) = delete;
   RemoteRows& operator=(const RemoteRows&) = delete;
 
@@ -58,9 +59,7 @@ class RemoteRows {
                                           base::Bytes partition, base::Bytes row);
   runtime::Task<base::Result<void>> fetch();
 
-  runtime::Runtime& here_;
-  const runtime::CoreId core_;
-  Replica& replica_;
+  const Fetch fetch_;
   RowsRequest request_;
   const runtime::Until until_;
   RowsAnswer answer_;

@@ -7,7 +7,6 @@
 #include "base/assert.h"
 #include "causality/content_size.h"
 #include "replication/explicit_timestamps/explicit_timestamp_filter.h"
-#include "replication/tablets/ring_cut.h"
 
 namespace helenus::replication {
 
@@ -23,10 +22,17 @@ using storage::TabletId;
 
 namespace {
 
-// What it takes in the log, about.
+// What it takes in the log, about: rather more than less, or it finds no room where it was let in;
+// but not more than a record may have.
 std::size_t size_of(const PartitionWrite& write) {
-  return write.partition.size() +
-         causality::content_size(write.mutation.cells, write.mutation.deleted_ranges);
+  constexpr std::size_t kOfContext = 64;
+  constexpr std::size_t kOfCell = 7;
+  constexpr std::size_t kNearTheLimit = std::size_t{8} << 20;
+  const std::size_t content =
+      write.partition.size() +
+      causality::content_size(write.mutation.cells, write.mutation.deleted_ranges);
+  if (content > kNearTheLimit) return content;
+  return content + kOfContext + kOfCell * write.mutation.cells.size();
 }
 
 std::size_t size_of(const causality::PartitionStore& stored) {
@@ -50,16 +56,31 @@ Result<void> check_epoch(const PartitionWrite& write, causality::Epoch epoch) {
 
 }  // namespace
 
-TabletId Replica::tablet_of(ByteView partition) const {
-  return tablets_[index_of(tablets_, partition)].id;
+void Replica::take(HeldTabletsPtr held) {
+  held_ = std::move(held);
+  for (const HeldTablet& tablet : held_->all()) {
+    if (tablet.is_alone() && tablet.core == engine_.runtime().cores.here()) {
+      engine_.set_watermarks(tablet.info.id, {});
+    }
+  }
 }
+
+namespace {
+
+Result<const HeldTablet*> find(const HeldTabletsPtr& held, ByteView partition) {
+  const HeldTablet* tablet = held == nullptr ? nullptr : held->find(partition);
+  if (tablet == nullptr) return Error(Errc::not_found, "the keyspace is gone");
+  return tablet;
+}
+
+}  // namespace
 
 Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrite write,
                                                   Until until, causality::Epoch epoch) {
   if (write.explicit_timestamp) {
     std::vector<PartitionWrite> writes;
     writes.push_back(std::move(write));
-    CO_TRY(auto deltas, co_await this->write(std::move(writes), std::move(until), epoch));
+    CO_TRY(auto deltas, co_await this->write(std::move(writes), std::move(until)));
     if (deltas.empty()) co_return std::nullopt;
     co_return std::move(deltas.front());
   }
@@ -72,19 +93,12 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
   co_return std::move(staged.delta);
 }
 
-Task<Result<void>> Replica::write_until_durable(TabletId tablet, PartitionWrite write,
-                                                Until admitted) {
-  ASSERT(!write.explicit_timestamp);
-  CO_TRY(auto hold, co_await enter(tablet, write, false, admitted));
-  CO_TRY(const auto staged, engine_.stage(write.table, tablet, write.partition.view(),
-                                          std::move(write.mutation), kEpoch));
-  hold.release();
-  co_return co_await engine_.durable(staged.position, Until::forever());
-}
-
-Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until,
-                                                causality::Epoch epoch) {
-  for (const PartitionWrite& write : writes) CO_TRY_VOID(check_epoch(write, epoch));
+Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writes, Until until) {
+  const HeldTabletsPtr tablets = held_;
+  for (const PartitionWrite& write : writes) {
+    CO_TRY(const HeldTablet* const tablet, find(tablets, write.partition.view()));
+    CO_TRY_VOID(check_epoch(write, tablet->epoch));
+  }
   const bool judged = std::ranges::any_of(writes, &PartitionWrite::explicit_timestamp);
   const auto waits = [this](const PartitionWrite& write) {
     return latches_.is_held(write.table, write.partition);
@@ -106,12 +120,13 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
   deltas.reserve(writes.size());
   std::optional<storage::LogPosition> last;
   for (PartitionWrite& write : writes) {
-    const TabletId tablet = tablet_of(write.partition.view());
+    const HeldTablet& held = *tablets->find(write.partition.view());
+    const TabletId tablet = held.info.id;
     // The log had room for each of them; whether it has for all of them together shows now.
     auto entered = co_await enter(tablet, write, !holds.empty(), until);
     Result<storage::Staged> staged =
         entered ? engine_.stage(write.table, tablet, write.partition.view(),
-                                std::move(write.mutation), epoch)
+                                std::move(write.mutation), held.epoch)
                 : Result<storage::Staged>(std::move(entered).error());
     if (!staged && deltas.empty()) co_return std::move(staged).error();
     if (!staged) {
@@ -164,31 +179,34 @@ Task<Result<std::vector<PartitionLatches::Hold>>> Replica::hold(
 }
 
 Task<Result<void>> Replica::admit(std::span<const PartitionWrite> writes, Until until) const {
+  const HeldTabletsPtr tablets = held_;
   for (const PartitionWrite& write : writes) {
-    CO_TRY_VOID(co_await engine_.admit(write.table, tablet_of(write.partition.view()),
-                                       size_of(write), until));
+    CO_TRY(const HeldTablet* const tablet, find(tablets, write.partition.view()));
+    CO_TRY_VOID(co_await engine_.admit(write.table, tablet->info.id, size_of(write), until));
   }
   co_return {};
 }
 
 Result<void> Replica::check(std::span<const PartitionWrite> writes) const {
   for (const PartitionWrite& write : writes) {
-    TRY_VOID(check_epoch(write, kEpoch));
-    TRY_VOID(engine_.check(write.table, tablet_of(write.partition.view()), write.partition.view(),
-                           write.mutation, kEpoch));
+    TRY(const HeldTablet* const tablet, find(held_, write.partition.view()));
+    TRY_VOID(check_epoch(write, tablet->epoch));
+    TRY_VOID(engine_.check(write.table, tablet->info.id, write.partition.view(), write.mutation,
+                           tablet->epoch));
   }
   return {};
 }
 
 Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Until until) {
+  const HeldTabletsPtr tablets = held_;
   std::map<std::pair<storage::TableId, Bytes>, std::vector<PartitionWrite*>> partitions;
   for (PartitionWrite& write : writes) {
     partitions[{write.table, write.partition}].push_back(&write);
   }
   for (auto& [place, of_partition] : partitions) {
     if (std::ranges::none_of(of_partition, &PartitionWrite::explicit_timestamp)) continue;
-    ExplicitTimestampFilter judge(engine_, tablets_[index_of(tablets_, place.second.view())],
-                                  until);
+    CO_TRY(const HeldTablet* const tablet, find(tablets, place.second.view()));
+    ExplicitTimestampFilter judge(engine_, tablet->info, until);
     CO_TRY_VOID(co_await judge.judge(of_partition));
   }
   co_return {};

@@ -6,7 +6,7 @@
 // staged, and every way to stage something here goes by their latches (partition_latches.h). What
 // it left out because something newer was there is durable when it returns, as what it wrote is.
 //
-// Core affinity: the core of its engine. Its tablets never change, and may be looked at anywhere.
+// Core affinity: the core of its engine.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,7 @@
 #include "replication/messages/messages.h"
 #include "replication/request/partition_write.h"
 #include "replication/request/rows_request.h"
+#include "replication/tablets/held_tablets.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine/engine.h"
@@ -32,22 +33,20 @@ namespace helenus::replication {
 
 class Replica {
  public:
-  // Requires: both outlive it; the tablets are ascending and cover the ring, this core's among
-  // them.
-  Replica(storage::Engine& engine, const std::vector<storage::TabletInfo>& tablets)
-      : engine_(engine), tablets_(tablets), latches_(engine.runtime()) {}
+  // Requires: it outlives this.
+  explicit Replica(storage::Engine& engine) : engine_(engine), latches_(engine.runtime()) {}
 
   storage::Engine& engine() const { return engine_; }
 
+  // The tablets that this node holds from now on. Of this core's those that nobody else holds have
+  // nobody to wait for: what they see is stable at once.
+  void take(HeldTabletsPtr held);
+
   // See Coordinator's of these names. Requires: everything is of this core's tablets.
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(
-      storage::TabletId tablet, PartitionWrite write, runtime::Until until,
-      causality::Epoch epoch = kEpoch);
-  runtime::Task<base::Result<void>> write_until_durable(storage::TabletId tablet,
-                                                        PartitionWrite write,
-                                                        runtime::Until admitted);
+      storage::TabletId tablet, PartitionWrite write, runtime::Until until, causality::Epoch epoch);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
-      std::vector<PartitionWrite> writes, runtime::Until until, causality::Epoch epoch = kEpoch);
+      std::vector<PartitionWrite> writes, runtime::Until until);
   // Waits until there is room for each of several writes; see Engine::admit.
   runtime::Task<base::Result<void>> admit(std::span<const PartitionWrite> writes,
                                           runtime::Until until) const;
@@ -100,10 +99,9 @@ class Replica {
       storage::TableCursor& cursor, const base::Bytes& partition,
       const std::vector<base::Bytes>& rows);
   bool unchanged_since(storage::TabletId tablet, const causality::Clock& clock) const;
-  storage::TabletId tablet_of(base::ByteView partition) const;
 
   storage::Engine& engine_;
-  const std::vector<storage::TabletInfo>& tablets_;
+  HeldTabletsPtr held_;
   PartitionLatches latches_;
 };
 

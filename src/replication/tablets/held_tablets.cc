@@ -1,10 +1,14 @@
 #include "replication/tablets/held_tablets.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace helenus::replication {
 
-HeldTablets::HeldTablets(const ReplicaMap& map, const CoreOf& core_of) {
+HeldTablets::HeldTablets(ReplicaMapPtr of, const CoreOf& core_of,
+                         std::span<const storage::TabletId> in_doubt)
+    : map_(std::move(of)) {
+  const ReplicaMap& map = *map_;
   for (const TabletKey& key : map.held_here()) {
     const KeyspaceMap& keyspace = *map.find(key.keyspace);
     const PlacedTablet& placed = keyspace.tablet(key.index);
@@ -16,11 +20,13 @@ HeldTablets::HeldTablets(const ReplicaMap& map, const CoreOf& core_of) {
     held.key = key;
     held.epoch = placed.epoch;
     held.core = core_of(held.info.id);
+    held.keyspace = &keyspace;
     for (const auto* replicas : {&placed.members, &placed.pending}) {
       for (const PlacedReplica& replica : *replicas) {
         if (replica.node != map.self()) held.peers.push_back(replica.node);
       }
     }
+    held.is_in_doubt = !held.is_alone() && std::ranges::binary_search(in_doubt, held.info.id);
     tablets_.push_back(std::move(held));
   }
   std::ranges::sort(tablets_, {}, [](const HeldTablet& each) { return each.info.range.from; });
@@ -34,6 +40,13 @@ const HeldTablet* HeldTablets::find(base::ByteView partition) const {
   if (behind == tablets_.begin()) return nullptr;
   const HeldTablet& held = *std::prev(behind);
   return held.info.range.contains(partition) ? &held : nullptr;
+}
+
+const HeldTablet* HeldTablets::find(const TabletKey& key) const {
+  const KeyspaceMap* keyspace = map_ == nullptr ? nullptr : map_->find(key.keyspace);
+  if (keyspace == nullptr || key.index >= keyspace->tablet_count()) return nullptr;
+  const HeldTablet* held = find(keyspace->bounds(key.index).from.view());
+  return held != nullptr && held->key == key ? held : nullptr;
 }
 
 }  // namespace helenus::replication

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -28,6 +29,13 @@ struct HeldTablet {
   causality::Epoch epoch;
   runtime::CoreId core;
   std::vector<model::NodeId> peers;  // the other members and pending ones
+  const KeyspaceMap* keyspace = nullptr;  // of the map
+  // The last stop may have lost acknowledged writes, and others may have seen them: it serves
+  // nobody (S14).
+  bool is_in_doubt = false;
+
+  // No other node holds it: its requests concern this node alone.
+  bool is_alone() const { return peers.empty(); }
 };
 
 class HeldTablets {
@@ -35,14 +43,18 @@ class HeldTablets {
   using CoreOf = std::function<runtime::CoreId(storage::TabletId)>;
 
   HeldTablets() = default;
-  HeldTablets(const ReplicaMap& map, const CoreOf& core_of);
+  HeldTablets(ReplicaMapPtr map, const CoreOf& core_of, std::span<const storage::TabletId> in_doubt = {});  // ascending
 
+  // Null if there was none.
+  const ReplicaMapPtr& map() const { return map_; }
   // Ascending by range.
   const std::vector<HeldTablet>& all() const { return tablets_; }
   // The one that has the partition; null if this node holds none that does.
   const HeldTablet* find(base::ByteView partition) const;
+  const HeldTablet* find(const TabletKey& key) const;
 
  private:
+  ReplicaMapPtr map_;
   std::vector<HeldTablet> tablets_;
 };
 

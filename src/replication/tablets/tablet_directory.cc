@@ -2,21 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "base/assert.h"
 #include "causality/dot.h"
-#include "replication/tablets/ring_cut.h"
 #include "runtime/clock.h"
 #include "runtime/run_on.h"
 #include "storage/engine/engines.h"
 
 namespace helenus::replication {
 
-using base::Errc;
-using base::Error;
+using base::kv;
 using base::Result;
 using runtime::CoreId;
 using runtime::Runtime;
@@ -25,63 +22,52 @@ using runtime::Until;
 using storage::TableId;
 using storage::TabletId;
 
-TabletDirectory::TabletDirectory(Private, Runtime& runtime, storage::Engines& engines,
-                                 TabletOptions options)
+TabletDirectory::TabletDirectory(Private, Runtime& runtime, storage::Engines& engines)
     : runtime_(runtime),
       engines_(engines),
-      options_(options),
-      log_(runtime.logger("replication")) {}
+      log_(runtime.logger("replication")),
+      drops_(runtime) {}
 
 Task<Result<std::unique_ptr<TabletDirectory>>> TabletDirectory::open(Runtime& runtime,
-                                                                     storage::Engines& engines,
-                                                                     TabletOptions options) {
-  if (options.count == 0 || options.count > TabletOptions::kCountMax) {
-    co_return Error(Errc::invalid_argument, "{} tablets; the ring is cut into 1 to {}",
-                    options.count, TabletOptions::kCountMax);
-  }
-  auto directory = std::make_unique<TabletDirectory>(Private{}, runtime, engines, options);
-  CO_TRY_VOID(co_await directory->make_tablets());
-  CO_TRY_VOID(co_await directory->rename_doubtful());
+                                                                     storage::Engines& engines) {
+  auto directory = std::make_unique<TabletDirectory>(Private{}, runtime, engines);
+  CO_TRY(const auto tablets, co_await engines.tablets());
+  for (const storage::TabletInfo& tablet : tablets) directory->tablets_.insert(tablet.id);
   co_return directory;
 }
 
-namespace {
-
-// On a tablet's core.
-Task<Result<std::vector<storage::TabletInfo>>> settle_tablets(storage::Engine& engine) {
-  std::vector<storage::TabletInfo> tablets = engine.tablets();
-  // Nobody else holds a replica.
-  for (const storage::TabletInfo& tablet : tablets) engine.set_watermarks(tablet.id, {});
-  co_return tablets;
+Task<Result<HeldTabletsPtr>> TabletDirectory::hold(ReplicaMapPtr map) {
+  const auto core_of = [this](TabletId tablet) { return engines_.core_of(tablet); };
+  const HeldTablets wanted(map, core_of);
+  std::vector<storage::TabletInfo> missing;
+  for (const HeldTablet& tablet : wanted.all()) {
+    if (!tablets_.contains(tablet.info.id)) missing.push_back(tablet.info);
+  }
+  CO_TRY_VOID(co_await make(std::move(missing)));
+  CO_TRY_VOID(co_await rename_doubtful(wanted));
+  CO_TRY(const std::vector<TabletId> doubts, co_await engines_.tablets_in_doubt());
+  if (!doubts.empty()) {
+    log_.error("tablets may have lost writes that other nodes know of, and serve nobody",
+               kv("tablets", doubts.size()));
+  }
+  co_return std::make_shared<const HeldTablets>(std::move(map), core_of, doubts);
 }
 
-}  // namespace
-
-Task<Result<void>> TabletDirectory::make_tablets() {
-  // A crash among the first creations leaves some of them: the rest follows.
-  for (std::uint32_t i = 0; i < options_.count; ++i) {
-    const Result<void> made = co_await engines_.create_tablet(
-        TabletId{i}, cut(i, options_.count), causality::actor_of(options_.node_number, 1));
-    if (!made && !made.failed_with(Errc::already_exists)) {
-      co_return Error(made.error()).within("cutting the ring");
-    }
+Task<Result<void>> TabletDirectory::make(std::vector<storage::TabletInfo> missing) {
+  if (missing.empty()) co_return {};
+  std::set<TabletId> wanted;
+  for (const storage::TabletInfo& tablet : missing) wanted.insert(tablet.id);
+  const auto made = co_await engines_.create_tablets(std::move(missing));
+  if (made) {
+    tablets_.merge(wanted);
+    co_return {};
   }
-  for (std::uint32_t core = 0; core < engines_.cores(); ++core) {
-    const auto settle = [this, core](Runtime&, const Until&) {
-      return settle_tablets(engines_.on(CoreId{core}));
-    };
-    CO_TRY(auto some, co_await runtime::run_on<std::vector<storage::TabletInfo>>(
-                          runtime_, CoreId{core}, settle, Until::forever()));
-    std::ranges::move(some, std::back_inserter(tablets_));
+  // An attempt that was cut short has made some.
+  CO_TRY(const auto there, co_await engines_.tablets());
+  for (const storage::TabletInfo& tablet : there) {
+    if (wanted.contains(tablet.id)) tablets_.insert(tablet.id);
   }
-  std::ranges::sort(tablets_, {}, [](const storage::TabletInfo& tablet) { return tablet.id; });
-  for (std::uint32_t i = 0; i < tablets_.size(); ++i) {
-    if (tablets_.size() != options_.count || tablets_[i].range != cut(i, options_.count)) {
-      co_return Error(Errc::invalid_argument, "the ring of this folder is cut into {} tablets",
-                      tablets_.size());
-    }
-  }
-  co_return {};
+  co_return made;
 }
 
 namespace {
@@ -97,23 +83,41 @@ std::uint32_t incarnation_after(std::uint32_t last, runtime::WallTime now) {
 
 }  // namespace
 
-Task<Result<void>> TabletDirectory::rename_doubtful() {
+Task<Result<void>> TabletDirectory::rename_doubtful(const HeldTablets& held) {
   CO_TRY(const std::vector<TabletId> doubts, co_await engines_.tablets_in_doubt());
-  for (const TabletId doubtful : doubts) {
-    storage::TabletInfo& tablet = tablets_[doubtful.value()];
-    const std::uint32_t incarnation =
-        incarnation_after(tablet.actor.incarnation.value(), runtime_.clock.wall_now());
-    const causality::ActorId name = causality::actor_of(options_.node_number, incarnation);
-    CO_TRY_VOID(co_await engines_.reincarnate(doubtful, name));
-    tablet.actor = name;
-    log_.info("tablet mints under a new name", base::kv("tablet", doubtful),
-              base::kv("actor", name));
+  if (doubts.empty()) co_return {};
+  CO_TRY(const auto there, co_await engines_.tablets());
+  for (const storage::TabletInfo& tablet : there) {
+    if (!std::ranges::binary_search(doubts, tablet.id)) continue;
+    const HeldTablet* kept = held.find(tablet.range.from.view());
+    if (kept != nullptr && !kept->is_alone()) continue;
+    const causality::ActorId name{
+        .node = tablet.actor.node,
+        .incarnation = causality::Incarnation(
+            incarnation_after(tablet.actor.incarnation.value(), runtime_.clock.wall_now()))};
+    CO_TRY_VOID(co_await engines_.reincarnate(tablet.id, name));
+    log_.info("tablet mints under a new name", kv("tablet", tablet.id), kv("actor", name));
   }
   co_return {};
 }
 
-std::size_t TabletDirectory::index_of(base::ByteView partition) const {
-  return replication::index_of(tablets_, partition);
+void TabletDirectory::let_go(const HeldTablets& held) {
+  std::set<TabletId> kept;
+  for (const HeldTablet& tablet : held.all()) kept.insert(tablet.info.id);
+  std::vector<TabletId> unused;
+  std::ranges::set_difference(tablets_, kept, std::back_inserter(unused));
+  if (unused.empty()) return;
+  for (const TabletId tablet : unused) tablets_.erase(tablet);
+  drops_.spawn(drop(std::move(unused)));
+}
+
+// What cannot be dropped now is dropped after the next start.
+Task<void> TabletDirectory::drop(std::vector<TabletId> tablets) {
+  const std::size_t count = tablets.size();
+  const auto dropped = co_await engines_.drop_tablets(std::move(tablets));
+  if (dropped) co_return;
+  log_.warn("tablets that are no longer in use stay for now", kv("tablets", count),
+            kv("error", dropped.error()));
 }
 
 CoreId TabletDirectory::core_of(TabletId tablet) const {

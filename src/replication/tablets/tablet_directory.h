@@ -1,32 +1,39 @@
-// TabletDirectory: the tablets of a node: their ranges, their cores, and under whose names they
-// mint; and the tables whose rows they hold.
+// TabletDirectory: the tablets that this node's storage has, kept in step with the metadata; and the
+// tables whose rows they hold.
 //
-//   auto tablets = co_await TabletDirectory::open(runtime, *engines, options);
+//   auto tablets = co_await TabletDirectory::open(runtime, *engines);
+//   const auto held = co_await tablets->hold(map);        newer metadata: what they add is there
 //   co_await tablets->create_table(table, {.policy = Policy::lww});
-//   tablets->all()[tablets->index_of(partition)].id
+//   tablets->let_go(*held);                               and what they no longer name goes
+//   co_await tablets->stop();
 //
-// The ring. Partitions are byte strings that begin with their token (model/partition_key.h), and a
-// tablet is a range of them: the ring is cut into `count` equal ranges of tokens when the folder is
-// made, and stays cut so.
+// Tablets. Partitions begin with their keyspace's number and their token (model/partition_key.h),
+// and a tablet is a range of them (ReplicaMap). hold() comes before anybody acts by the new map, and
+// let_go() when nobody acts by the old one any more. A crash in between leaves tablets too many or
+// too few, and the next start calls both.
 //
-// Names. A tablet mints under (node, incarnation). After a stop that may have lost a tail of the
-// log it gets the next incarnation before it takes a write (S14): names are never used twice.
+// Names. A replica mints under the number of its node and an incarnation, which the metadata give.
+// After a stop that may have lost a tail of the log a tablet that only this node holds gets the next
+// incarnation before it takes a write: names are never used twice (S14). One that others hold too
+// stays in doubt, and serves nobody (HeldTablet::is_in_doubt).
 //
-// Core affinity: opened, and tables changed, on the core of the Engines. Its tablets do not change
-// after that, and may be looked at on any core.
+// Core affinity: that of the Engines. What may be asked on any core says so.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "replication/map/replica_map.h"
+#include "replication/tablets/held_tablets.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "runtime/task_group.h"
 #include "storage/engine/tablet_info.h"
 #include "storage/ids/table_id.h"
 #include "storage/manifest/manifest.h"
@@ -37,36 +44,29 @@ class Engines;
 
 namespace helenus::replication {
 
-struct TabletOptions {
-  static constexpr std::uint32_t kCountMax = 65536;
-
-  // Into how many ranges the ring is cut; fixed when the folder is made.
-  std::uint32_t count = 16;
-  // Who mints here.
-  std::uint32_t node_number = 1;
-};
-
 class TabletDirectory {
   struct Private {
     explicit Private() = default;
   };
 
  public:
-  // Makes the tablets of a new folder, and renames those in doubt. Errors: invalid_argument when
-  // the folder was made with another number of tablets; of the engines. Requires: the engines
-  // outlive it.
+  // Errors: of the engines. Requires: the engines outlive it.
   static runtime::Task<base::Result<std::unique_ptr<TabletDirectory>>> open(
-      runtime::Runtime& runtime, storage::Engines& engines, TabletOptions options);
+      runtime::Runtime& runtime, storage::Engines& engines);
   // For open().
-  TabletDirectory(Private, runtime::Runtime& runtime, storage::Engines& engines,
-                  TabletOptions options);
+  TabletDirectory(Private, runtime::Runtime& runtime, storage::Engines& engines);
   TabletDirectory(const TabletDirectory&) = delete;
   TabletDirectory& operator=(const TabletDirectory&) = delete;
 
-  // Ascending by range; together they are the ring.
-  const std::vector<storage::TabletInfo>& all() const { return tablets_; }
-  // Of all(): which one holds the partition.
-  std::size_t index_of(base::ByteView partition) const;
+  // Makes the tablets that the map says this node holds. Durable when it returns. Errors: of the
+  // engines; what was made stays, and is found by the next call. One call at a time.
+  runtime::Task<base::Result<HeldTabletsPtr>> hold(ReplicaMapPtr map);
+  // Drops all other tablets, in its own time. Requires: their tables were dropped, or will be.
+  void let_go(const HeldTablets& held);
+  // Waits for what is being dropped. Once, when nobody lets go of anything any more.
+  runtime::Task<void> stop() { return drops_.join(); }
+
+  // On any core.
   runtime::CoreId core_of(storage::TabletId tablet) const;
 
   // The tables there are, ascending. Errors: of the wait for the core that knows them.
@@ -80,14 +80,15 @@ class TabletDirectory {
   runtime::Task<base::Result<void>> drop_table(storage::TableId table);
 
  private:
-  runtime::Task<base::Result<void>> make_tablets();
-  runtime::Task<base::Result<void>> rename_doubtful();
+  runtime::Task<base::Result<void>> make(std::vector<storage::TabletInfo> missing);
+  runtime::Task<base::Result<void>> rename_doubtful(const HeldTablets& held);
+  runtime::Task<void> drop(std::vector<storage::TabletId> tablets);
 
   runtime::Runtime& runtime_;
   storage::Engines& engines_;
-  const TabletOptions options_;
   base::Logger log_;
-  std::vector<storage::TabletInfo> tablets_;
+  std::set<storage::TabletId> tablets_;  // of the engines, but for those that are being dropped
+  runtime::TaskGroup drops_;
 };
 
 }  // namespace helenus::replication

@@ -137,7 +137,6 @@ void TestCluster::configure(const Machine& machine, std::size_t number) {
   config.tokens = 16;
   config.commitlog_segment_mib = 32;
   config.commitlog_total_mib = 128 * cores;
-  config.tablets = 2;
   config.memtable_mib = 8 * cores;
   config.block_cache_mib = 1;
 }

@@ -154,8 +154,16 @@ Task<Result<void>> Engine::create_tablet(TabletId tablet, KeyRange range,
   return parts_->schema.create_tablet(tablet, std::move(range), actor);
 }
 
+Task<Result<void>> Engine::create_tablets(std::vector<TabletInfo> tablets) {
+  return parts_->schema.create_tablets(std::move(tablets));
+}
+
 Task<Result<void>> Engine::drop_tablet(TabletId tablet) {
-  return parts_->schema.drop_tablet(tablet);
+  return parts_->schema.drop_tablets(std::vector(1, tablet));
+}
+
+Task<Result<void>> Engine::drop_tablets(std::vector<TabletId> tablets) {
+  return parts_->schema.drop_tablets(std::move(tablets));
 }
 
 std::vector<TableId> Engine::tables() const {

@@ -104,11 +104,16 @@ class Engine {
   // Requires: no other tablet's range overlaps.
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
                                                   causality::ActorId actor);
+  // The same for several, with one edit of the manifest for each shard. After an error some shards
+  // may have theirs.
+  runtime::Task<base::Result<void>> create_tablets(std::vector<TabletInfo> tablets);
   // Takes the tablet away with all its data, from disk, too; nobody finds it from the first step
   // on. A start goes on with what was left undone, and until it is done no tablet may have its
   // keys. A damaged file keeps what it has, for nobody to read. Errors: not_found; flush_error()
   // and fatal_error().
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
+  // The same for several.
+  runtime::Task<base::Result<void>> drop_tablets(std::vector<TabletId> tablets);
   std::vector<TabletInfo> tablets() const;
   // Ascending; only what its first shard has.
   std::vector<TableId> tables() const;

@@ -1,6 +1,8 @@
 #include "storage/engine/engines.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "runtime/call_on.h"
@@ -34,6 +36,10 @@ Task<Result<void>> stop_on_core(std::unique_ptr<Engine> engine) {
 
 Task<Result<std::vector<TabletId>>> doubts_on_core(Engine* engine) {
   co_return engine->tablets_in_doubt();
+}
+
+Task<Result<std::vector<TabletInfo>>> tablets_on_core(Engine* engine) {
+  co_return engine->tablets();
 }
 
 }  // namespace
@@ -102,8 +108,11 @@ Task<Result<void>> Engines::create_table(TableId table, TableOptions options) {
     auto create = [engine = engines_[index].get(), table, options](Runtime&) {
       return engine->create_table(table, options);
     };
-    CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core_numbered(index), std::move(create),
-                                                Until::forever()));
+    const auto created = co_await runtime::call_on<void>(runtime_, core_numbered(index),
+                                                         std::move(create), Until::forever());
+    // It is there when the first core has it: one that was cut short is finished.
+    if (created.failed_with(Errc::already_exists) && index > 0) continue;
+    if (!created) co_return created;
   }
   co_return {};
 }
@@ -156,6 +165,43 @@ Task<Result<void>> Engines::drop_tablet(TabletId tablet) {
   auto drop = [engine = &on(core), tablet](Runtime&) { return engine->drop_tablet(tablet); };
   CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever()));
   co_return co_await clear_tail_doubt();
+}
+
+Task<Result<void>> Engines::create_tablets(std::vector<TabletInfo> tablets) {
+  std::map<CoreId, std::vector<TabletInfo>> by_core;
+  for (TabletInfo& tablet : tablets) by_core[core_of(tablet.id)].push_back(std::move(tablet));
+  for (auto& [core, some] : by_core) {
+    auto create = [engine = &on(core), own = std::move(some)](Runtime&) mutable {
+      return engine->create_tablets(std::move(own));
+    };
+    CO_TRY_VOID(
+        co_await runtime::call_on<void>(runtime_, core, std::move(create), Until::forever()));
+  }
+  co_return {};
+}
+
+Task<Result<void>> Engines::drop_tablets(std::vector<TabletId> tablets) {
+  std::map<CoreId, std::vector<TabletId>> by_core;
+  for (const TabletId tablet : tablets) by_core[core_of(tablet)].push_back(tablet);
+  for (auto& [core, some] : by_core) {
+    auto drop = [engine = &on(core), own = std::move(some)](Runtime&) mutable {
+      return engine->drop_tablets(std::move(own));
+    };
+    CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever()));
+  }
+  co_return co_await clear_tail_doubt();
+}
+
+Task<Result<std::vector<TabletInfo>>> Engines::tablets() {
+  std::vector<TabletInfo> all;
+  for (std::size_t index = 0; index < engines_.size(); ++index) {
+    auto ask = [engine = engines_[index].get()](Runtime&) { return tablets_on_core(engine); };
+    CO_TRY(auto some, co_await runtime::call_on<std::vector<TabletInfo>>(
+                          runtime_, core_numbered(index), std::move(ask), Until::forever()));
+    std::ranges::move(some, std::back_inserter(all));
+  }
+  std::ranges::sort(all, {}, [](const TabletInfo& tablet) { return tablet.range.from; });
+  co_return all;
 }
 
 Task<Result<std::vector<TabletId>>> Engines::tablets_in_doubt() {

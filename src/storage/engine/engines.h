@@ -69,7 +69,10 @@ class Engines {
   runtime::Task<base::Result<void>> create_table(TableId table, TableOptions options);
   runtime::Task<base::Result<void>> alter_table(TableId table, TableOptions options);
   runtime::Task<base::Result<void>> drop_table(TableId table);
-  // As Engine's, on the tablet's core.
+  // As Engine's, on the tablets' cores.
+  runtime::Task<base::Result<void>> create_tablets(std::vector<TabletInfo> tablets);
+  runtime::Task<base::Result<void>> drop_tablets(std::vector<TabletId> tablets);
+  runtime::Task<base::Result<std::vector<TabletInfo>>> tablets();
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
                                                   causality::ActorId actor);
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);

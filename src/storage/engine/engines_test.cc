@@ -304,6 +304,29 @@ TEST(Engines, ATabletOfAnotherCoreIsNotFoundHere) {
   world.run(use_the_wrong_core);
 }
 
+Task<Result<void>> create_here(Engine& engine) {
+  co_return co_await engine.create_table(kTable, {});
+}
+
+Task<void> finish_a_creation(Runtime& runtime) {
+  auto opened = co_await Engines::open(runtime, folder_options(LogSyncMode::batch), 2);
+  CO_ASSERT_OK(opened);
+  Engines& engines = **opened;
+  auto create = [&](Runtime&) { return create_here(engines.on(CoreId{1})); };
+  CO_ASSERT_OK(
+      co_await runtime::call_on<void>(runtime, CoreId{1}, std::move(create), Until::forever()));
+  EXPECT_TRUE(engines.on(CoreId{0}).tables().empty());
+  CO_ASSERT_OK(co_await engines.create_table(kTable, {}));
+  EXPECT_EQ(engines.on(CoreId{0}).tables(), std::vector{kTable});
+  EXPECT_TRUE((co_await engines.create_table(kTable, {})).failed_with(Errc::already_exists));
+  CO_ASSERT_OK(co_await engines.stop());
+}
+
+TEST(Engines, ATableThatOnlySomeCoresHaveIsFinished) {
+  LogWorld world(1, kCoresMax);
+  world.run(finish_a_creation);
+}
+
 Task<void> open_badly(Runtime& runtime) {
   for (const std::uint32_t cores : {0U, kCoresMax + 1}) {
     const auto opened = co_await Engines::open(runtime, folder_options(LogSyncMode::batch), cores);

@@ -1,7 +1,9 @@
 #include "storage/engine/schema_changes.h"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
+#include <set>
 #include <utility>
 
 namespace helenus::storage {
@@ -133,93 +135,158 @@ bool has_in_memory(const Shard& shard, TabletId tablet) {
 
 }  // namespace
 
-Task<Result<void>> SchemaChanges::create_tablet(TabletId tablet, KeyRange range,
-                                                causality::ActorId actor) {
-  CO_TRY(const auto pass, state_.gate.enter());
-  CO_TRY_VOID(state_.check_writable());
-  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
-  if (range.to && *range.to <= range.from) {
-    co_return Error(Errc::invalid_argument, "the range of tablet {} is empty", tablet);
+// The shard where it may be made.
+Result<Shard*> SchemaChanges::check_new(const TabletInfo& tablet) const {
+  if (tablet.range.to && *tablet.range.to <= tablet.range.from) {
+    return Error(Errc::invalid_argument, "the range of tablet {} is empty", tablet.id);
   }
-  Shard* own = state_.shard_of(tablet);
-  if (own == nullptr) {
-    co_return Error(Errc::invalid_argument, "tablet {} belongs to another core", tablet);
+  Shard* shard = state_.shard_of(tablet.id);
+  if (shard == nullptr) {
+    return Error(Errc::invalid_argument, "tablet {} belongs to another core", tablet.id);
   }
-  Shard& shard = *own;
-  if (shard.tablet(tablet) != nullptr) co_return Error(Errc::already_exists, "tablet {}", tablet);
-  for (const auto& [id, other] : shard.tablets()) {
-    if (overlaps(range, other->range)) {
-      co_return Error(Errc::invalid_argument, "tablet {} overlaps tablet {}", tablet, id);
+  if (shard->tablet(tablet.id) != nullptr) {
+    return Error(Errc::already_exists, "tablet {}", tablet.id);
+  }
+  for (const auto& [id, other] : shard->tablets()) {
+    if (overlaps(tablet.range, other->range)) {
+      return Error(Errc::invalid_argument, "tablet {} overlaps tablet {}", tablet.id, id);
     }
   }
-  for (const KeyRange& dropped : shard.manifest().dropped_ranges) {
-    if (overlaps(range, dropped)) {
-      co_return Error(Errc::unavailable,
-                      "what a dropped tablet had where tablet {} is to be, is not "
-                      "gone yet",
-                      tablet);
+  for (const KeyRange& dropped : shard->manifest().dropped_ranges) {
+    if (overlaps(tablet.range, dropped)) {
+      return Error(Errc::unavailable,
+                   "what a dropped tablet had where tablet {} is to be, is not gone yet",
+                   tablet.id);
     }
   }
   // The flush of what an earlier tablet of this id had would give its dots to the new one: dots
   // without data. take_away() has flushed it.
-  ASSERT(!has_in_memory(shard, tablet), "tablet {} was dropped before it was flushed", tablet);
-  const TabletRecord record{.range = std::move(range), .actor = actor, .clock = {}};
-  CO_TRY_VOID(
-      co_await manifests_.install_until_done(shard, [&, tablet, record](ManifestState& state) {
-        state.tablets.emplace(tablet, record);
-        shard.enter_empty_range(state, record.range);
-      }));
+  ASSERT(!has_in_memory(*shard, tablet.id), "tablet {} was dropped before it was flushed",
+         tablet.id);
+  return shard;
+}
+
+Task<Result<void>> SchemaChanges::create_tablet(TabletId tablet, KeyRange range,
+                                                causality::ActorId actor) {
+  const TabletInfo made{.id = tablet, .range = std::move(range), .actor = actor};
+  return create_tablets(std::vector(1, made));
+}
+
+Task<Result<void>> SchemaChanges::create_tablets(std::vector<TabletInfo> tablets) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(state_.check_writable());
+  CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
+  std::ranges::sort(tablets, {}, [](const TabletInfo& each) { return each.range.from; });
+  std::map<ShardNumber, std::vector<TabletInfo>> by_shard;
+  for (TabletInfo& tablet : tablets) {
+    CO_TRY(const Shard* const shard, check_new(tablet));
+    std::vector<TabletInfo>& others = by_shard[shard->number()];
+    if (!others.empty() && overlaps(others.back().range, tablet.range)) {
+      co_return Error(Errc::invalid_argument, "tablet {} overlaps tablet {}", tablet.id,
+                      others.back().id);
+    }
+    others.push_back(std::move(tablet));
+  }
+  for (const auto& [number, made] : by_shard) {
+    Shard& shard = *state_.shard_of(made.front().id);
+    CO_TRY_VOID(co_await manifests_.install_until_done(shard, [&](ManifestState& state) {
+      for (const TabletInfo& tablet : made) {
+        state.tablets.emplace(
+            tablet.id, TabletRecord{.range = tablet.range, .actor = tablet.actor, .clock = {}});
+        shard.enter_empty_range(state, tablet.range);
+      }
+    }));
+  }
   CO_TRY_VOID(co_await manifests_.note_generations());
-  shard.add_tablet(tablet, record);
+  for (const auto& [number, made] : by_shard) {
+    Shard& shard = *state_.shard_of(made.front().id);
+    for (const TabletInfo& tablet : made) {
+      shard.add_tablet(tablet.id, {.range = tablet.range, .actor = tablet.actor, .clock = {}});
+    }
+  }
   co_return {};
 }
 
-Task<Result<void>> SchemaChanges::drop_tablet(TabletId tablet) {
+Task<Result<void>> SchemaChanges::drop_tablets(std::vector<TabletId> tablets) {
   CO_TRY(const auto pass, state_.gate.enter());
-  CO_TRY(const KeyRange range, co_await take_away(tablet));
-  const Shard& shard = *state_.shard_of(tablet);
-  while (std::ranges::find(shard.manifest().dropped_ranges, range) !=
-         shard.manifest().dropped_ranges.end()) {
+  CO_TRY(const std::vector<TabletInfo> dropped, co_await take_away(std::move(tablets)));
+  const auto has_some_left = [this](const TabletInfo& tablet) {
+    const auto& ranges = state_.shard_of(tablet.id)->manifest().dropped_ranges;
+    return std::ranges::find(ranges, tablet.range) != ranges.end();
+  };
+  while (std::ranges::any_of(dropped, has_some_left)) {
     CO_TRY_VOID(state_.check_writable());
     CO_TRY_VOID(co_await state_.signals.files_changed.wait({.stop = state_.stop.token()}));
   }
   co_return {};
 }
 
-Task<Result<KeyRange>> SchemaChanges::take_away(TabletId tablet) {
+// The records of the tablets leave the log first: a start that does not know a tablet could not
+// replay them.
+Task<Result<void>> SchemaChanges::flush_all_of(const std::vector<TabletId>& tablets) {
+  std::set<TableId> tables;
+  for (const TabletId tablet : tablets) {
+    for (const auto& [id, table] : state_.shard_of(tablet)->tables()) {
+      if (table->has_in_memory(tablet)) tables.insert(id);
+    }
+  }
+  for (const TableId table : tables) {
+    CO_TRY_VOID(co_await flusher_.flush(table, {.stop = state_.stop.token()}));
+  }
+  co_return {};
+}
+
+Task<Result<std::vector<TabletInfo>>> SchemaChanges::take_away(std::vector<TabletId> tablets) {
   CO_TRY_VOID(state_.check_writable());
   CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
-  Tablet* replica = state_.find_tablet(tablet);
-  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
-  Shard& shard = *state_.shard_of(tablet);
-  const KeyRange range = replica->range;
-  replica->dropping = true;
-  // Its records leave the log first: a start that does not know the tablet could not replay them.
-  std::vector<TableId> tables;
-  for (const auto& [id, table] : shard.tables()) tables.push_back(id);
-  for (const TableId table : tables) {
-    auto flushed = co_await flusher_.flush(table, {.stop = state_.stop.token()});
-    if (flushed) continue;
-    replica->dropping = false;
+  std::map<ShardNumber, std::vector<Tablet*>> by_shard;
+  std::vector<TabletInfo> taken;
+  for (const TabletId id : tablets) {
+    Tablet* replica = state_.find_tablet(id);
+    if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", id);
+    by_shard[state_.shard_of(id)->number()].push_back(replica);
+    taken.push_back({.id = id, .range = replica->range, .actor = replica->actor});
+  }
+  const auto set_dropping = [&](bool dropping) {
+    for (const auto& [number, replicas] : by_shard) {
+      for (Tablet* replica : replicas) replica->dropping = dropping;
+    }
+  };
+  set_dropping(true);
+  auto flushed = co_await flush_all_of(tablets);
+  if (!flushed) {
+    set_dropping(false);
     co_return std::move(flushed).error();
   }
-  replica->lost_mutations.reset();
-  CO_TRY_VOID(co_await manifests_.install_until_done(shard, [&](ManifestState& state) {
-    state.tablets.erase(tablet);
-    shard.enter_unreadable_mutations(state);
-    const auto at = std::ranges::lower_bound(state.dropped_ranges, range.from, {}, &KeyRange::from);
-    state.dropped_ranges.insert(at, range);
-  }));
+  for (const auto& [number, replicas] : by_shard) {
+    Shard& shard = *state_.shard_of(replicas.front()->id);
+    for (Tablet* replica : replicas) replica->lost_mutations.reset();
+    CO_TRY_VOID(co_await manifests_.install_until_done(shard, [&](ManifestState& state) {
+      for (const Tablet* replica : replicas) {
+        state.tablets.erase(replica->id);
+        const auto at = std::ranges::lower_bound(state.dropped_ranges, replica->range.from, {},
+                                                 &KeyRange::from);
+        state.dropped_ranges.insert(at, replica->range);
+      }
+      shard.enter_unreadable_mutations(state);
+    }));
+  }
   CO_TRY_VOID(co_await manifests_.note_generations());
   state_.advance_durable();
-  state_.staged.forget(*replica);
-  mutations_.forget(*replica);
-  const bool was_in_doubt = replica->in_doubt;
-  shard.remove_tablet(tablet);
+  bool was_in_doubt = false;
+  for (const auto& [number, replicas] : by_shard) {
+    Shard& shard = *state_.shard_of(replicas.front()->id);
+    for (Tablet* replica : replicas) {
+      state_.staged.forget(*replica);
+      mutations_.forget(*replica);
+      was_in_doubt = was_in_doubt || replica->in_doubt;
+      shard.remove_tablet(replica->id);
+    }
+  }
   mutations_.count_dots();
   state_.wake_everybody();
   if (was_in_doubt) CO_TRY_VOID(co_await clear_tail_doubt());
-  co_return range;
+  co_return taken;
 }
 
 std::vector<TabletInfo> SchemaChanges::tablets() const {

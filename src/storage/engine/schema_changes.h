@@ -41,14 +41,17 @@ class SchemaChanges {
   runtime::Task<base::Result<void>> drop_table(TableId table);
   runtime::Task<base::Result<void>> create_tablet(TabletId tablet, KeyRange range,
                                                   causality::ActorId actor);
-  runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
+  runtime::Task<base::Result<void>> create_tablets(std::vector<TabletInfo> tablets);
+  runtime::Task<base::Result<void>> drop_tablets(std::vector<TabletId> tablets);
   std::vector<TabletInfo> tablets() const;
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
   runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
 
  private:
-  // The tablet is gone when it returns; its data is not.
-  runtime::Task<base::Result<KeyRange>> take_away(TabletId tablet);
+  base::Result<Shard*> check_new(const TabletInfo& tablet) const;
+  runtime::Task<base::Result<void>> flush_all_of(const std::vector<TabletId>& tablets);
+  // The tablets are gone when it returns; their data is not.
+  runtime::Task<base::Result<std::vector<TabletInfo>>> take_away(std::vector<TabletId> tablets);
   // A doubt is over when no tablet has it any more. Where others share the folder, they see to it.
   runtime::Task<base::Result<void>> clear_tail_doubt();
 

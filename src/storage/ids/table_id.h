@@ -1,5 +1,6 @@
-// TableId: the engine's own number for a table. Given once in the life of a data folder and never
-// given again, so that what is left of a dropped table cannot be taken for another's.
+// TableId: the engine's number for a table: where its rows lie. Given once in the life of a
+// cluster, by its metadata, and never given again, so that what is left of a dropped table cannot
+// be taken for another's.
 #pragma once
 
 #include <cstdint>

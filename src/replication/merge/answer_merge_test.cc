@@ -1,4 +1,4 @@
-#include "replication/read/answer_merge.h"
+#include "replication/merge/answer_merge.h"
 
 #include <algorithm>
 #include <array>

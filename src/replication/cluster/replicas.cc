@@ -1,0 +1,172 @@
+#include "replication/cluster/replicas.h"
+
+#include <functional>
+#include <utility>
+
+#include "replication/cluster/on_core.h"
+#include "runtime/sleep.h"
+#include "storage/engine/engines.h"
+
+namespace helenus::replication {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using runtime::CoreId;
+using runtime::Runtime;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+constexpr runtime::Duration kTellAgainAfter = std::chrono::milliseconds(1);
+
+Result<HeldTablet> find(const Replicas::Core& core, base::ByteView partition,
+                        causality::Epoch epoch) {
+  const HeldTablet* held = core.held == nullptr ? nullptr : core.held->find(partition);
+  if (held == nullptr || held->is_in_doubt || held->epoch != epoch) {
+    return Error(Errc::refused, "no replica of that tablet and epoch serves here");
+  }
+  return *held;
+}
+
+// What the reader of a core asks of the replica here, on whichever core that is.
+class OwnReplicas {
+ public:
+  OwnReplicas(const Replicas& replicas, CoreId here) : replicas_(replicas), here_(here) {}
+
+  Task<Result<ReadReply>> read(std::shared_ptr<const ReadMessage> message, Until until) const {
+    return read_on_core(replicas_, here_, std::move(message), std::move(until));
+  }
+  Task<Result<RowsAnswer>> scan(std::shared_ptr<const ScanMessage> message, Until until) const {
+    return scan_on_core(replicas_, here_, std::move(message), std::move(until));
+  }
+
+ private:
+  static Task<Result<ReadReply>> read_on_core(const Replicas& replicas, CoreId here,
+                                              std::shared_ptr<const ReadMessage> message,
+                                              Until until) {
+    Replicas::Core& core = replicas.on(here);
+    CO_TRY(const HeldTablet held,
+           find(core, message->rows.front().partition.view(), message->epoch));
+    Replica& replica = replicas.on(held.core).replica;
+    const auto there = [&](Runtime&, Until remaining) {
+      return replica.read(held.info.id, *message, std::move(remaining));
+    };
+    co_return co_await on_core<ReadReply>(core.link.runtime(), held.core, there, std::move(until));
+  }
+  static Task<Result<RowsAnswer>> scan_on_core(const Replicas& replicas, CoreId here,
+                                               std::shared_ptr<const ScanMessage> message,
+                                               Until until) {
+    Replicas::Core& core = replicas.on(here);
+    CO_TRY(const HeldTablet held,
+           find(core, message->request.partitions.from.view(), message->epoch));
+    Replica& replica = replicas.on(held.core).replica;
+    RowsRequest request = message->request;
+    request.tablet = held.info.id;
+    const auto there = [&](Runtime&, Until remaining) {
+      return replica.read_rows(request, std::move(remaining));
+    };
+    co_return co_await on_core<RowsAnswer>(core.link.runtime(), held.core, there, std::move(until));
+  }
+
+  const Replicas& replicas_;
+  const CoreId here_;
+};
+
+}  // namespace
+
+Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId self)
+    : runtime_(runtime),
+      service_(
+          runtime, [this](CoreId core) -> Replica& { return on(core).replica; },
+          [this](CoreId core) -> ReplicatedWriter& { return *on(core).writer; }) {
+  for (std::uint32_t number = 0; number < engines.cores(); ++number) {
+    const CoreId id{number};
+    storage::Engine& engine = engines.on(id);
+    auto core = std::make_unique<Core>(engine, self);
+    core->writer = std::make_unique<ReplicatedWriter>(core->link, core->replica);
+    const OwnReplicas own(*this, id);
+    core->reader = std::make_unique<ReplicatedReader>(
+        core->link,
+        ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
+                                .scan = std::bind_front(&OwnReplicas::scan, own)});
+    by_core_.push_back(std::move(core));
+  }
+}
+
+namespace {
+
+Task<Result<void>> take_on_core(Replicas::Core& core, HeldTabletsPtr held) {
+  core.link.take(held->map());
+  core.replica.take(held);
+  core.held = std::move(held);
+  co_return {};
+}
+
+Task<Result<void>> take_up_on_core(Replicas::Core& core, UpNodesPtr up) {
+  core.link.take(std::move(up));
+  co_return {};
+}
+
+// What is in force must be known: a core that has too much to do is told later.
+template <class Work>
+Task<void> tell(Runtime& here, CoreId core, const Work& work) {
+  for (;;) {
+    const auto told = co_await on_core<void>(here, core, work, Until::forever());
+    if (!told.failed_with(Errc::overloaded)) co_return;
+    std::ignore = co_await runtime::sleep_for(here, kTellAgainAfter, {});
+  }
+}
+
+}  // namespace
+
+Task<void> Replicas::take(HeldTabletsPtr held) {
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) {
+      return take_on_core(*by_core_[core], held);
+    };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+  service_.take(std::move(held));
+}
+
+Task<void> Replicas::take(UpNodesPtr up) {
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) { return take_up_on_core(*by_core_[core], up); };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+}
+
+void Replicas::connect(rpc::Rpc& rpc) {
+  for (const auto& core : by_core_) core->link.connect(rpc, runtime_.cores.here());
+  service_.serve(rpc);
+}
+
+namespace {
+
+Task<Result<void>> stop_on_core(Replicas::Core& core) {
+  if (core.writer != nullptr) co_await core.writer->stop();
+  if (core.reader != nullptr) co_await core.reader->stop();
+  core.writer.reset();
+  core.reader.reset();
+  co_return {};
+}
+
+}  // namespace
+
+Task<void> Replicas::stop() {
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) { return stop_on_core(*by_core_[core]); };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+}
+
+void Replicas::abandon() {
+  for (const auto& core : by_core_) {
+    core->writer.reset();
+    core->reader.reset();
+  }
+}
+
+}  // namespace helenus::replication

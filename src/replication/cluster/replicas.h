@@ -1,0 +1,76 @@
+// Replicas: the tablets of a node, core by core, and what each core needs to write and read rows at
+// a level: on this node alone, or together with others.
+//
+//   replicas.take(held)      on every core: the tablets that are held from now on, and their map
+//   replicas.connect(rpc)    other nodes can be asked, and ask
+//   co_await replicas.stop()
+//
+// Core affinity: made, connected and stopped on the core of the Engines. Each Core is used on its
+// own core alone; which one a tablet is on may be asked anywhere.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "model/node_id.h"
+#include "replication/cluster/cluster_link.h"
+#include "replication/cluster/replica_service.h"
+#include "replication/cluster/replicated_reader.h"
+#include "replication/cluster/replicated_writer.h"
+#include "replication/replica/replica.h"
+#include "replication/tablets/held_tablets.h"
+#include "rpc/rpc.h"
+#include "runtime/cores.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
+
+namespace helenus::storage {
+class Engines;
+}
+
+namespace helenus::replication {
+
+class Replicas {
+ public:
+  struct Core {
+    Core(storage::Engine& engine, model::NodeId self)
+        : link(engine.runtime(), self), replica(engine) {}
+
+    ClusterLink link;
+    Replica replica;
+    // Null when it has stopped.
+    std::unique_ptr<ReplicatedWriter> writer;
+    std::unique_ptr<ReplicatedReader> reader;
+    HeldTabletsPtr held;  // none before the first metadata
+  };
+
+  // They outlive it.
+  Replicas(runtime::Runtime& runtime, storage::Engines& engines, model::NodeId self);
+  Replicas(const Replicas&) = delete;
+  Replicas& operator=(const Replicas&) = delete;
+
+  std::uint32_t cores() const { return static_cast<std::uint32_t>(by_core_.size()); }
+  // To be used on that core.
+  Core& on(runtime::CoreId core) const { return *by_core_[core.value()]; }
+
+  // Every core acts by them when it returns.
+  runtime::Task<void> take(HeldTabletsPtr held);
+  runtime::Task<void> take(UpNodesPtr up);
+  // Serves what other nodes ask. Requires: once, on the core of the Rpc, before it starts to
+  // listen; it is stopped before this, and destroyed after this has stopped or been abandoned.
+  void connect(rpc::Rpc& rpc);
+
+  // Waits for what is under way. Requires: nobody asks any more.
+  runtime::Task<void> stop();
+  // Destroys what is under way. Requires: the core has halted.
+  void abandon();
+
+ private:
+  runtime::Runtime& runtime_;
+  std::vector<std::unique_ptr<Core>> by_core_;
+  ReplicaService service_;
+};
+
+}  // namespace helenus::replication
