@@ -5,8 +5,8 @@
 #   three_nodes.sh PROGRAM all|1|2|3 DATA CQL-PORT ADMIN-PORT NODE-PORT [ARGUMENT...]
 #
 # `all` starts the three and looks after them until a signal. They are sessions of their own: a
-# terminal's Ctrl-C reaches this script alone, which stops them in order; if it is killed itself, the
-# kernel tells them to stop. A number becomes that one node.
+# terminal's Ctrl-C reaches this script alone, which stops them in order; if it is killed itself,
+# the kernel tells them to stop. A number becomes that one node.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
