@@ -285,7 +285,6 @@ Config with_database(std::uint16_t cql_port = 9042) {
   with.cql_address = Address::v4({127, 0, 0, 1}, cql_port);
   with.commitlog_segment_mib = 32;
   with.commitlog_total_mib = 128;
-  with.tablets = 2;
   with.memtable_mib = 8;
   with.block_cache_mib = 1;
   return with;
@@ -371,19 +370,6 @@ TEST_F(NodeTest, FoldersOfTablesMayBeAddedAndNotSwapped) {
         refused.error().to_string().contains("/disk3/tables: is data directory 2 of folder"))
         << refused.error().to_string();
     co_await node.stop();
-  });
-}
-
-TEST_F(NodeTest, AnotherNumberOfTabletsIsRefused) {
-  tell([](Runtime& rt) -> Task<void> {
-    Node node(rt, with_database());
-    CO_ASSERT_OK(co_await node.start());
-    co_await node.stop();
-    Config other = with_database();
-    other.tablets = 4;
-    Node refused(rt, other);
-    EXPECT_TRUE((co_await refused.start()).failed_with(Errc::invalid_argument));
-    co_await refused.stop();
   });
 }
 

@@ -304,9 +304,7 @@ TEST(SystemTables, OursTellHowTheNodeFares) {
   tell_tables([](Catalog& catalog, const VirtualTables& tables) -> Task<void> {
     const model::Schema& schema = catalog.snapshot()->schema();
     const auto tablets = co_await rows_of(tables, schema, "helenus", "tablets");
-    EXPECT_THAT(tablets, SizeIs(4));
-    EXPECT_EQ(row_with(tablets, {{"tablet_id", "0"}}).at("first_token"), "-9223372036854775808");
-    EXPECT_EQ(row_with(tablets, {{"tablet_id", "3"}}).at("last_token"), "9223372036854775807");
+    EXPECT_THAT(tablets, IsEmpty()) << "nobody made a keyspace";
     const auto clients = co_await rows_of(tables, schema, "helenus", "clients");
     EXPECT_THAT(clients, SizeIs(1));
     EXPECT_EQ(clients.front().at("address"), "'10.0.0.1'");
