@@ -29,6 +29,7 @@ as=()
 become() {
   local n=$1
   shift
+  printf '%s\n' "$BASHPID" >"$data/node$n.pid"
   exec ${as[@]+"${as[@]}"} "$program" node ${settings[@]+"${settings[@]}"} \
     --data "$(folder_of "$n")" --listen "127.0.0.$n:$port" --cql "127.0.0.$n:$cql" \
     --admin "127.0.0.$n:$admin" --seeds "127.0.0.1:$port,127.0.0.2:$port,127.0.0.3:$port" \
@@ -72,7 +73,7 @@ join_nodes() {
     for n in "${!pids[@]}"; do
       # A signal ends the wait, not the node.
       while kill -0 "${pids[$n]}" 2>/dev/null; do
-        { wait "${pids[$n]}" || true; } 2>/dev/null
+        wait "${pids[$n]}" || true
       done
       unset "pids[$n]"
     done
@@ -172,18 +173,22 @@ starting=false
 await_agreement
 tell_what_to_do
 
-# Until a signal, or all have ended.
-while ((${#pids[@]} > 0)); do
-  stop_if_told
-  for n in "${!pids[@]}"; do
-    pid=${pids[$n]}
-    ! kill -0 "$pid" 2>/dev/null || continue
-    status=0
-    # The shell's own word of who was killed goes nowhere.
-    { wait "$pid" || status=$?; } 2>/dev/null
-    unset "pids[$n]"
-    note_end "$n" "$pid" "$status"
+# Returns when all have ended; a signal ends the program.
+look_after_nodes() {
+  local n pid status
+  while ((${#pids[@]} > 0)); do
+    stop_if_told
+    for n in "${!pids[@]}"; do
+      pid=${pids[$n]}
+      ! kill -0 "$pid" || continue
+      status=0
+      wait "$pid" || status=$?
+      unset "pids[$n]"
+      note_end "$n" "$pid" "$status"
+    done
+    sleep 0.3
   done
-  sleep 0.3
-done
+}
+# Without the shell's own word of who was killed.
+look_after_nodes 2>/dev/null
 fail "no node runs any more; the logs are $(log_of 1), $(log_of 2) and $(log_of 3)"

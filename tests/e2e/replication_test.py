@@ -3,12 +3,16 @@
 acknowledged at QUORUM is read at QUORUM, what was deleted stays deleted, and who comes back catches
 up by itself.
 
-    replication_test.py HELENUS
+    replication_test.py HELENUS [NPM_FOLDER]
 """
 
 import contextlib
 import itertools
+import json
+import os
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -26,6 +30,7 @@ from cluster_test import Member, NUMBERS, SECONDS_MAX, ask, await_that
 from helenus_process import free_port  # found by way of cluster_test
 
 ONE, QUORUM, ALL = (ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL)
+NPM_FOLDER = None  # where npm's driver is, if it is
 # How long a node that came back may take until it has what it missed.
 CATCH_UP_SECONDS = 30
 # A request that meets a node that is not known to be down yet may take so long, and no longer.
@@ -106,6 +111,42 @@ class Writer(threading.Thread):
     def end(self):
         self.ending.set()
         self.join()
+
+
+# As an application does it: the driver chooses the node of each request. Writes until it is told to
+# end, and then reads what was acknowledged.
+NPM_SCRIPT = """
+const { Client, types } = require('cassandra-driver');
+const [port, ...contactPoints] = process.argv.slice(1);
+const client = new Client({ contactPoints, localDataCenter: 'dc1', keyspace: 'rows',
+                            protocolOptions: { port: Number(port) },
+                            queryOptions: { prepare: true, consistency: types.consistencies.quorum }
+                          });
+let ending = false;
+process.stdin.on('data', () => { ending = true; });
+async function main() {
+  await client.connect();
+  const acknowledged = [], failures = [];
+  for (let n = 0; !ending; ++n) {
+    if (n === 50) console.log('writes');
+    try {
+      await client.execute('INSERT INTO kv (k, v) VALUES (?, ?)', [`npm-${n}`, n]);
+      acknowledged.push(n);
+    } catch (error) {
+      failures.push(String(error));
+    }
+  }
+  const missing = [];
+  for (const n of acknowledged) {
+    const found = await client.execute('SELECT v FROM kv WHERE k = ?', [`npm-${n}`]);
+    if (found.rowLength !== 1 || found.first().v !== n) missing.push(n);
+  }
+  console.log(JSON.stringify({ acknowledged: acknowledged.length, failures, missing }));
+  await client.shutdown();
+  process.exit(0);
+}
+main().catch(error => { console.error(error); process.exit(1); });
+"""
 
 
 class ReplicationTest(unittest.TestCase):
@@ -392,6 +433,30 @@ class ReplicationTest(unittest.TestCase):
             rest = sessions[2].execute(select, (2,), paging_state=first.paging_state)
             self.assertEqual(seen + [row.c for row in rest], list(range(110)))
 
+    def test_the_driver_of_npm_goes_on_when_a_node_is_killed(self):
+        modules = os.path.join(NPM_FOLDER or "", "node_modules")
+        if not shutil.which("node") or not os.path.isdir(os.path.join(modules, "cassandra-driver")):
+            self.skipTest("npm's driver is not installed; drivers.node installs it")
+        others = self.members[:2]
+        script = subprocess.Popen(
+            ["node", "-e", NPM_SCRIPT, "--", str(others[0].ports["cql"])]
+            + [member.ip for member in others],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "NODE_PATH": modules})
+        try:
+            self.assertEqual(script.stdout.readline(), "writes\n")
+            self.members[2].end(signal.SIGKILL)
+            time.sleep(3)
+            told, errors = script.communicate("end\n", timeout=SECONDS_MAX)
+        finally:
+            script.kill()
+            script.wait()
+        self.assertEqual(script.returncode, 0, errors)
+        told = json.loads(told)
+        self.assertEqual(told["missing"], [])
+        self.assertLess(len(told["failures"]), 3, told["failures"])
+        self.assertGreater(told["acknowledged"], 100)
+
     def test_conditions_are_refused_in_words(self):
         with clients_of(self.members[:1]) as (client,):
             for statement in ("INSERT INTO rows.kv (k, v) VALUES ('if', 1) IF NOT EXISTS",
@@ -434,7 +499,7 @@ class ReplicationTest(unittest.TestCase):
             clients[2].execute("DROP TABLE rows.gone")
 
     def test_a_client_that_waits_in_vain_is_told_of_a_timeout_not_of_success(self):
-        """With two nodes stalled and not yet known to be down, nothing is acknowledged at QUORUM."""
+        """With two nodes stalled and not known to be down, nothing is acknowledged at QUORUM."""
         with clients_of(self.members[:1]) as (client,):
             client.put("vain", 1)
             for member in self.members[1:]:
@@ -454,4 +519,6 @@ class ReplicationTest(unittest.TestCase):
 
 if __name__ == "__main__":
     cluster_test.HELENUS = sys.argv.pop(1)
+    if len(sys.argv) > 1 and os.sep in sys.argv[1]:
+        NPM_FOLDER = sys.argv.pop(1)
     unittest.main(verbosity=2)
