@@ -11,7 +11,13 @@ import sys
 import unittest
 
 PROGRAM = ""
-TOYS = ("toy-ack-before-sync", "toy-trusts-order", "toy-error-is-absence", "toy-trusts-image")
+TOYS = (
+    "toy-ack-before-sync",
+    "toy-trusts-order",
+    "toy-error-is-absence",
+    "toy-trusts-image",
+    "toy-rows-in-memory",
+)
 SEEDS_MAX = 1000
 REPLAY = "build/release/bin/helenus-sim --scenario "
 LAST_LINE = re.compile(r"(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})")
@@ -175,6 +181,9 @@ class ToysTest(unittest.TestCase):
 
     def test_trusting_an_older_image_is_caught(self):
         self.check("toy-trusts-image")
+
+    def test_a_node_that_acknowledges_rows_too_early(self):
+        self.check("toy-rows-in-memory")
 
 
 if __name__ == "__main__":

@@ -135,7 +135,8 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
       acks->acknowledge(replica.datacentre);
       return;
     }
-    const bool sending = link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
+    const bool sending = deltas_ == Deltas::sent && link_.is_up(replica.node) &&
+                         bytes_sending_ + bytes <= kBytesSendingMax &&
                          sends_.try_spawn(send(acks, replica, counts, message, bytes, sent_until));
     if (sending) bytes_sending_ += bytes;
     if (!sending && counts) acks->fail(replica.datacentre);
@@ -175,8 +176,8 @@ Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, co
     if (node != link_.self()) return link_.call(node, kClockMethod, message, until);
     return [](auto) -> Task<Result<ClockReply>> { co_return ClockReply{}; }(0);
   };
-  CO_TRY(const auto answers,
-         co_await gather<ClockReply>(link_, sends_, tablet, rule, ask, kClockPatience, until, nullptr));
+  CO_TRY(const auto answers, co_await gather<ClockReply>(link_, sends_, tablet, rule, ask,
+                                                         kClockPatience, until, nullptr));
   causality::Context context = write.mutation.context.value_or(
       causality::Context{.epoch = tablet.epoch, .floor = causality::kTimestampMin, .dots = {}});
   for (const Gathered<ClockReply>& answer : answers) {

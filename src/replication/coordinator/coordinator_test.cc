@@ -106,8 +106,10 @@ TEST_P(CoordinatorTest, AScanCrossesTabletsBothWays) {
     }
     const auto written = co_await coordinator.write(std::move(writes), Until::forever());
     EXPECT_TRUE(written && written->size() == 6);
-    EXPECT_THAT(co_await walk(coordinator, everything(), true), ElementsAre("0", "1", "2", "3", "4", "5"));
-    EXPECT_THAT(co_await walk(coordinator, everything(), false), ElementsAre("5", "4", "3", "2", "1", "0"));
+    EXPECT_THAT(co_await walk(coordinator, everything(), true),
+                ElementsAre("0", "1", "2", "3", "4", "5"));
+    EXPECT_THAT(co_await walk(coordinator, everything(), false),
+                ElementsAre("5", "4", "3", "2", "1", "0"));
     const storage::KeyRange middle{.from = partition(0x3f), .to = partition(0xc0)};
     EXPECT_THAT(co_await walk(coordinator, middle, true), ElementsAre("1", "2", "3"));
     EXPECT_THAT(co_await walk(coordinator, middle, false), ElementsAre("3", "2", "1"));

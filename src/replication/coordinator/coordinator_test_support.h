@@ -121,8 +121,8 @@ inline runtime::Task<void> life(runtime::Runtime& runtime, NodeStorageOptions op
   auto storage = co_await NodeStorage::open(runtime, std::move(options));
   EXPECT_TRUE(storage.has_value()) << storage.error().to_string();
   if (!storage) co_return;
-  const auto metadata = metadata::testing::with_keyspace(
-      metadata::testing::a_cluster(1, tokens), "k", 1);
+  const auto metadata =
+      metadata::testing::with_keyspace(metadata::testing::a_cluster(1, tokens), "k", 1);
   const auto acting = co_await (*storage)->act_by(metadata, 1);
   EXPECT_TRUE(acting.has_value()) << acting.error().to_string();
   const auto made = co_await (*storage)->tablets().create_table(kTable, {});

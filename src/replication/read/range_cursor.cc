@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "replication/replica/replica.h"
 #include "replication/cluster/check_alone.h"
+#include "replication/replica/replica.h"
 #include "runtime/run_on.h"
 
 namespace helenus::replication {
@@ -91,8 +91,8 @@ Result<void> RangeCursor::open_tablet(std::size_t index) {
     request.partitions = {.from = std::max(partitions_.from, bounds(index).from),
                           .to = bounds(index).to};
     if (partitions_.to) request.partitions.to = std::min(*partitions_.to, bounds(index).to);
-    remote_ = std::make_unique<RemoteRows>(fetch_from(index, held), std::move(request),
-                                           options_.until);
+    remote_ =
+        std::make_unique<RemoteRows>(fetch_from(index, held), std::move(request), options_.until);
   }
   index_ = index;
   return {};
@@ -175,8 +175,8 @@ Task<Result<void>> RangeCursor::seek_first() {
 }
 
 Task<Result<void>> RangeCursor::seek_last() {
-  const std::size_t last =
-      partitions_.to ? index_of(partitions_.to->view()) : std::max<std::size_t>(tablet_count(), 1) - 1;
+  const std::size_t last = partitions_.to ? index_of(partitions_.to->view())
+                                          : std::max<std::size_t>(tablet_count(), 1) - 1;
   CO_TRY_VOID(open_tablet(last));
   CO_TRY_VOID(co_await on_tablet([&](auto& tablet) {
     return partitions_.to ? tablet.seek_before_bound(*partitions_.to) : tablet.seek_last();

@@ -6,8 +6,8 @@
 //   CO_TRY_VOID(co_await cursor->wait_durable(until));       before anything is shown
 //
 // A deleted row is a row here; see storage/read/table_cursor.h. A tablet that only this node holds
-// is read by a cursor of the engine where it is of this core; all others by RemoteRows, from another
-// core or from as many replicas as the level needs.
+// is read by a cursor of the engine where it is of this core; all others by RemoteRows, from
+// another core or from as many replicas as the level needs.
 //
 // Core affinity: the core of its Runtime.
 #pragma once
@@ -19,9 +19,9 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "replication/read/remote_rows.h"
 #include "replication/cluster/replicas.h"
 #include "replication/map/replica_map.h"
+#include "replication/read/remote_rows.h"
 #include "replication/request/read_request.h"
 #include "runtime/cores.h"
 #include "runtime/runtime.h"

@@ -28,7 +28,7 @@ struct HeldTablet {
   TabletKey key;
   causality::Epoch epoch;
   runtime::CoreId core;
-  std::vector<model::NodeId> peers;  // the other members and pending ones
+  std::vector<model::NodeId> peers;       // the other members and pending ones
   const KeyspaceMap* keyspace = nullptr;  // of the map
   // The last stop may have lost acknowledged writes, and others may have seen them: it serves
   // nobody (S14).
@@ -43,7 +43,8 @@ class HeldTablets {
   using CoreOf = std::function<runtime::CoreId(storage::TabletId)>;
 
   HeldTablets() = default;
-  HeldTablets(ReplicaMapPtr map, const CoreOf& core_of, std::span<const storage::TabletId> in_doubt = {});  // ascending
+  HeldTablets(ReplicaMapPtr map, const CoreOf& core_of,
+              std::span<const storage::TabletId> in_doubt = {});  // ascending
 
   // Null if there was none.
   const ReplicaMapPtr& map() const { return map_; }

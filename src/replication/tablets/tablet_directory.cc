@@ -23,10 +23,7 @@ using storage::TableId;
 using storage::TabletId;
 
 TabletDirectory::TabletDirectory(Private, Runtime& runtime, storage::Engines& engines)
-    : runtime_(runtime),
-      engines_(engines),
-      log_(runtime.logger("replication")),
-      drops_(runtime) {}
+    : runtime_(runtime), engines_(engines), log_(runtime.logger("replication")), drops_(runtime) {}
 
 Task<Result<std::unique_ptr<TabletDirectory>>> TabletDirectory::open(Runtime& runtime,
                                                                      storage::Engines& engines) {

@@ -1,5 +1,5 @@
-// TabletDirectory: the tablets that this node's storage has, kept in step with the metadata; and the
-// tables whose rows they hold.
+// TabletDirectory: the tablets that this node's storage has, kept in step with the metadata; and
+// the tables whose rows they hold.
 //
 //   auto tablets = co_await TabletDirectory::open(runtime, *engines);
 //   const auto held = co_await tablets->hold(map);        newer metadata: what they add is there
@@ -8,14 +8,14 @@
 //   co_await tablets->stop();
 //
 // Tablets. Partitions begin with their keyspace's number and their token (model/partition_key.h),
-// and a tablet is a range of them (ReplicaMap). hold() comes before anybody acts by the new map, and
-// let_go() when nobody acts by the old one any more. A crash in between leaves tablets too many or
-// too few, and the next start calls both.
+// and a tablet is a range of them (ReplicaMap). hold() comes before anybody acts by the new map,
+// and let_go() when nobody acts by the old one any more. A crash in between leaves tablets too many
+// or too few, and the next start calls both.
 //
 // Names. A replica mints under the number of its node and an incarnation, which the metadata give.
-// After a stop that may have lost a tail of the log a tablet that only this node holds gets the next
-// incarnation before it takes a write: names are never used twice (S14). One that others hold too
-// stays in doubt, and serves nobody (HeldTablet::is_in_doubt).
+// After a stop that may have lost a tail of the log a tablet that only this node holds gets the
+// next incarnation before it takes a write: names are never used twice (S14). One that others hold
+// too stays in doubt, and serves nobody (HeldTablet::is_in_doubt).
 //
 // Core affinity: that of the Engines. What may be asked on any core says so.
 #pragma once

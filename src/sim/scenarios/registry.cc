@@ -11,6 +11,7 @@
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/node_identity.h"
 #include "sim/scenarios/register.h"
+#include "sim/scenarios/rows/rows.h"
 #include "sim/scenarios/storage/storage.h"
 #include "sim/scenarios/toys/toys.h"
 
@@ -42,6 +43,10 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "a schema changed from all sides: what was acknowledged is in all nodes",
          .is_dear = true,
          .make = make_schema_scenario},
+        {.name = "rows",
+         .description = "rows of nodes that fail: nothing acknowledged is lost, nothing returns",
+         .is_dear = true,
+         .make = [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 9}); }},
         {.name = "consensus-messages",
          .description = "the consensus register by messages alone: linearizable",
          .is_dear = true,

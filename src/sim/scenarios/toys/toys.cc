@@ -4,12 +4,13 @@
 
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/register.h"
+#include "sim/scenarios/rows/rows.h"
 
 namespace helenus::sim {
 
 namespace {
 
-constexpr std::array<ScenarioInfo, 4> kToys = {{
+constexpr std::array<ScenarioInfo, 5> kToys = {{
     {.name = "toy-ack-before-sync",
      .description = "a register that acknowledges before it syncs",
      .expected_to_fail = true,
@@ -26,6 +27,13 @@ constexpr std::array<ScenarioInfo, 4> kToys = {{
      .description = "a mint that goes on where its disk says, an older image or not",
      .expected_to_fail = true,
      .make = [] { return make_mint_scenario({.trusts_image = true}); }},
+    {.name = "toy-rows-in-memory",
+     .description = "a node that acknowledges rows before its log is on the disk",
+     .expected_to_fail = true,
+     .make =
+         [] {
+           return make_rows_scenario({.nodes_min = 1, .nodes_max = 1, .acks_before_sync = true});
+         }},
 }};
 
 }  // namespace

@@ -1,0 +1,172 @@
+#include "sim/scenarios/rows/judge.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/sleep.h"
+#include "sim/scenarios/rows/clients.h"
+#include "sim/scenarios/rows/statements.h"
+
+namespace helenus::sim {
+
+using runtime::StopToken;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+constexpr Duration kLookAgain = 100ms;
+constexpr Duration kQuietLimit = 3min;
+// After it nothing is executed any more that was sent before, and every session is connected.
+constexpr Duration kCalmBegins = 5s;
+constexpr Duration kConvergenceLimit = 1min;
+constexpr Duration kRoundEvery = 2s;
+constexpr Duration kAskedAgainAfter = 10s;
+
+std::string text_of(const client::ResultSet& rows) {
+  std::vector<std::string> lines;
+  for (const client::Row row : rows.rows()) {
+    std::vector<std::string> cells;
+    for (std::size_t i = 0; i < row.size(); ++i) cells.push_back(row.cell(i).to_text());
+    lines.push_back(fmt::format("{}", fmt::join(cells, " ")));
+  }
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+}  // namespace
+
+client::SessionOptions RowsJudge::rows_options(const RowsBoard& board) {
+  return rows_session_options(board);
+}
+
+Task<void> RowsJudge::run(StopToken stop) {
+  std::ignore = co_await session_.start(Until::after(runtime_, 10s, stop));
+  co_await judge(stop);
+  board_.phase = RowsBoard::Phase::over;
+  board_.is_over = true;
+  co_await session_.stop();
+}
+
+Task<bool> RowsJudge::wait_for(std::function<bool()> condition, Duration limit, StopToken stop) {
+  const auto until = runtime_.clock.now() + limit;
+  while (!condition()) {
+    const auto slept = co_await runtime::sleep_for(runtime_, kLookAgain, stop);
+    if (!slept || runtime_.clock.now() >= until) co_return condition();
+  }
+  co_return true;
+}
+
+Task<void> RowsJudge::judge(StopToken stop) {
+  const bool is_calm = co_await become_calm(stop);
+  if (!is_calm) {
+    if (!stop.stop_requested()) board_.problems.push_back("the nodes do not come to rest");
+    co_return;
+  }
+  co_await make_requests(stop);
+  co_await converge(stop);
+  co_await ask_for_schema(stop);
+}
+
+Task<bool> RowsJudge::become_calm(StopToken stop) {
+  const bool healed =
+      co_await wait_for([this] { return board_.healed; }, Duration::max() / 2, stop);
+  if (!healed) co_return false;
+  board_.phase = RowsBoard::Phase::hold;
+  const bool is_quiet = co_await wait_for([this] { return board_.busy == 0 && board_.is_quiet(); },
+                                          kQuietLimit, stop);
+  if (!is_quiet) co_return false;
+  std::ignore = co_await runtime::sleep_for(runtime_, 2 * board_.client_limit + kCalmBegins, stop);
+  board_.history.end_unknown(board_.now());
+  co_return !stop.stop_requested();
+}
+
+Task<void> RowsJudge::make_requests(StopToken stop) {
+  board_.phase = RowsBoard::Phase::calm;
+  const bool made = co_await wait_for(
+      [this] { return board_.calm_clients == board_.shape.clients; }, kConvergenceLimit, stop);
+  board_.phase = RowsBoard::Phase::hold;
+  const bool are_done =
+      co_await wait_for([this] { return board_.busy == 0; }, kConvergenceLimit, stop);
+  if (!made || !are_done) board_.problems.push_back("in calm: requests are slow");
+}
+
+Task<void> RowsJudge::converge(StopToken stop) {
+  // What expires meanwhile would be a difference.
+  const Duration all_expired = RowsStatements::kTtlSecondsMax * 1s + board_.expiry_slack();
+  std::ignore = co_await runtime::sleep_for(runtime_, all_expired, stop);
+  const auto until = runtime_.clock.now() + kConvergenceLimit;
+  for (;;) {
+    ++board_.rounds_until_equal;
+    board_.convergence.clear();
+    const bool answered = co_await ask_all(model::Consistency::one, "", false, stop);
+    const auto differences = check_convergence(board_.convergence);
+    if (answered && differences.empty()) break;
+    if (runtime_.clock.now() >= until || stop.stop_requested()) {
+      for (const std::string& difference : differences) {
+        board_.add_problem("not converged", difference);
+      }
+      co_return;
+    }
+    std::ignore = co_await runtime::sleep_for(runtime_, kRoundEvery, stop);
+  }
+  std::ignore = co_await ask_all(model::Consistency::one, "", true, stop);
+  std::ignore = co_await ask_all(model::Consistency::all, " at ALL", true, stop);
+  std::ignore = co_await runtime::sleep_for(runtime_, kAskedAgainAfter, stop);
+  std::ignore = co_await ask_all(model::Consistency::one, " later", true, stop);
+  for (const std::string& difference : check_convergence(board_.convergence)) {
+    board_.add_problem("changed after all was calm", difference);
+  }
+}
+
+Task<bool> RowsJudge::ask_all(model::Consistency level, std::string when, bool are_strong,
+                              StopToken stop) {
+  bool all_answered = true;
+  const RowsShape& shape = board_.shape;
+  for (std::size_t keyspace = 0; keyspace < shape.keyspaces.size(); ++keyspace) {
+    for (std::int32_t k = 0; k < shape.partitions; ++k) {
+      for (std::size_t i = 0; i < board_.nodes.size() && !stop.stop_requested(); ++i) {
+        const RowsRead asked = read_of_partition(shape, keyspace, k);
+        const std::string text = asked.part.literally(0);
+        const std::string who = fmt::format("n{}{}", i, when);
+        const std::size_t read = board_.history.invoke_read(board_.now(), shape.clients, are_strong,
+                                                            fmt::format("{} by {}", text, who));
+        const auto rows = co_await session_.execute(
+            client::Query{.text = text}, {.consistency = level}, {.node = board_.nodes[i]},
+            Until::after(runtime_, board_.client_limit, stop));
+        if (!rows) {
+          all_answered = false;
+          board_.add_problem(
+              fmt::format("after calm, at {}: {}", name_of(level), rows.error().to_string()),
+              fmt::format("{} by {}", text, who));
+          continue;
+        }
+        RowsSeen seen(shape, asked);
+        if (const auto problem = seen.add(*rows)) {
+          board_.add_problem(*problem, fmt::format("{} by {}", text, who));
+        }
+        board_.history.return_read(board_.now(), read, std::move(seen).take());
+        board_.convergence.answer(text, who, text_of(*rows));
+      }
+    }
+  }
+  co_return all_answered;
+}
+
+Task<void> RowsJudge::ask_for_schema(StopToken stop) {
+  for (const RowsBoard::SchemaChange& change : board_.schema_changes) {
+    for (std::size_t i = 0; i < board_.nodes.size(); ++i) {
+      const auto answer = co_await session_.execute(
+          client::Query{.text = change.probe}, {.consistency = model::Consistency::one},
+          {.node = board_.nodes[i]}, Until::after(runtime_, board_.client_limit, stop));
+      if (answer || stop.stop_requested()) continue;
+      board_.add_problem(
+          "a change of the schema was acknowledged and is not known",
+          fmt::format("'{}', and n{} says: {}", change.text, i, answer.error().to_string()));
+    }
+  }
+}
+
+}  // namespace helenus::sim

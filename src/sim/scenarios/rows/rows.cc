@@ -1,0 +1,229 @@
+#include "sim/scenarios/rows/rows.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cql/catalog/catalog.h"
+#include "replication/coordinator/coordinator.h"
+#include "sim/checkers/rows_checker.h"
+#include "sim/scenarios/rows/board.h"
+#include "sim/scenarios/rows/clients.h"
+#include "sim/scenarios/rows/judge.h"
+#include "sim/scenarios/test_cluster.h"
+
+namespace helenus::sim {
+
+namespace {
+
+using runtime::Task;
+using runtime::Until;
+
+constexpr std::size_t kSeedsMax = 3;
+constexpr std::size_t kClientMachines = 2;
+// How often clocks are looked at, to know how far they are apart.
+constexpr Duration kLookAtClocksEvery = 10ms;
+// A time to live is in whole seconds, and requests take time.
+constexpr Duration kExpirySlack = 2s;
+// A request that nothing disturbs takes less than that on a network without latency.
+constexpr Duration kNodeLimit = 3s;
+// Some packets take longer than usual by this factor, in calm, too.
+constexpr std::int64_t kSlowestPacket = 130;
+constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
+
+class RowsScenario final : public Scenario {
+ public:
+  explicit RowsScenario(const RowsScenarioOptions& options) : options_(options) {}
+
+  FaultBudget budget() const override {
+    FaultSet permitted = kNetworkFaults | kProcessFaults |
+                         FaultSet{Fault::slow_disk, Fault::slow_sync, Fault::buggify};
+    if (has_clock_faults_) permitted = permitted | kClockFaults;
+    return {.permitted = permitted};
+  }
+
+  void setup(World& world, base::Prng& dice) override {
+    world_ = &world;
+    board_.shape = RowsShape::draw(dice, options_.nodes_min, options_.nodes_max);
+    has_clock_faults_ = dice.chance(0.5);
+    board_.has_client_timestamps = dice.chance(0.6);
+    board_.shape.add_cells(board_.history);
+    board_.node_limit = kNodeLimit + kSlowestPacket * world.network().options().latency_max;
+    board_.client_limit = board_.node_limit * 3 / 2;
+    board_.true_time = [this] { return world_->now(); };
+    board_.is_quiet = [this] { return cluster_->is_quiet(); };
+    board_.expiry_slack = [this] { return most_ahead_ - most_behind_ + kExpirySlack; };
+    begin_cluster(dice);
+    if (board_.problems.empty()) begin_clients(dice);
+  }
+
+  std::vector<MachineId> targets() const override { return cluster_->ids(); }
+  Duration safety_phase() const override { return 30s; }
+  Duration liveness_limit() const override { return 15min; }
+  void on_healed() override {
+    board_.healed = true;
+    for (std::size_t i = 0; i < cluster_->size(); ++i) {
+      cluster_->set_clock_rate(i, 0);
+      cluster_->skew_clock(i, Duration(0));
+    }
+  }
+  bool quiet() const override { return board_.is_over || !has_begun_; }
+
+  void check(Violations& violations) override {
+    const RowsRules rules{
+        .expiry_slack = static_cast<RowsHistory::Moment>(board_.expiry_slack() / 1ns),
+        .timestamps_follow_time = board_.has_client_timestamps || !has_clock_faults_};
+    std::vector<std::string> problems = check_rows(board_.history, rules);
+    for (const std::string& what : cluster_->failed_starts()) {
+      problems.push_back("a start failed: " + what);
+    }
+    problems.insert(problems.end(), board_.problems.begin(), board_.problems.end());
+    if (problems.empty() && violations.empty()) return;
+    // Many may follow, of which the first ones are kept.
+    violations.add(fmt::format("with {}; {} timestamps; {}", board_.shape.to_string(),
+                               board_.has_client_timestamps ? "the clients'" : "the nodes'",
+                               cluster_->phases()));
+    for (std::string& what : problems) violations.add(std::move(what));
+  }
+
+  void add_to(std::vector<Sighting>& sightings) const override {
+    using Outcome = RowsHistory::Outcome;
+    const RowsHistory& history = board_.history;
+    // Two for a run, so that one in two is enough.
+    sightings.push_back(
+        {"runs in which requests met faults, twice", board_.met_faults > 0 ? 2U : 0U, 1});
+    sightings.push_back({"requests that met faults", board_.met_faults, 4});
+    sightings.push_back({"writes acknowledged", history.count(Outcome::acknowledged), 100});
+    sightings.push_back({"writes refused", history.count(Outcome::refused), 1});
+    sightings.push_back({"writes of unknown outcome", history.count(Outcome::unknown), 1});
+    sightings.push_back({"reads", board_.reads_done, 100});
+    sightings.push_back({"changes of the schema", board_.schema_changes.size(), 1});
+    sightings.push_back({"flushes and compactions", chores_, 1});
+  }
+  void add_to(base::Digest& digest) const override { board_.history.add_to(digest); }
+
+ private:
+  void begin_cluster(base::Prng& dice) {
+    const RowsShape& shape = board_.shape;
+    const std::size_t seeds = std::min(kSeedsMax, shape.nodes());
+    const auto configure = [this](node::Config& config) {
+      config.request_timeout_ms = static_cast<std::uint32_t>(board_.node_limit / 1ms);
+      if (options_.acks_before_sync) config.commitlog_sync = storage::LogSyncMode::periodic;
+    };
+    cluster_.emplace(*world_, TestCluster::Options{
+                                  .cores = shape.cores, .seeds = seeds, .configure = configure});
+    for (std::size_t i = 0; i < shape.nodes(); ++i) {
+      cluster_->config(i).data_center = shape.datacenters[i];
+      board_.nodes.push_back(cluster_->address(i));
+    }
+    cluster_->start_all();
+    if (!cluster_->wait_quiet()) return refuse("no cluster: " + cluster_->phases());
+    for (const RowsKeyspace& keyspace : shape.keyspaces) {
+      must(dice, fmt::format("CREATE KEYSPACE {} WITH replication = {}", keyspace.name,
+                             keyspace.replication));
+      must(dice, fmt::format("CREATE TABLE {} (k int, c int, s bigint static, v bigint, w bigint, "
+                             "PRIMARY KEY (k, c))",
+                             keyspace.table()));
+    }
+    if (!cluster_->wait_quiet()) refuse("no schema: " + cluster_->phases());
+  }
+
+  void begin_clients(base::Prng& dice) {
+    std::vector<std::vector<std::uint32_t>> numbers(kClientMachines);
+    for (std::uint32_t i = 0; i < board_.shape.clients; ++i) {
+      numbers[i % kClientMachines].push_back(i);
+    }
+    for (std::size_t i = 0; i < kClientMachines; ++i) {
+      begin_process(fmt::format("clients{}", i),
+                    [this, of = numbers[i], seed = dice.next()](runtime::Runtime& runtime) {
+                      return std::make_unique<RowsClients>(runtime, board_, of, seed);
+                    });
+    }
+    begin_process("schema", [this, seed = dice.next()](runtime::Runtime& runtime) {
+      return std::make_unique<RowsSchemaClient>(runtime, board_, seed);
+    });
+    begin_process("judge", [this](runtime::Runtime& runtime) {
+      return std::make_unique<RowsJudge>(runtime, board_);
+    });
+    chore_dice_.emplace(dice.next());
+    look_at_clocks();
+    if (dice.chance(0.5)) plan_chore();
+    board_.phase = RowsBoard::Phase::faults;
+    has_begun_ = true;
+  }
+
+  void begin_process(std::string name, ProcessFactory factory) {
+    world_->add_machine({.name = std::move(name)}, std::move(factory)).start();
+  }
+  void refuse(std::string why) { board_.problems.push_back(std::move(why)); }
+  void must(base::Prng& dice, const std::string& text) {
+    const std::string answer = cluster_->ask(dice.below(cluster_->size()), text);
+    if (answer != "done") refuse(fmt::format("{}: {}", text, answer));
+  }
+
+  void look_at_clocks() {
+    if (board_.healed) return;
+    for (std::size_t i = 0; i < cluster_->size(); ++i) {
+      const Duration ahead = cluster_->machine(i).clock().wall_at(world_->now()).since_origin() -
+                             LocalClock::kWorldBegins.since_origin() - world_->now().since_origin();
+      most_ahead_ = std::max(most_ahead_, ahead);
+      most_behind_ = std::min(most_behind_, ahead);
+    }
+    world_->after(kLookAtClocksEvery, [this] { look_at_clocks(); });
+  }
+
+  // Now and then a node writes a table to files, or merges them.
+  void plan_chore() {
+    const auto pause = std::chrono::milliseconds(chore_dice_->below(kChoreEveryMaxMs));
+    world_->after(pause, [this] {
+      if (board_.is_over) return;
+      do_chore();
+      plan_chore();
+    });
+  }
+  void do_chore() {
+    const std::size_t node = chore_dice_->below(cluster_->size());
+    const bool is_flush = chore_dice_->chance(0.7);
+    const std::size_t keyspace = chore_dice_->below(board_.shape.keyspaces.size());
+    if (!cluster_->is_up(node)) return;
+    cluster_->begin(node, tidying(is_flush, board_.shape.keyspaces[keyspace].name),
+                    [this] { ++chores_; });
+  }
+  static TestCluster::Story tidying(bool is_flush, std::string keyspace) {
+    return [is_flush, keyspace](runtime::Runtime& runtime, node::Node& node) -> Task<void> {
+      const auto snapshot = node.database().catalog().snapshot();
+      const auto table = snapshot->schema().find_table(keyspace, "t");
+      if (table == nullptr) co_return;
+      const auto id = snapshot->storage_of(table->id);
+      if (!id) co_return;
+      replication::Coordinator& coordinator = node.database().coordinator();
+      const Until until = Until::after(runtime, 1min);
+      // A disk that is slow may be too slow for it.
+      std::ignore = is_flush ? co_await coordinator.flush(*id, until)
+                             : co_await coordinator.compact(*id, until);
+    };
+  }
+
+  const RowsScenarioOptions options_;
+  World* world_ = nullptr;
+  // Called by const functions that look on.
+  mutable std::optional<TestCluster> cluster_;
+  RowsBoard board_;
+  bool has_clock_faults_ = false;
+  bool has_begun_ = false;
+  Duration most_ahead_{0};
+  Duration most_behind_{0};
+  std::optional<base::Prng> chore_dice_;
+  std::uint64_t chores_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Scenario> make_rows_scenario(const RowsScenarioOptions& options) {
+  return std::make_unique<RowsScenario>(options);
+}
+
+}  // namespace helenus::sim

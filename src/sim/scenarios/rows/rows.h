@@ -1,0 +1,24 @@
+// Nodes that replicate rows, and clients that write, read and delete them while everything fails:
+// no acknowledged write is lost, nothing deleted, refused or expired is seen; when the faults are
+// over every request succeeds, and all nodes come to show the same rows.
+//
+// A run in which no request met a fault proves little: `Sighting` says how many did.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "sim/scenario.h"
+
+namespace helenus::sim {
+
+struct RowsScenarioOptions {
+  std::size_t nodes_min = 1;
+  std::size_t nodes_max = 1;
+  // Wrong on purpose: nodes acknowledge what is not on their disks yet.
+  bool acks_before_sync = false;
+};
+
+std::unique_ptr<Scenario> make_rows_scenario(const RowsScenarioOptions& options);
+
+}  // namespace helenus::sim
