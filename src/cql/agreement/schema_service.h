@@ -23,10 +23,8 @@
 //   not everybody has in time, is an error that says so. It may be in force then, as after any
 //   timeout.
 //
-// Rows. They are not replicated yet, so a node answers for rows only while it is the only one there
-// is. Who begins to join does so in a document without keyspaces (cluster/join_rules.h); as a
-// catalog takes keyspaces and the number of nodes from one document, no node of several has ever
-// taken a row.
+// Rows. Nothing copies them to a node that joins later: who begins to join does so in a document
+// without keyspaces (cluster/join_rules.h).
 //
 // Core affinity: the core of the catalog, which is the ClusterService's.
 #pragma once
