@@ -113,6 +113,7 @@ Task<Result<void>> Database::apply(replication::ReplicaMapPtr map,
   CO_TRY(replication::HeldTabletsPtr held, co_await tablets_->hold(std::move(map)));
   co_await replicas_->take(held);
   CO_TRY_VOID(co_await std::move(apply_schema));
+  co_await replicas_->tables_are_there();
   tablets_->let_go(*held);
   co_return {};
 }
@@ -123,6 +124,7 @@ Task<Result<void>> Database::serve(runtime::Address node_address, cql::PeersPtr 
   peers_ = std::move(peers);
   auto serving = co_await start_services();
   if (!serving) co_return std::move(serving).error().within("CQL server");
+  co_await replicas_->start_anti_entropy();
   phase_ = "serving";
   serving_ = true;
   co_return {};
@@ -217,6 +219,7 @@ Task<void> Database::stop_serving() {
         do_on(core, [service](Runtime&, const Until&) { return stop_on_core(*service); }));
   }
   std::ignore = co_await runtime::when_all(std::move(stops));
+  if (replicas_ != nullptr) co_await replicas_->stop_anti_entropy();
 }
 
 // Nobody is served any more, so nobody asks another core's.

@@ -12,6 +12,8 @@
 #include "cql/schema/system_schema.h"
 #include "cql/system/schema_rows.h"
 #include "model/value.h"
+#include "replication/map/replica_map.h"
+#include "replication/tablets/held_tablets.h"
 
 namespace helenus::cql {
 

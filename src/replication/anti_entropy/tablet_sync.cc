@@ -48,6 +48,7 @@ bool TabletSync::advance(Peer& peer) {
     if (next.base == peer.watermark->base && next.wall == peer.watermark->wall) return false;
   }
   peer.watermark = std::move(next);
+  ++watermarks_number_;
   return true;
 }
 
@@ -67,18 +68,37 @@ bool TabletSync::on_clock(const Clock& clock) {
   if (clock == clock_) return false;
   ASSERT_SLOW(clock.covers(clock_), "a durable clock has lost dots");
   clock_ = clock;
+  staged_ = causality::join(staged_, clock);
   ++clock_number_;
   bool changed = false;
   for (Peer& peer : states_) changed |= advance(peer);
   return changed;
 }
 
-std::optional<NodeId> TabletSync::next_pull(std::optional<NodeId> avoid) const {
+void TabletSync::on_staged(const Clock& clock) {
+  staged_ = clock;
+}
+
+Clock TabletSync::announced() const {
+  Clock all;
+  for (const Peer& peer : states_) {
+    if (peer.announced && !peer.covered) all = causality::join(all, *peer.announced);
+  }
+  return all;
+}
+
+bool TabletSync::is_behind() const {
+  return std::ranges::any_of(states_,
+                             [](const Peer& peer) { return peer.announced && !peer.covered; });
+}
+
+std::optional<NodeId> TabletSync::next_pull(std::optional<NodeId> avoid,
+                                            const MayAsk& may_ask) const {
   std::optional<NodeId> best;
   std::uint64_t most = 0;
   for (const NodeId peer : peers_) {
     const std::uint64_t missing = missing_here(peer);
-    if (missing == 0) continue;
+    if (missing == 0 || (may_ask && !may_ask(peer))) continue;
     const bool is_better = !best || best == avoid || (missing > most && peer != avoid);
     if (!is_better) continue;
     best = peer;
@@ -91,7 +111,7 @@ std::uint64_t TabletSync::missing_here(NodeId peer) const {
   const Peer* state = find(peer);
   ASSERT(state != nullptr);
   if (state->covered || !state->announced) return 0;
-  return count_missing(clock_, *state->announced);
+  return count_missing(staged_, *state->announced);
 }
 
 std::uint64_t TabletSync::missing_there(NodeId peer) const {

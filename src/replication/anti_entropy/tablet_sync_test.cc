@@ -62,6 +62,23 @@ TEST_F(TwoReplicas, AnAnnouncedClockIsAWatermarkOnceAllOfItIsHere) {
   EXPECT_FALSE(sync_.next_pull().has_value());
 }
 
+TEST_F(TwoReplicas, WhatWaitsToBeSyncedIsNotPulledAgainAndIsNoWatermark) {
+  sync_.on_announcement(peer_, clock_of({kFirst, kSecond}), WallTime(5));
+  EXPECT_TRUE(sync_.is_behind());
+  EXPECT_EQ(sync_.announced(), clock_of({kFirst, kSecond}));
+  sync_.on_staged(clock_of({kFirst}));
+  EXPECT_EQ(sync_.missing_here(peer_), 1U);
+  sync_.on_staged(clock_of({kFirst, kSecond}));
+  EXPECT_FALSE(sync_.next_pull().has_value());
+  EXPECT_TRUE(sync_.is_behind());
+  EXPECT_FALSE(sync_.watermarks().front().has_value());
+  const std::uint64_t before = sync_.watermarks_number();
+  EXPECT_TRUE(sync_.on_clock(clock_of({kFirst, kSecond})));
+  EXPECT_GT(sync_.watermarks_number(), before);
+  EXPECT_FALSE(sync_.is_behind());
+  EXPECT_TRUE(sync_.announced().empty());
+}
+
 TEST_F(TwoReplicas, AnAnnouncementThatComesLateTakesNothingBack) {
   sync_.on_clock(clock_of({kFirst, kSecond}));
   sync_.on_announcement(peer_, clock_of({kFirst, kSecond}), WallTime(9));
@@ -106,6 +123,9 @@ TEST(TabletSync, PullsFromWhoHasMostAndFromAnotherAfterAFailure) {
   sync.on_announcement(peer_id(3), clock_of({kFirst, kSecond}), WallTime(1));
   EXPECT_EQ(sync.next_pull(), peer_id(3));
   EXPECT_EQ(sync.next_pull(peer_id(3)), peer_id(2));
+  const auto not_the_second = [](model::NodeId peer) { return peer != peer_id(2); };
+  EXPECT_EQ(sync.next_pull(peer_id(3), not_the_second), peer_id(3));
+  EXPECT_FALSE(sync.next_pull({}, [](model::NodeId) { return false; }).has_value());
   sync.on_clock(clock_of({kFirst}));
   EXPECT_EQ(sync.next_pull(peer_id(3)), peer_id(3)) << "nobody else is left";
 }

@@ -76,16 +76,21 @@ class OwnReplicas {
 
 }  // namespace
 
-Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId self)
+Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId self,
+                   ReplicaOptions options)
     : runtime_(runtime),
       service_(
           runtime, [this](CoreId core) -> Replica& { return on(core).replica; },
-          [this](CoreId core) -> ReplicatedWriter& { return *on(core).writer; }) {
+          [this](CoreId core) -> ReplicatedWriter& { return *on(core).writer; }),
+      anti_entropy_service_(
+          runtime, [this](CoreId core) -> AntiEntropy& { return *on(core).anti_entropy; }) {
   for (std::uint32_t number = 0; number < engines.cores(); ++number) {
     const CoreId id{number};
     storage::Engine& engine = engines.on(id);
     auto core = std::make_unique<Core>(engine, self);
-    core->writer = std::make_unique<ReplicatedWriter>(core->link, core->replica);
+    core->writer = std::make_unique<ReplicatedWriter>(core->link, core->replica, options.deltas);
+    core->anti_entropy = std::make_unique<AntiEntropy>(engine.runtime(), core->link, core->replica,
+                                                       options.anti_entropy);
     const OwnReplicas own(*this, id);
     core->reader = std::make_unique<ReplicatedReader>(
         core->link, ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
@@ -99,6 +104,7 @@ namespace {
 Task<Result<void>> take_on_core(Replicas::Core& core, HeldTabletsPtr held) {
   core.link.take(held->map());
   core.replica.take(held);
+  core.anti_entropy->take(held);
   core.held = std::move(held);
   co_return {};
 }
@@ -125,7 +131,67 @@ Task<void> Replicas::take(HeldTabletsPtr held) {
     const auto there = [&](Runtime&, const Until&) { return take_on_core(*by_core_[core], held); };
     co_await tell(runtime_, CoreId{core}, there);
   }
+  anti_entropy_service_.take(held);
   service_.take(std::move(held));
+}
+
+namespace {
+
+Task<Result<void>> take_map_on_core(Replicas::Core& core) {
+  core.anti_entropy->take(core.held->map());
+  co_return {};
+}
+
+Task<Result<void>> start_on_core(Replicas::Core& core) {
+  core.anti_entropy->start();
+  co_return {};
+}
+
+Task<Result<void>> stop_anti_entropy_on_core(Replicas::Core& core) {
+  co_await core.anti_entropy->stop();
+  co_return {};
+}
+
+Task<Result<AntiEntropyReport>> report_on_core(const Replicas::Core& core) {
+  co_return core.anti_entropy->report();
+}
+
+}  // namespace
+
+Task<void> Replicas::tables_are_there() {
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) { return take_map_on_core(*by_core_[core]); };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+}
+
+Task<void> Replicas::start_anti_entropy() {
+  anti_entropy_runs_ = true;
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) { return start_on_core(*by_core_[core]); };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+}
+
+Task<void> Replicas::stop_anti_entropy() {
+  if (!std::exchange(anti_entropy_runs_, false)) co_return;
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) {
+      return stop_anti_entropy_on_core(*by_core_[core]);
+    };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+}
+
+Task<Result<AntiEntropyReport>> Replicas::report(Until until) {
+  AntiEntropyReport sum;
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) { return report_on_core(*by_core_[core]); };
+    CO_TRY(const AntiEntropyReport one,
+           co_await on_core<AntiEntropyReport>(runtime_, CoreId{core}, there, until));
+    sum.add(one);
+  }
+  co_return sum;
 }
 
 Task<void> Replicas::take(UpNodesPtr up) {
@@ -147,6 +213,7 @@ Task<Result<void>> stop_on_core(Replicas::Core& core) {
   if (core.reader != nullptr) co_await core.reader->stop();
   core.writer.reset();
   core.reader.reset();
+  core.anti_entropy.reset();
   co_return {};
 }
 
@@ -163,6 +230,7 @@ void Replicas::abandon() {
   for (const auto& core : by_core_) {
     core->writer.reset();
     core->reader.reset();
+    core->anti_entropy.reset();
   }
 }
 

@@ -3,6 +3,7 @@
 //
 //   replicas.take(held)      on every core: the tablets that are held from now on, and their map
 //   replicas.connect(rpc)    other nodes can be asked, and ask
+//   replicas.start_anti_entropy(), replicas.tables_are_there()
 //   co_await replicas.stop()
 //
 // Core affinity: made, connected and stopped on the core of the Engines. Each Core is used on its
@@ -15,6 +16,8 @@
 
 #include "base/result.h"
 #include "model/node_id.h"
+#include "replication/cluster/anti_entropy.h"
+#include "replication/cluster/anti_entropy_service.h"
 #include "replication/cluster/cluster_link.h"
 #include "replication/cluster/replica_service.h"
 #include "replication/cluster/replicated_reader.h"
@@ -23,6 +26,7 @@
 #include "replication/tablets/held_tablets.h"
 #include "rpc/rpc.h"
 #include "runtime/cores.h"
+#include "runtime/operation.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 
@@ -32,22 +36,31 @@ class Engines;
 
 namespace helenus::replication {
 
+// What one core has of them.
+struct ReplicaCore {
+  ReplicaCore(storage::Engine& engine, model::NodeId self)
+      : link(engine.runtime(), self), replica(engine) {}
+
+  ClusterLink link;
+  Replica replica;
+  // Null when it has stopped.
+  std::unique_ptr<ReplicatedWriter> writer;
+  std::unique_ptr<ReplicatedReader> reader;
+  std::unique_ptr<AntiEntropy> anti_entropy;
+  HeldTabletsPtr held;  // none before the first metadata
+};
+
+struct ReplicaOptions {
+  ReplicatedWriter::Deltas deltas = ReplicatedWriter::Deltas::sent;
+  AntiEntropyOptions anti_entropy = {};
+};
+
 class Replicas {
  public:
-  struct Core {
-    Core(storage::Engine& engine, model::NodeId self)
-        : link(engine.runtime(), self), replica(engine) {}
-
-    ClusterLink link;
-    Replica replica;
-    // Null when it has stopped.
-    std::unique_ptr<ReplicatedWriter> writer;
-    std::unique_ptr<ReplicatedReader> reader;
-    HeldTabletsPtr held;  // none before the first metadata
-  };
-
+  using Core = ReplicaCore;
   // They outlive it.
-  Replicas(runtime::Runtime& runtime, storage::Engines& engines, model::NodeId self);
+  Replicas(runtime::Runtime& runtime, storage::Engines& engines, model::NodeId self,
+           ReplicaOptions options = {});
   Replicas(const Replicas&) = delete;
   Replicas& operator=(const Replicas&) = delete;
 
@@ -57,10 +70,18 @@ class Replicas {
 
   // Every core acts by them when it returns.
   runtime::Task<void> take(HeldTabletsPtr held);
+  // Those that were taken last: the engines have every table of their metadata, or have had it.
+  runtime::Task<void> tables_are_there();
   runtime::Task<void> take(UpNodesPtr up);
   // Serves what other nodes ask. Requires: once, on the core of the Rpc, before it starts to
   // listen; it is stopped before this, and destroyed after this has stopped or been abandoned.
   void connect(rpc::Rpc& rpc);
+  // Makes the replicas here and those of other nodes equal from now on. Once, connected.
+  runtime::Task<void> start_anti_entropy();
+  // Ends that; the Rpc is stopped after it. Also if it was never started, and again.
+  runtime::Task<void> stop_anti_entropy();
+  // Of all cores together.
+  runtime::Task<base::Result<AntiEntropyReport>> report(runtime::Until until);
 
   // Waits for what is under way. Requires: nobody asks any more.
   runtime::Task<void> stop();
@@ -71,6 +92,8 @@ class Replicas {
   runtime::Runtime& runtime_;
   std::vector<std::unique_ptr<Core>> by_core_;
   ReplicaService service_;
+  AntiEntropyService anti_entropy_service_;
+  bool anti_entropy_runs_ = false;
 };
 
 }  // namespace helenus::replication

@@ -135,7 +135,8 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
       acks->acknowledge(replica.datacentre);
       return;
     }
-    const bool sending = link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
+    const bool sending = deltas_ == Deltas::sent && link_.is_up(replica.node) &&
+                         bytes_sending_ + bytes <= kBytesSendingMax &&
                          sends_.try_spawn(send(acks, replica, counts, message, bytes, sent_until));
     if (sending) bytes_sending_ += bytes;
     if (!sending && counts) acks->fail(replica.datacentre);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -37,9 +38,13 @@ class ReplicatedWriter {
   static constexpr std::size_t kBytesSendingMax = std::size_t{64} << 20;
   static constexpr std::size_t kSendsMax = 65536;
 
+  // Who brings a delta to the other replicas. Left to anti-entropy a write acknowledges itself
+  // alone, so no level beyond one is met.
+  enum class Deltas : std::uint8_t { sent, left_to_anti_entropy };
+
   // Both outlive it.
-  ReplicatedWriter(ClusterLink& link, Replica& replica)
-      : link_(link), replica_(replica), sends_(link.runtime(), kSendsMax) {}
+  ReplicatedWriter(ClusterLink& link, Replica& replica, Deltas deltas = Deltas::sent)
+      : link_(link), replica_(replica), deltas_(deltas), sends_(link.runtime(), kSendsMax) {}
   ReplicatedWriter(const ReplicatedWriter&) = delete;
   ReplicatedWriter& operator=(const ReplicatedWriter&) = delete;
 
@@ -66,6 +71,7 @@ class ReplicatedWriter {
 
   ClusterLink& link_;
   Replica& replica_;
+  const Deltas deltas_;
   std::size_t bytes_sending_ = 0;
   runtime::TaskGroup sends_;
 };

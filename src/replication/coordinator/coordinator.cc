@@ -9,6 +9,8 @@
 #include "replication/cluster/check_alone.h"
 #include "replication/cluster/gather.h"
 #include "replication/cluster/on_core.h"
+#include "replication/cluster/replicas.h"
+#include "replication/messages/messages.h"
 #include "replication/read/range_cursor.h"
 #include "runtime/run_on.h"
 #include "runtime/when_all.h"
@@ -37,7 +39,7 @@ const HeldTablet* Coordinator::find_alone(ByteView partition) const {
   return held != nullptr && held->is_alone() ? held : nullptr;
 }
 
-const HeldTabletsPtr& Coordinator::tablets() const {
+const std::shared_ptr<const HeldTablets>& Coordinator::tablets() const {
   return core_.held;
 }
 
@@ -99,6 +101,30 @@ Error none_took_it(Error error) {
   return says_who ? Error(Errc::unavailable, "no replica took it: {}", error) : error;
 }
 
+using Written = ReplicatedWriter::Written;
+
+// By the replica of that node.
+Task<Result<Written>> write_by(const Replicas& replicas, ReplicaCore& core, model::NodeId node,
+                               std::shared_ptr<const WriteMessage> message, Until until) {
+  if (node != core.link.self()) {
+    CO_TRY(WriteReply reply,
+           co_await core.link.call(node, kWriteMethod, std::move(message), std::move(until)));
+    auto delta = std::move(reply.delta);
+    co_return Written{.reply = std::move(reply), .delta = std::move(delta)};
+  }
+  const HeldTablet* found =
+      core.held == nullptr ? nullptr : core.held->find(message->write.partition.view());
+  if (found == nullptr || found->is_in_doubt) {
+    co_return Error(Errc::refused, "the replica here does not serve");
+  }
+  const HeldTablet held = *found;
+  const auto there = [&](Runtime&, Until remaining) -> Task<Result<Written>> {
+    return replicas.on(held.core).writer->write(held, message->level, message->write,
+                                                std::move(remaining));
+  };
+  co_return co_await on_core<Written>(core.link.runtime(), held.core, there, std::move(until));
+}
+
 Error not_met(const LevelReport& report) {
   if (report.failed > 0) {
     return {Errc::io_error, "{} of {} replicas have it, {} failed", report.received,
@@ -109,8 +135,8 @@ Error not_met(const LevelReport& report) {
 
 }  // namespace
 
-Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite write, Until until,
-                                                                  RequestLevel how) {
+Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite write,
+                                                                  Until until, RequestLevel how) {
   LevelReport unheard;
   LevelReport& report = how.report == nullptr ? unheard : *how.report;
   const ReplicaMapPtr map = core_.link.map();
@@ -125,7 +151,7 @@ Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite
   message->write = std::move(write);
   std::optional<Error> refusal;
   for (const PlacedReplica* candidate : candidates) {
-    auto written = co_await write_by(candidate->node, message, until);
+    auto written = co_await write_by(replicas_, core_, candidate->node, message, until);
     if (written) {
       report = written->reply.report;
       if (!written->reply.met) co_return not_met(report);
@@ -136,28 +162,6 @@ Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite
   }
   ASSERT(refusal);
   co_return none_took_it(*std::move(refusal));
-}
-
-Task<Result<ReplicatedWriter::Written>> Coordinator::write_by(
-    model::NodeId node, std::shared_ptr<const WriteMessage> message, Until until) {
-  using Written = ReplicatedWriter::Written;
-  if (node != core_.link.self()) {
-    CO_TRY(WriteReply reply,
-           co_await core_.link.call(node, kWriteMethod, std::move(message), std::move(until)));
-    auto delta = std::move(reply.delta);
-    co_return Written{.reply = std::move(reply), .delta = std::move(delta)};
-  }
-  const HeldTablet* found =
-      core_.held == nullptr ? nullptr : core_.held->find(message->write.partition.view());
-  if (found == nullptr || found->is_in_doubt) {
-    co_return Error(Errc::refused, "the replica here does not serve");
-  }
-  const HeldTablet held = *found;
-  const auto there = [&](Runtime&, Until remaining) -> Task<Result<Written>> {
-    return replicas_.on(held.core).writer->write(held, message->level, message->write,
-                                                 std::move(remaining));
-  };
-  co_return co_await on_core<Written>(runtime_, held.core, there, std::move(until));
 }
 
 Task<Result<std::vector<Delta>>> Coordinator::write(std::vector<PartitionWrite> writes, Until until,
@@ -232,7 +236,8 @@ Result<void> Coordinator::check_available(ByteView partition, RequestLevel how) 
   const ReplicaMapPtr& map = core_.link.map();
   const auto place = map == nullptr ? std::nullopt : map->find_place(partition);
   if (!place) return Error(Errc::not_found, "the keyspace is gone");
-  const auto candidates = in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
+  const auto candidates =
+      in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
   TRY_VOID(count_needed(candidates, place->keyspace->rule(how.level), how.report));
   return {};
 }
@@ -253,8 +258,8 @@ Task<Result<std::vector<Delta>>> Coordinator::write_partitions(std::vector<Parti
     std::vector<Task<Result<std::vector<Delta>>>> parts;
     for (; next != by_partition.end() && parts.size() < kPartitionsAtOnce; ++next) {
       LevelReport& report = reports[outcomes.size() + parts.size()];
-      parts.push_back(
-          write_in_order(std::move(next->second), until, {.level = how.level, .report = &report}));
+      parts.push_back(write_in_order(std::move(next->second), until,
+                                     {.level = how.level, .report = &report}));
     }
     std::ranges::move(co_await runtime::when_all(std::move(parts)), std::back_inserter(outcomes));
   }
@@ -329,8 +334,8 @@ Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partit
     return read_row_on_core(held->core, held->info.id, table, std::move(partition), std::move(row),
                             std::move(until));
   }
-  return core_.replica.engine().read_row(table, held->info.id, std::move(partition), std::move(row),
-                                         std::move(until));
+  return core_.replica.engine().read_row(table, held->info.id, std::move(partition),
+                                         std::move(row), std::move(until));
 }
 
 Task<Result<storage::RowRead>> Coordinator::read_row_on_core(CoreId core, TabletId tablet,
@@ -367,7 +372,8 @@ Task<Result<std::vector<storage::RowRead>>> Coordinator::read_rows_at_one_moment
     return replicas_.on(core).replica.read_rows_at_one_moment(
         table, tablet, std::move(partition), std::move(rows), std::move(remaining));
   };
-  co_return co_await on_core<std::vector<storage::RowRead>>(runtime_, core, read, std::move(until));
+  co_return co_await on_core<std::vector<storage::RowRead>>(runtime_, core, read,
+                                                            std::move(until));
 }
 
 std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange partitions,

@@ -25,14 +25,9 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
-#include "model/node_id.h"
-#include "replication/cluster/replicas.h"
-#include "replication/cluster/replicated_writer.h"
-#include "replication/messages/messages.h"
 #include "replication/request/partition_write.h"
 #include "replication/request/read_request.h"
 #include "replication/request/request_level.h"
-#include "replication/tablets/held_tablets.h"
 #include "runtime/cores.h"
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
@@ -45,7 +40,11 @@ struct EngineStatistics;
 
 namespace helenus::replication {
 
+class HeldTablets;
 class RangeCursor;
+class Replicas;
+struct HeldTablet;
+struct ReplicaCore;
 
 class Coordinator {
  public:
@@ -93,7 +92,7 @@ class Coordinator {
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
 
   // What this node holds, and how the keyspaces are placed. Null before the first metadata.
-  const HeldTabletsPtr& tablets() const;
+  const std::shared_ptr<const HeldTablets>& tablets() const;
   // Of this core alone.
   storage::EngineStatistics statistics_here() const;
   // Why this core can write nothing any more, if that is so.
@@ -108,9 +107,6 @@ class Coordinator {
       runtime::Until until);
   runtime::Task<base::Result<std::optional<causality::Delta>>> write_among_nodes(
       PartitionWrite write, runtime::Until until, RequestLevel how);
-  // By the replica of that node.
-  runtime::Task<base::Result<ReplicatedWriter::Written>> write_by(
-      model::NodeId node, std::shared_ptr<const WriteMessage> message, runtime::Until until);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
       std::vector<PartitionWrite> writes, runtime::Until until);
   // Some of several nodes.
@@ -139,7 +135,7 @@ class Coordinator {
 
   runtime::Runtime& runtime_;
   const Replicas& replicas_;
-  Replicas::Core& core_;
+  ReplicaCore& core_;
 };
 
 }  // namespace helenus::replication

@@ -237,6 +237,7 @@ class Reader {
     return store;
   }
   storage::TableId table() { return storage::TableId{in_.varint()}; }
+  storage::TabletId tablet() { return storage::TabletId{in_.varint()}; }
   causality::Epoch epoch() { return causality::Epoch{in_.varint()}; }
 
  private:
@@ -492,6 +493,121 @@ Result<ClockReply> Codec<ClockReply>::decode(const Bytes& bytes, ProtocolVersion
   ClockReply reply;
   reply.clock = reader.nested(&causality::decode_clock);
   reply.floor = Timestamp{reader.in().signed_varint()};
+  return finished(reader, std::move(reply));
+}
+
+// ---- Anti-entropy ----
+
+Bytes Codec<AnnounceMessage>::encode(const AnnounceMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().signed_varint(message.wall.value());
+  writer.out().varint(message.clocks.size());
+  for (const AnnouncedClock& each : message.clocks) {
+    writer.out().varint(each.tablet.value());
+    writer.out().varint(each.epoch.value());
+    writer.out().u64_le(each.life);
+    writer.nested(each.clock);
+  }
+  return writer.finish();
+}
+
+Result<AnnounceMessage> Codec<AnnounceMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  AnnounceMessage message;
+  message.wall = WallTime{reader.in().signed_varint()};
+  constexpr std::size_t kClockBytesMin = 12;
+  const std::size_t count = reader.in().count(kClockBytesMin);
+  if (count == 0 || count > AnnounceMessage::kClocksMax) {
+    reader.in().fail("too few or too many clocks");
+  }
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    AnnouncedClock each;
+    each.tablet = reader.tablet();
+    each.epoch = reader.epoch();
+    each.life = reader.in().u64_le();
+    each.clock = reader.nested(&causality::decode_clock);
+    if (i > 0 && each.tablet <= message.clocks.back().tablet)
+      reader.in().fail("tablets disordered");
+    message.clocks.push_back(std::move(each));
+  }
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<AnnounceReply>::encode(const AnnounceReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(reply.known.size());
+  for (const auto& life : reply.known) {
+    writer.flag(life.has_value());
+    if (life) writer.out().u64_le(*life);
+  }
+  return writer.finish();
+}
+
+Result<AnnounceReply> Codec<AnnounceReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  AnnounceReply reply;
+  const std::size_t count = reader.in().count(1);
+  if (count > AnnounceMessage::kClocksMax) reader.in().fail("too many clocks");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    std::optional<std::uint64_t> life;
+    if (reader.flag()) life = reader.in().u64_le();
+    reply.known.push_back(life);
+  }
+  return finished(reader, std::move(reply));
+}
+
+Bytes Codec<PullMessage>::encode(const PullMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.tablet.value());
+  writer.out().varint(message.epoch.value());
+  writer.nested(message.clock);
+  writer.out().varint(message.bytes_max);
+  return writer.finish();
+}
+
+Result<PullMessage> Codec<PullMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  PullMessage message;
+  message.tablet = reader.tablet();
+  message.epoch = reader.epoch();
+  message.clock = reader.nested(&causality::decode_clock);
+  message.bytes_max = reader.in().varint();
+  if (message.bytes_max == 0 || message.bytes_max > PullMessage::kBytesMax) {
+    reader.in().fail("too few or too many bytes");
+  }
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<PullReply>::encode(const PullReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.flag(reply.complete);
+  writer.nested(reply.withheld);
+  writer.nested(reply.covered);
+  writer.out().varint(reply.mutations.size());
+  for (const PulledMutation& mutation : reply.mutations) {
+    writer.out().varint(mutation.table.value());
+    writer.bytes(mutation.partition);
+    writer.bytes(mutation.delta);
+  }
+  return writer.finish();
+}
+
+Result<PullReply> Codec<PullReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  PullReply reply;
+  reply.complete = reader.flag();
+  reply.withheld = reader.nested(&causality::decode_clock);
+  reply.covered = reader.nested(&causality::decode_clock);
+  constexpr std::size_t kMutationBytesMin = 3;
+  const std::size_t count = reader.in().count(kMutationBytesMin);
+  if (count > PullReply::kMutationsMax) reader.in().fail("too many mutations");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    PulledMutation mutation;
+    mutation.table = reader.table();
+    mutation.partition = reader.bytes();
+    mutation.delta = reader.bytes();
+    reply.mutations.push_back(std::move(mutation));
+  }
   return finished(reader, std::move(reply));
 }
 

@@ -70,6 +70,26 @@ RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
   answer.rows.push_back({.partition = bytes("p"), .row = bytes("r"), .stored = a_store()});
   check(answer);
   check(ClockReply{.clock = clock, .floor = causality::Timestamp{-4}});
+  check(AnnounceMessage{.wall = causality::WallTime{12},
+                        .clocks = {{.tablet = storage::TabletId{3},
+                                    .epoch = causality::Epoch{2},
+                                    .life = 77,
+                                    .clock = clock},
+                                   {.tablet = storage::TabletId{std::uint64_t{5} << 32},
+                                    .epoch = causality::Epoch{1},
+                                    .life = 1,
+                                    .clock = {}}}});
+  check(PullMessage{.tablet = storage::TabletId{3},
+                    .epoch = causality::Epoch{2},
+                    .clock = clock,
+                    .bytes_max = 4096});
+  check(PullReply{.mutations = {{.table = storage::TableId{7},
+                                 .partition = bytes("partition"),
+                                 .delta = causality::encoded(causality::testing::delta_of(
+                                     {causality::actor_of(1, 1), 5}))}},
+                  .complete = false,
+                  .withheld = clock,
+                  .covered = *causality::testing::any_clock()});
 }
 
 TEST(ReplicationMessages, RequestsReadBack) {
@@ -126,6 +146,35 @@ TEST(ReplicationMessages, RequestsReadBack) {
   check(scan);
   check(ClockMessage{
       .epoch = causality::Epoch{1}, .table = storage::TableId{1}, .partition = bytes("p")});
+  check(AnnounceReply{.known = {std::nullopt, 5, 0}});
+  check(PullReply{});
+}
+
+template <class Message>
+void expect_refused(const Message& message) {
+  EXPECT_TRUE(Codec<Message>::decode(encode(message), kVersion).failed_with(base::Errc::corrupt));
+}
+
+TEST(ReplicationMessages, AnnouncementsAndPullsKeepToTheirLimits) {
+  AnnounceMessage announce;
+  expect_refused(announce);
+  for (std::size_t i = 0; i <= AnnounceMessage::kClocksMax; ++i) {
+    announce.clocks.push_back(
+        {.tablet = storage::TabletId{i}, .epoch = {}, .life = i, .clock = {}});
+  }
+  expect_refused(announce);
+  announce.clocks.pop_back();
+  check(AnnounceMessage{.wall = {}, .clocks = {announce.clocks.front(), announce.clocks.back()}});
+  EXPECT_TRUE(Codec<AnnounceMessage>::decode(encode(announce), kVersion).has_value());
+  // A tablet once, and in order.
+  announce.clocks.back().tablet = storage::TabletId{5};
+  expect_refused(announce);
+  AnnounceReply reply;
+  reply.known.resize(AnnounceMessage::kClocksMax + 1);
+  expect_refused(reply);
+  expect_refused(PullMessage{.tablet = {}, .epoch = {}, .clock = {}, .bytes_max = 0});
+  expect_refused(
+      PullMessage{.tablet = {}, .epoch = {}, .clock = {}, .bytes_max = PullMessage::kBytesMax + 1});
 }
 
 TEST(ReplicationMessages, WhatIsOutOfRangeIsRefused) {

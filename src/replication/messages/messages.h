@@ -1,16 +1,21 @@
-// What a coordinator asks replicas on other nodes, and what a replica that minted asks its peers.
+// What a coordinator asks replicas on other nodes, what a replica that minted asks its peers, and
+// what replicas tell each other when nobody asks.
 //
-//   write   mint this here, and answer at that level      coordinator ▸ one replica
-//   apply   a delta that was minted elsewhere             replica that minted ▸ the others
-//   read    rows by their keys                            coordinator ▸ replicas
-//   scan    rows of a tablet, one after the other         coordinator ▸ replicas
-//   clock   what the replica has seen, for a delete       replica that mints ▸ others
+//   write     mint this here, and answer at that level      coordinator ▸ one replica
+//   apply     a delta that was minted elsewhere             replica that minted ▸ the others
+//   read      rows by their keys                            coordinator ▸ replicas
+//   scan      rows of a tablet, one after the other         coordinator ▸ replicas
+//   clock     what the replica has seen, for a delete       replica that mints ▸ others
+//   announce  what the sender's replicas have seen          replica ▸ the others
+//   pull      what of this does my replica lack?            replica ▸ one that has it
 //
 // Partitions name their keyspace and token themselves (model/partition_key.h): so a message needs
 // no tablet, only the epoch in which its sender thinks that the receiver is a replica (S10). A
-// receiver that is in another epoch answers Errc::refused: not executed.
+// receiver that is in another epoch answers Errc::refused: not executed. What is about a tablet as
+// a whole, announce and pull, names it as storage does (tablet_id()).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -26,6 +31,7 @@
 #include "replication/request/rows_request.h"
 #include "rpc/message.h"
 #include "rpc/verb.h"
+#include "storage/ids/key_range.h"
 #include "storage/ids/table_id.h"
 #include "storage/read/row_read.h"
 
@@ -95,6 +101,59 @@ struct ClockReply {
   causality::Timestamp floor = causality::kTimestampMin;
 };
 
+// What a replica of the sender has seen, and keeps through a power loss (R4).
+struct AnnouncedClock {
+  storage::TabletId tablet;
+  causality::Epoch epoch;
+  // Another number each time that the replica begins to listen: it then has to be told everything.
+  std::uint64_t life = 0;
+  causality::Clock clock;
+  friend bool operator==(const AnnouncedClock&, const AnnouncedClock&) = default;
+};
+struct AnnounceMessage {
+  static constexpr std::size_t kClocksMax = 1024;
+
+  // The sender's, when it had these clocks.
+  causality::WallTime wall;
+  // Ascending by tablet, each once; not empty.
+  std::vector<AnnouncedClock> clocks;
+  friend bool operator==(const AnnounceMessage&, const AnnounceMessage&) = default;
+};
+struct AnnounceReply {
+  // By clock: the life of the replica that knows it now; none if it was not taken, as the receiver
+  // holds no such tablet or is in another epoch.
+  std::vector<std::optional<std::uint64_t>> known;
+  friend bool operator==(const AnnounceReply&, const AnnounceReply&) = default;
+};
+
+struct PullMessage {
+  // What an answer may bring at most, whatever is asked for, beyond one mutation.
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{4} << 20;
+
+  storage::TabletId tablet;
+  causality::Epoch epoch;
+  // What the sender has.
+  causality::Clock clock;
+  std::uint64_t bytes_max = kBytesMax;
+  friend bool operator==(const PullMessage&, const PullMessage&) = default;
+};
+struct PulledMutation {
+  storage::TableId table;
+  base::Bytes partition;
+  base::Bytes delta;  // encoded, and not looked at: causality::decode_delta
+  friend bool operator==(const PulledMutation&, const PulledMutation&) = default;
+};
+// See storage::MissingMutations.
+struct PullReply {
+  static constexpr std::size_t kMutationsMax = std::size_t{1} << 18;
+
+  std::vector<PulledMutation> mutations;
+  bool complete = true;
+  causality::Clock withheld;
+  causality::Clock covered;
+  friend bool operator==(const PullReply&, const PullReply&) = default;
+};
+
 // Of answers that one message may bring.
 inline constexpr std::size_t kAnswerRowsMax = 65536;
 
@@ -103,6 +162,8 @@ inline constexpr rpc::Method<ApplyMessage, ApplyReply> kApplyMethod{rpc::verbs::
 inline constexpr rpc::Method<ReadMessage, ReadReply> kReadMethod{rpc::verbs::kRead};
 inline constexpr rpc::Method<ScanMessage, RowsAnswer> kScanMethod{rpc::verbs::kScan};
 inline constexpr rpc::Method<ClockMessage, ClockReply> kClockMethod{rpc::verbs::kClock};
+inline constexpr rpc::Method<AnnounceMessage, AnnounceReply> kAnnounceMethod{rpc::verbs::kAnnounce};
+inline constexpr rpc::Method<PullMessage, PullReply> kPullMethod{rpc::verbs::kPull};
 
 }  // namespace helenus::replication
 
@@ -125,6 +186,10 @@ HELENUS_CODEC(ScanMessage);
 HELENUS_CODEC(RowsAnswer);
 HELENUS_CODEC(ClockMessage);
 HELENUS_CODEC(ClockReply);
+HELENUS_CODEC(AnnounceMessage);
+HELENUS_CODEC(AnnounceReply);
+HELENUS_CODEC(PullMessage);
+HELENUS_CODEC(PullReply);
 #undef HELENUS_CODEC
 
 }  // namespace helenus::rpc

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "causality/codec.h"
 #include "causality/content_size.h"
 #include "replication/explicit_timestamps/explicit_timestamp_filter.h"
 
@@ -221,6 +222,53 @@ Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes
   CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
   hold.release();
   co_return co_await engine_.durable(staged.position, std::move(until));
+}
+
+bool Replica::has_table(storage::TableId table) const {
+  const auto tables = engine_.tables();
+  return std::ranges::find(tables, table) != tables.end();
+}
+
+Task<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet, storage::TableId table,
+                                                    const Bytes& partition, std::size_t bytes,
+                                                    Until until) {
+  CO_TRY_VOID(co_await engine_.admit(table, tablet, bytes, until));
+  if (!latches_.is_held(table, partition)) co_return PartitionLatches::Hold();
+  CO_TRY(auto hold, co_await latches_.take(table, partition, until));
+  CO_TRY_VOID(co_await engine_.admit(table, tablet, bytes, until));
+  co_return std::move(hold);
+}
+
+Task<Result<Replica::AppliedMutations>> Replica::apply(TabletId tablet,
+                                                       std::vector<PulledMutation> mutations,
+                                                       Until until) {
+  AppliedMutations done;
+  std::optional<storage::LogPosition> last;
+  for (PulledMutation& mutation : mutations) {
+    CO_TRY(Delta delta, causality::decode_delta(mutation.delta));
+    const causality::Dot dot = delta.dot;
+    const std::size_t bytes = mutation.partition.size() + mutation.delta.size();
+    Result<storage::Staged> staged = Error(Errc::not_found);
+    auto entered = co_await enter(tablet, mutation.table, mutation.partition, bytes, until);
+    if (entered) {
+      staged = engine_.stage(mutation.table, tablet, mutation.partition.view(), std::move(delta));
+    } else {
+      staged = std::move(entered).error();
+    }
+    if (staged) {
+      last = staged->position;
+      if (staged->applied == causality::Applied::now) ++done.applied;
+    } else if (staged.failed_with(Errc::not_found) && !has_table(mutation.table)) {
+      done.without_table.emplace_back(mutation.table, dot);
+    } else if (staged.failed_with(Errc::invalid_argument)) {
+      done.refused.add(dot);
+      if (!done.why_refused) done.why_refused = std::move(staged).error();
+    } else {
+      co_return std::move(staged).error();
+    }
+  }
+  CO_TRY_VOID(co_await engine_.durable(last, std::move(until)));
+  co_return done;
 }
 
 Task<Result<ReadReply>> Replica::read(TabletId tablet, const ReadMessage& message, Until until) {

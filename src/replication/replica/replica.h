@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -65,6 +66,21 @@ class Replica {
   runtime::Task<base::Result<void>> apply(storage::TabletId tablet, storage::TableId table,
                                           base::Bytes partition, causality::Delta delta,
                                           runtime::Until until);
+  // Several of them, as a pull brings them: durable when it returns. What cannot be taken is named
+  // and left out, and nothing of it counts as seen. Errors: as of apply(), and corrupt; the first
+  // ones may be here then. Requires: no more than PullReply::kMutationsMax.
+  struct AppliedMutations {
+    std::size_t applied = 0;  // those that were known are not among them
+    // Of tables that are not here.
+    std::vector<std::pair<storage::TableId, causality::Dot>> without_table;
+    // What the engine does not take, for what it is: dots of this replica's own that it has not
+    // minted (S13), keys of other tablets.
+    causality::Clock refused;
+    std::optional<base::Error> why_refused;  // the first of them
+  };
+  runtime::Task<base::Result<AppliedMutations>> apply(storage::TabletId tablet,
+                                                      std::vector<PulledMutation> mutations,
+                                                      runtime::Until until);
   // Rows by their names, for a coordinator elsewhere: as many of the first ones as have about
   // RowsAnswer::kBytesMax together, and at least one. Requires: there is one.
   runtime::Task<base::Result<ReadReply>> read(storage::TabletId tablet, const ReadMessage& message,
@@ -78,6 +94,13 @@ class Replica {
                                                     runtime::Until until);
 
  private:
+  // Waits until there is room for so many bytes and nobody else holds the partition: as enter().
+  runtime::Task<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
+                                                            storage::TableId table,
+                                                            const base::Bytes& partition,
+                                                            std::size_t bytes,
+                                                            runtime::Until until);
+  bool has_table(storage::TableId table) const;
   // Waits until there is room for the write and nobody else holds its partition: it may be staged
   // in the step in which this returns. The hold, if there is one, is let go after that. `is_held`:
   // the caller holds the partition.

@@ -198,6 +198,14 @@ Result<Clock> Engine::durable_clock(TabletId tablet) {
   return parts_->reads.durable_clock(tablet);
 }
 
+Result<Clock> Engine::synced_clock(TabletId tablet) {
+  return parts_->reads.synced_clock(tablet);
+}
+
+std::vector<TabletId> Engine::take_changed_clocks() {
+  return parts_->reads.take_changed_clocks();
+}
+
 // ---- The mutation log ----
 
 Task<Result<MissingMutations>> Engine::missing_mutations(TabletId tablet, Clock peer,

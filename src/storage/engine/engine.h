@@ -127,6 +127,12 @@ class Engine {
   base::Result<causality::Clock> staged_clock(TabletId tablet) const;
   // The dots whose records are durable.
   base::Result<causality::Clock> durable_clock(TabletId tablet);
+  // Those whose records survive a power loss, whatever the sync mode: what peers may take for a
+  // watermark (R4). It may lag behind, until it is asked for again.
+  base::Result<causality::Clock> synced_clock(TabletId tablet);
+  // The tablets whose synced_clock() may have grown since the last call, ascending. For one taker.
+  // Costs nothing where nothing was written.
+  std::vector<TabletId> take_changed_clocks();
 
   // ---- The mutation log (mutation_log.h; mutation_keeper.h, mutation_reader.h) ----
   // The durable mutations that a peer with this clock lacks, about `bytes_max` of them and at least

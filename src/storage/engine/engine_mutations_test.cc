@@ -58,6 +58,49 @@ Clock own_up_to(std::uint64_t counter) {
   return clock;
 }
 
+// What peers are told (R4).
+Task<void> synced_is_less_than_acknowledged(EngineStory& story) {
+  Engine& engine = story.engine();
+  EXPECT_TRUE(engine.take_changed_clocks().empty());
+  for (int i = 0; i < 3; ++i) CO_ASSERT_OK(co_await story.put("p", "r", "v"));
+  EXPECT_EQ(*engine.durable_clock(kTablet), own_up_to(3));
+  EXPECT_EQ(*engine.synced_clock(kTablet), Clock());
+  // It is named until the clock has all of it, and then no more.
+  EXPECT_EQ(engine.take_changed_clocks(), std::vector{kTablet});
+  CO_ASSERT_OK(co_await story.put("p", "r", "w"));
+  CO_ASSERT_OK(co_await runtime::sleep_for(story.runtime(), std::chrono::seconds(5), {}));
+  EXPECT_EQ(engine.take_changed_clocks(), std::vector{kTablet});
+  EXPECT_EQ(*engine.synced_clock(kTablet), own_up_to(4));
+  EXPECT_TRUE(engine.take_changed_clocks().empty());
+  // Dots of a dropped table are in the manifest, and so are synced.
+  Clock covered;
+  covered.add(Dot{kPeer, 1});
+  CO_ASSERT_OK(co_await engine.cover(kTablet, covered));
+  EXPECT_EQ(engine.take_changed_clocks(), std::vector{kTablet});
+  EXPECT_EQ(*engine.synced_clock(kTablet), causality::join(own_up_to(4), covered));
+}
+
+TEST(EngineMutations, PeersAreToldOfWhatSurvivesAPowerLoss) {
+  LogWorld world;
+  EngineOptions options = small_engine();
+  options.log = small_log(LogSyncMode::periodic);
+  live(world, &synced_is_less_than_acknowledged, options);
+}
+
+TEST(SyncedClock, IsAPrefixOfWhatWasSeenThatIsSynced) {
+  SyncedClock synced;
+  const auto at = [](std::uint64_t offset) { return LogPosition{.segment = {}, .offset = offset}; };
+  synced.note(own_up_to(2), at(20), at(10));
+  EXPECT_EQ(synced.clock(), Clock());
+  // What came after the moment that is waited for is left for the next one.
+  synced.note(own_up_to(3), at(30), at(20));
+  EXPECT_EQ(synced.clock(), own_up_to(2));
+  EXPECT_TRUE(synced.is_behind());
+  synced.note(own_up_to(3), at(30), at(30));
+  EXPECT_EQ(synced.clock(), own_up_to(3));
+  EXPECT_FALSE(synced.is_behind());
+}
+
 // "1.1:1=p 1.1:2=p": what a peer with that clock is given, dot and partition.
 Task<Result<std::string>> given(EngineStory& story, Clock peer) {
   std::string text;

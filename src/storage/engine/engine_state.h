@@ -3,7 +3,7 @@
 //   part             job                                            changes here
 //   EngineRecovery   opens a folder, replays the logs               what is found at a start
 //   WritePath        admits, mints, logs, applies                   staged, memory.memtables
-//   ReadPath         merges what memory and files have              -
+//   ReadPath         merges what memory and files have              what is known to be synced
 //   Flusher          freezes memtables, writes them into files      memory.memtables, flush_error
 //   Compactor        merges files, purges what dropped tablets had  -
 //   MutationKeeper   keeps and lets go what a peer may lack         the rest of memory

@@ -132,7 +132,8 @@ void MutationKeeper::set_watermarks(TabletId tablet,
           ? replica->clock
           : causality::stability(replica->clock, causality::WallTime{0}, replica->watermarks).dots;
   const auto& lost = replica->lost_mutations;
-  if (lost && (replica->alone() || stable.covers(lost->among))) replica->lost_mutations.reset();
+  const bool found_again = lost && (replica->alone() || stable.covers(lost->among));
+  if (found_again) replica->lost_mutations.reset();
   const std::size_t bytes_before = replica->mutations.memory_bytes();
   replica->mutations.collect(stable);
   state_.memory.mutations -= bytes_before - replica->mutations.memory_bytes();
@@ -143,9 +144,9 @@ void MutationKeeper::set_watermarks(TabletId tablet,
     replica->floors.collect(stable);
   }
   state_.memory.floors += replica->floors.memory_bytes();
-  state_.shard_of(tablet)->collect_mutations(*replica);
-  count_dots();
-  state_.signals.mutation_work.wake_all();
+  const bool in_files = state_.shard_of(tablet)->collect_mutations(*replica);
+  if (in_files) count_dots();
+  if (in_files || found_again) state_.signals.mutation_work.wake_all();
 }
 
 // ---- Letting go ----

@@ -30,6 +30,33 @@ Result<causality::Clock> ReadPath::durable_clock(TabletId tablet) {
   return replica->durable;
 }
 
+void ReadPath::bring_up_to_date(Tablet& tablet) const {
+  tablet.synced.note(tablet.durable, state_.log->durable_position(), state_.log->synced_position());
+}
+
+Result<causality::Clock> ReadPath::synced_clock(TabletId tablet) {
+  Tablet* replica = state_.find_tablet(tablet);
+  if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  state_.advance_durable();
+  bring_up_to_date(*replica);
+  if (replica->synced.is_behind()) state_.staged.note_changed(*replica);
+  return replica->synced.clock();
+}
+
+std::vector<TabletId> ReadPath::take_changed_clocks() {
+  state_.advance_durable();
+  std::vector<TabletId> changed;
+  std::vector<Tablet*> behind;
+  for (Tablet* tablet : state_.staged.changed()) {
+    bring_up_to_date(*tablet);
+    if (!tablet->dropping) changed.push_back(tablet->id);
+    if (tablet->synced.is_behind()) behind.push_back(tablet);
+  }
+  state_.staged.let_go_of_changed(behind);
+  std::ranges::sort(changed);
+  return changed;
+}
+
 TableView ReadPath::view_of(const TableOfTablet& found) {
   if (found.table->files_aside().empty()) return found.table->view();
   // Of damaged files only those in which the tablet has a part: they may answer with errors.

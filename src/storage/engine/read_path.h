@@ -8,12 +8,14 @@
 //     has durable dots alone.
 //   - What cannot be read is an error that names file and offset, never an empty answer.
 //
-// Owns: nothing. Borrows: the state; changes nothing in it but what it counts.
+// Owns: nothing. Borrows: the state; changes nothing in it but what it counts, and what is known to
+// be synced.
 // Core affinity: the engine's.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -32,6 +34,8 @@ class ReadPath {
   // As Engine's.
   base::Result<causality::Clock> staged_clock(TabletId tablet) const;
   base::Result<causality::Clock> durable_clock(TabletId tablet);
+  base::Result<causality::Clock> synced_clock(TabletId tablet);
+  std::vector<TabletId> take_changed_clocks();
   runtime::Task<base::Result<RowRead>> read_row(TableId table, TabletId tablet,
                                                 base::Bytes partition, base::Bytes row,
                                                 runtime::Until until);
@@ -45,6 +49,7 @@ class ReadPath {
   runtime::Task<base::Result<void>> wait_durable(std::uint64_t sequence, runtime::Until until);
 
  private:
+  void bring_up_to_date(Tablet& tablet) const;
   // What the table has for the tablet, now.
   static TableView view_of(const TableOfTablet& found);
 

@@ -350,6 +350,7 @@ Task<Result<void>> SchemaChanges::cover(TabletId tablet, causality::Clock dots) 
   CO_TRY_VOID(co_await manifests_.note_generations());
   replica->clock = causality::join(replica->clock, unseen);
   replica->durable = causality::join(replica->durable, unseen);
+  state_.staged.note_changed(*replica);
   mutations_.cover(*replica, unseen);
   co_return {};
 }

@@ -147,8 +147,8 @@ class Shard {
   void add_mutation_file(std::shared_ptr<const MutationFile> file);
   void drop_mutation_file(FileNumber number);
   runtime::Task<void> remove_mutation_file(std::shared_ptr<const MutationFile> file);
-  // The tablet has collected what is stable.
-  void collect_mutations(const Tablet& tablet);
+  // The tablet has collected what is stable. Whether a file had any of it.
+  bool collect_mutations(const Tablet& tablet);
   // Those that could not be opened. Of each the tablets that may have a part in it are stopped
   // (Tablet::lost_mutations); when none is any more, they go.
   const std::vector<SstableRecord>& unreadable_mutation_files() const {

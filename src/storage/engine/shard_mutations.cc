@@ -250,13 +250,18 @@ Task<void> Shard::remove_mutation_file(std::shared_ptr<const MutationFile> file)
   co_await remove_file(file->record);
 }
 
-void Shard::collect_mutations(const Tablet& tablet) {
+bool Shard::collect_mutations(const Tablet& tablet) {
+  bool changed = false;
   for (LiveMutationFile& each : mutation_files_) {
     const auto at = each.live.find(tablet.id);
     if (at == each.live.end()) continue;
-    at->second = causality::subtract(at->second, tablet.mutations.stable());
+    causality::Clock left = causality::subtract(at->second, tablet.mutations.stable());
+    if (left == at->second) continue;
+    changed = true;
+    at->second = std::move(left);
     if (at->second.empty()) each.live.erase(at);
   }
+  return changed;
 }
 
 }  // namespace helenus::storage

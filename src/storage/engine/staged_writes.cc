@@ -7,7 +7,10 @@ namespace helenus::storage {
 void StagedWrites::advance(LogPosition durable) {
   while (!under_way_.empty() && under_way_.front().position < durable) {
     const StagedWrite& oldest = under_way_.front();
-    if (oldest.tablet != nullptr) oldest.tablet->durable.add(oldest.dot);
+    if (oldest.tablet != nullptr) {
+      oldest.tablet->durable.add(oldest.dot);
+      note_changed(*oldest.tablet);
+    }
     durable_sequence_ = oldest.sequence;
     under_way_.pop_front();
   }
@@ -22,6 +25,13 @@ void StagedWrites::forget(const Tablet& tablet) {
   for (StagedWrite& write : under_way_) {
     if (write.tablet == &tablet) write.tablet = nullptr;
   }
+  std::erase(changed_, &tablet);
+}
+
+void StagedWrites::let_go_of_changed(const std::vector<Tablet*>& kept) {
+  for (Tablet* tablet : changed_) tablet->has_changed = false;
+  changed_.clear();
+  for (Tablet* tablet : kept) note_changed(*tablet);
 }
 
 }  // namespace helenus::storage

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "causality/dot.h"
 #include "storage/engine/tablet.h"
@@ -49,6 +50,17 @@ class StagedWrites {
   // The tablet goes; its writes become durable all the same.
   void forget(const Tablet& tablet);
 
+  // ---- Which durable clocks have changed ----
+  // Tablets whose durable clock has grown since they were let go. In the order in which they came.
+  const std::vector<Tablet*>& changed() const { return changed_; }
+  void note_changed(Tablet& tablet) {
+    if (tablet.has_changed) return;
+    tablet.has_changed = true;
+    changed_.push_back(&tablet);
+  }
+  // All but those that are to be looked at again.
+  void let_go_of_changed(const std::vector<Tablet*>& kept);
+
  private:
   struct StagedWrite {
     std::uint64_t sequence = 0;
@@ -60,6 +72,7 @@ class StagedWrites {
   std::uint64_t last_sequence_ = kReplayed;
   std::uint64_t durable_sequence_ = kReplayed;
   std::deque<StagedWrite> under_way_;
+  std::vector<Tablet*> changed_;
   std::optional<LogPosition> last_position_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "causality/clock.h"
 #include "causality/resolve.h"
+#include "storage/engine/synced_clock.h"
 #include "storage/engine/tablet_info.h"
 #include "storage/manifest/knowledge.h"
 #include "storage/manifest/manifest.h"
@@ -37,6 +38,10 @@ struct Tablet {
   bool dropping = false;
   causality::Clock clock;
   causality::Clock durable;
+  // What peers are told that has been seen, brought up to date when it is asked for; and whether it
+  // may lack something (StagedWrites::note_changed).
+  SyncedClock synced = {};
+  bool has_changed = false;
   // Of the other members and pending ones; an absent one is a member not heard of yet. As long as
   // nobody has said who they are, nothing is stable.
   std::vector<std::optional<causality::Watermark>> watermarks = {std::nullopt};

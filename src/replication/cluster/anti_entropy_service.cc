@@ -1,0 +1,89 @@
+#include "replication/cluster/anti_entropy_service.h"
+
+#include <cstddef>
+#include <vector>
+
+#include "replication/cluster/on_core.h"
+
+namespace helenus::replication {
+
+using base::Errc;
+using base::Error;
+using base::Result;
+using model::NodeId;
+using runtime::Runtime;
+using runtime::Task;
+using runtime::Until;
+
+namespace {
+
+// The part of an announcement that concerns one core.
+struct CorePart {
+  AnnounceMessage message;
+  std::vector<std::size_t> places;  // in the whole
+};
+
+Task<Result<AnnounceReply>> announce_to(AntiEntropy& anti_entropy, NodeId from,
+                                        const AnnounceMessage& message) {
+  co_return anti_entropy.on_announce(from, message);
+}
+
+}  // namespace
+
+void AntiEntropyService::take(const HeldTabletsPtr& held) {
+  cores_.clear();
+  for (const HeldTablet& each : held->all()) cores_.emplace(each.info.id, each.core);
+}
+
+void AntiEntropyService::serve(rpc::Rpc& rpc) {
+  rpc.serve(kAnnounceMethod, [this](NodeId from, AnnounceMessage message, Until until) {
+    return announce(from, std::move(message), std::move(until));
+  });
+  rpc.serve(kPullMethod, [this](NodeId from, PullMessage message, Until until) {
+    return pull(from, std::move(message), std::move(until));
+  });
+}
+
+Task<Result<AnnounceReply>> AntiEntropyService::announce(NodeId from, AnnounceMessage message,
+                                                         Until until) {
+  AnnounceReply reply;
+  reply.known.resize(message.clocks.size());
+  std::map<runtime::CoreId, CorePart> parts;
+  for (std::size_t i = 0; i < message.clocks.size(); ++i) {
+    const auto core = cores_.find(message.clocks[i].tablet);
+    if (core == cores_.end()) {
+      ++clocks_ignored_;
+      continue;
+    }
+    CorePart& part = parts[core->second];
+    part.message.wall = message.wall;
+    part.message.clocks.push_back(std::move(message.clocks[i]));
+    part.places.push_back(i);
+  }
+  for (const auto& [core, part] : parts) {
+    AntiEntropy& anti_entropy = anti_entropy_of_(core);
+    const auto there = [&](Runtime&, const Until&) {
+      return announce_to(anti_entropy, from, part.message);
+    };
+    // What a core does not take now is told again.
+    const auto known = co_await on_core<AnnounceReply>(here_, core, there, until);
+    for (std::size_t i = 0; known && i < known->known.size(); ++i) {
+      reply.known[part.places[i]] = known->known[i];
+    }
+  }
+  co_return reply;
+}
+
+Task<Result<PullReply>> AntiEntropyService::pull(NodeId from, PullMessage message, Until until) {
+  const auto core = cores_.find(message.tablet);
+  if (core == cores_.end()) {
+    co_return Error(Errc::refused, "this node has no replica of tablet {}", message.tablet);
+  }
+  AntiEntropy& anti_entropy = anti_entropy_of_(core->second);
+  const auto there = [&](Runtime&, Until remaining) {
+    return anti_entropy.on_pull(from, std::move(message), std::move(remaining));
+  };
+  co_return co_await on_core<PullReply>(here_, core->second, there, std::move(until));
+}
+
+}  // namespace helenus::replication
