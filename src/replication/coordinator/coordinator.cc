@@ -135,8 +135,8 @@ Error not_met(const LevelReport& report) {
 
 }  // namespace
 
-Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite write,
-                                                                  Until until, RequestLevel how) {
+Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite write, Until until,
+                                                                  RequestLevel how) {
   LevelReport unheard;
   LevelReport& report = how.report == nullptr ? unheard : *how.report;
   const ReplicaMapPtr map = core_.link.map();
@@ -236,8 +236,7 @@ Result<void> Coordinator::check_available(ByteView partition, RequestLevel how) 
   const ReplicaMapPtr& map = core_.link.map();
   const auto place = map == nullptr ? std::nullopt : map->find_place(partition);
   if (!place) return Error(Errc::not_found, "the keyspace is gone");
-  const auto candidates =
-      in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
+  const auto candidates = in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
   TRY_VOID(count_needed(candidates, place->keyspace->rule(how.level), how.report));
   return {};
 }
@@ -258,8 +257,8 @@ Task<Result<std::vector<Delta>>> Coordinator::write_partitions(std::vector<Parti
     std::vector<Task<Result<std::vector<Delta>>>> parts;
     for (; next != by_partition.end() && parts.size() < kPartitionsAtOnce; ++next) {
       LevelReport& report = reports[outcomes.size() + parts.size()];
-      parts.push_back(write_in_order(std::move(next->second), until,
-                                     {.level = how.level, .report = &report}));
+      parts.push_back(
+          write_in_order(std::move(next->second), until, {.level = how.level, .report = &report}));
     }
     std::ranges::move(co_await runtime::when_all(std::move(parts)), std::back_inserter(outcomes));
   }
@@ -334,8 +333,8 @@ Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partit
     return read_row_on_core(held->core, held->info.id, table, std::move(partition), std::move(row),
                             std::move(until));
   }
-  return core_.replica.engine().read_row(table, held->info.id, std::move(partition),
-                                         std::move(row), std::move(until));
+  return core_.replica.engine().read_row(table, held->info.id, std::move(partition), std::move(row),
+                                         std::move(until));
 }
 
 Task<Result<storage::RowRead>> Coordinator::read_row_on_core(CoreId core, TabletId tablet,
@@ -372,8 +371,7 @@ Task<Result<std::vector<storage::RowRead>>> Coordinator::read_rows_at_one_moment
     return replicas_.on(core).replica.read_rows_at_one_moment(
         table, tablet, std::move(partition), std::move(rows), std::move(remaining));
   };
-  co_return co_await on_core<std::vector<storage::RowRead>>(runtime_, core, read,
-                                                            std::move(until));
+  co_return co_await on_core<std::vector<storage::RowRead>>(runtime_, core, read, std::move(until));
 }
 
 std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange partitions,
