@@ -20,8 +20,8 @@ namespace {
 
 constexpr Duration kLookAgain = 100ms;
 constexpr Duration kQuietLimit = 3min;
-// After it nothing is executed any more that was sent before, and every session is connected.
-constexpr Duration kCalmBegins = 5s;
+// After it every session is connected, and even the slowest sync is over that began under a fault.
+constexpr Duration kCalmBegins = 70s;
 constexpr Duration kConvergenceLimit = 1min;
 constexpr Duration kRoundEvery = 2s;
 constexpr Duration kAskedAgainAfter = 10s;
