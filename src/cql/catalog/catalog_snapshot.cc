@@ -34,8 +34,7 @@ CatalogSnapshot::CatalogSnapshot(const Schema& users, const Schema& system, Stor
 QueryResult<void> check_rows(const CatalogSnapshot& catalog) {
   if (catalog.has_all_rows()) return {};
   return invalid(
-      "This cluster has more than one node, and rows are not replicated among nodes yet: only "
-      "keyspaces, tables and types can be changed, and system tables be read");
+      "This node is not one of its cluster, or does not know yet that it is: it serves no rows");
 }
 
 model::KeyspaceNumber CatalogSnapshot::keyspace_number(std::string_view keyspace) const {

@@ -43,7 +43,7 @@ Task<void> make_table_t(Catalog& catalog) {
 replication::PartitionWrite some_write(TableId table) {
   replication::PartitionWrite write;
   write.table = table;
-  write.partition = model::make_partition({}, model::Token{}, base::as_bytes("k"));
+  write.partition = model::make_partition(model::KeyspaceNumber(1), model::Token{}, base::as_bytes("k"));
   write.mutation.timestamp = causality::Timestamp{1};
   write.mutation.cells.push_back({.row = base::Bytes::copy_of("r"),
                                   .column = causality::ColumnId{1},
@@ -529,6 +529,9 @@ void tell_alone(CatalogWorld& world, const testing::CatalogBody& body) {
   world.run([&](Runtime& runtime) -> Task<void> {
     auto storage = co_await NodeStorage::open(runtime, testing::small_storage());
     CO_ASSERT_OK(storage);
+    const auto metadata =
+        metadata::testing::with_keyspace(metadata::testing::a_cluster(1, 4), "ks", 1);
+    CO_ASSERT_OK(co_await (*storage)->act_by(metadata, 1));
     {
       Catalog catalog(runtime, (*storage)->tablets(), testing::catalog_options());
       co_await body(runtime, **storage, catalog);

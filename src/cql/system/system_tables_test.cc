@@ -130,8 +130,7 @@ TEST(SystemTables, LocalTellsWhoTheNodeIs) {
     EXPECT_EQ(local.at("rpc_address"), "'127.0.0.1'");
     EXPECT_EQ(local.at("rpc_port"), "9042");
     EXPECT_EQ(local.at("schema_version"), catalog.snapshot()->schema_version().to_string());
-    EXPECT_EQ(local.at("tokens"),
-              "{'-1', '-4611686018427387905', '4611686018427387903', '9223372036854775807'}");
+    EXPECT_EQ(local.at("tokens"), "{}") << "nobody told which it has";
     EXPECT_THAT(co_await rows_of(tables, catalog.snapshot()->schema(), "system", "peers"),
                 IsEmpty());
     EXPECT_THAT(co_await rows_of(tables, catalog.snapshot()->schema(), "system", "peers_v2"),

@@ -204,6 +204,7 @@ Task<void> Replicas::take(UpNodesPtr up) {
 void Replicas::connect(rpc::Rpc& rpc) {
   for (const auto& core : by_core_) core->link.connect(rpc, runtime_.cores.here());
   service_.serve(rpc);
+  anti_entropy_service_.serve(rpc);
 }
 
 namespace {
