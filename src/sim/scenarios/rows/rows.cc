@@ -50,6 +50,12 @@ class RowsScenario final : public Scenario {
   void setup(World& world, base::Prng& dice) override {
     world_ = &world;
     board_.shape = RowsShape::draw(dice, options_.nodes_min, options_.nodes_max);
+    if (options_.reads_too_few) {
+      for (RowsKeyspace& keyspace : board_.shape.keyspaces) {
+        keyspace.write_level = model::Consistency::quorum;
+        keyspace.read_level = model::Consistency::one;
+      }
+    }
     has_clock_faults_ = dice.chance(0.5);
     board_.has_client_timestamps = dice.chance(0.6);
     board_.shape.add_cells(board_.history);
