@@ -17,7 +17,7 @@ using runtime::Until;
 namespace {
 
 constexpr Duration kLookAgain = 20ms;
-constexpr std::uint64_t kThinkMaxMs = 150;
+constexpr std::uint64_t kThinkMaxMs = 60;
 // Longer, for one who has no connection.
 constexpr Duration kDisappointed = 300ms;
 constexpr std::uint64_t kCalmRequests = 15;
