@@ -14,9 +14,19 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = ("run", "test", "bench/run", "lab/run", "tools/lib.sh", "tools/test_summary.py")
+SCRIPTS = (
+    "run",
+    "test",
+    "bench/run",
+    "lab/run",
+    "tools/lib.sh",
+    "tools/test_summary.py",
+    "tools/three_nodes.sh",
+    "tools/three_nodes.yaml",
+)
 REAL_TOOLS = (
-    "bash cat comm dirname dpkg-query env mkdir nproc python3 rm sed sort tr".split()
+    "bash cat comm dirname dpkg-query env flock mkdir nproc python3 rm sed setpriv setsid sleep "
+    "sort tail tr".split()
 )
 NO_SUCH_PACKAGE = "helenus-test-no-such-package"
 
@@ -255,10 +265,50 @@ class Run(Commands):
         program.chmod(0o755)
 
     def test_starts_a_node_in_the_default_folder(self):
-        done = self.command("./run", "--listen", "127.0.0.1:0")
+        done = self.command("./run", "--nodes", "1", "--listen", "127.0.0.1:0")
         last = done.stdout.splitlines()[-1]
         self.assertEqual(last, "node --data data --listen 127.0.0.1:0", done.stderr)
         self.assertTrue((self.tree / "data").is_dir())
+
+    def test_three_nodes_that_do_not_start_are_one_line_with_the_log(self):
+        done = self.command("./run", "--log", "debug")
+        self.assert_one_line(done, 2, "did not start: node --config", "its log is data/node")
+        words = (self.tree / "data/node2.log").read_text(encoding="utf-8").split()
+        for option, value in (
+            ("--data", "data/node2"),
+            ("--cql", "127.0.0.2:9042"),
+            ("--admin", "127.0.0.2:7070"),
+            ("--listen", "127.0.0.2:7000"),
+            ("--log", "debug"),
+        ):
+            self.assertEqual(words[words.index(option) + 1], value)
+
+    def test_three_nodes_take_other_ports_folders_and_settings(self):
+        self.command("./run", "--data=else where", "--ports", "1,2,3", "--config=mine.yaml")
+        words = (self.tree / "else where/node3.log").read_text(encoding="utf-8")
+        self.assertIn("--listen 127.0.0.3:3 --cql 127.0.0.3:1 --admin 127.0.0.3:2", words)
+        self.assertIn("--config mine.yaml", words)
+        self.assertNotIn("three_nodes.yaml", words)
+
+    def test_one_of_three_is_started_alone(self):
+        done = self.command("./run", "--node", "2")
+        self.assertIn("--data data/node2 --listen 127.0.0.2:7000", done.stdout.splitlines()[-1])
+
+    def test_what_a_node_alone_has_kept_is_pointed_out(self):
+        (self.tree / "data").mkdir()
+        (self.tree / "data/identity").write_text("", encoding="utf-8")
+        self.assertIn("./run --nodes 1 starts it", self.command("./run").stdout)
+
+    def test_bad_numbers_and_options_that_do_not_fit_are_one_line(self):
+        for arguments, word in (
+            (("--nodes", "2"), "--nodes is 1 or 3"),
+            (("--nodes",), "--nodes needs a value"),
+            (("--node=4",), "--node is 1, 2 or 3"),
+            (("--ports", "9042"), "three numbers"),
+            (("--nodes=1", "--ports", "1,2,3"), "for three nodes"),
+            (("--cql", "127.0.0.1:1"), "--cql is for a node alone"),
+        ):
+            self.assert_one_line(self.command("./run", *arguments), 2, word)
 
     def test_configures_without_tests_and_shows_progress(self):
         self.stand_in("cmake", 'echo "status $NINJA_STATUS"')
@@ -281,7 +331,7 @@ class Run(Commands):
         self.assertEqual(len(self.calls("cmake")), 3)
 
     def test_takes_another_folder(self):
-        done = self.command("./run", "--data", "elsewhere")
+        done = self.command("./run", "--nodes=1", "--data", "elsewhere")
         self.assertEqual(done.stdout.splitlines()[-1], "node --data elsewhere")
         self.assertFalse((self.tree / "data").exists())
 

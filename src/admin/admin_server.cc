@@ -21,11 +21,17 @@ HttpResponse refusal(const base::Error& error) {
 
 }  // namespace
 
-HttpResponse refuse_change(const runtime::Address& client) {
+std::optional<HttpResponse> refuse(const HttpRequest& request, const runtime::Address& client) {
+  if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
   if (!runtime::is_loopback(client)) {
-    return {.status = 403, .body = "what changes something is asked for from a loopback address\n"};
+    return HttpResponse{.status = 403,
+                        .body = "what changes something is asked for from a loopback address\n"};
   }
-  return {.status = 405, .body = "GET or HEAD\n", .allow = "GET, HEAD"};
+  if (request.from_page) {
+    return HttpResponse{.status = 403, .body = "what changes something is not for pages\n"};
+  }
+  if (request.method == "POST") return std::nullopt;
+  return HttpResponse{.status = 405, .body = "GET, HEAD or POST\n", .allow = "GET, HEAD, POST"};
 }
 
 base::Result<void> AdminServer::start(const runtime::Address& address) {
@@ -72,13 +78,14 @@ runtime::Task<void> AdminServer::serve(std::unique_ptr<runtime::Stream> stream,
       input.truncate(filled + *got);
       request = parse_http_request(input.view());
     }
-    const bool known = request && ((*request)->method == "GET" || (*request)->method == "HEAD");
-    const bool keep_alive = known && (*request)->keep_alive;
-    HttpResponse response = !request ? refusal(request.error())
-                            : !known ? refuse_change(stream->peer_address())
-                                     : co_await handler_(**request);
-    const std::string answer = encode(response, keep_alive, !known || (*request)->method == "GET");
-    const auto sent = co_await stream->write(base::as_bytes(answer), until);
+    std::optional<HttpResponse> response =
+        request ? refuse(**request, stream->peer_address()) : refusal(request.error());
+    const bool keep_alive = !response && (*request)->keep_alive;
+    const bool with_body = !request || (*request)->method != "HEAD";
+    if (!response) response = co_await handler_(**request);
+    const std::string answer = encode(*response, keep_alive, with_body);
+    const auto sent = co_await stream->write(
+        base::as_bytes(answer), Until::after(runtime_, kRequestTimeout, stopping_.token()));
     if (!sent) co_return;
     if (!keep_alive) break;
     base::Buffer rest(kHttpRequestSizeMax);

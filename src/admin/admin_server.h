@@ -1,4 +1,5 @@
-// AdminServer: HTTP for operators on a port of its own. It answers GET and HEAD through a handler.
+// AdminServer: HTTP for operators on a port of its own. It answers GET and HEAD, which change
+// nothing, through a handler, and POST from those who may change something.
 //
 // Bounded: so many connections at once (the next ones wait to be accepted), a request of limited
 // size, a limited time to send one and to take its answer. A slow or hostile client costs a
@@ -7,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "admin/http.h"
 #include "base/log.h"
@@ -19,10 +21,10 @@
 
 namespace helenus::admin {
 
-// The answer to a method that is neither GET nor HEAD, which alone change nothing. Who is not on
-// this machine may ask for no change (403), whatever there is to be changed: no token exists that
-// it could show. Of what there is today nothing can be changed (405).
-HttpResponse refuse_change(const runtime::Address& client);
+// Why a request is not for the handler, if it is not. Who is not on this machine may ask for no
+// change (403), whatever there is to be changed: no token exists that it could show. Nor may a page
+// in a browser on this machine. Methods other than GET, HEAD and POST there are none (405).
+std::optional<HttpResponse> refuse(const HttpRequest& request, const runtime::Address& client);
 
 class AdminServer {
  public:
@@ -32,7 +34,8 @@ class AdminServer {
   static constexpr runtime::Duration kLingerTimeout = std::chrono::seconds(5);
   static constexpr std::size_t kLingerSizeMax = std::size_t{1} << 20;
 
-  // What to answer, in bounded time. The request outlives the task.
+  // What to answer, in bounded time: GET and HEAD are asked often, POST may take as long as its
+  // change takes. The request outlives the task.
   using Handler = std::function<runtime::Task<HttpResponse>(const HttpRequest&)>;
 
   AdminServer(runtime::Runtime& runtime, Handler handler)

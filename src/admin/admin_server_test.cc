@@ -139,14 +139,29 @@ TEST_F(AdminServerTest, AnswersHeadWithoutTheBody) {
 }
 
 TEST(AdminRule, ChangesAreForThoseOnThisMachine) {
+  const Address far = Address::v4({10, 0, 0, 1}, 1);
   for (const Address here : {Address::v4({127, 0, 0, 1}, 1), Address::v4({127, 9, 9, 9}, 1)}) {
-    const HttpResponse answer = refuse_change(here);
-    EXPECT_EQ(answer.status, 405);
-    EXPECT_EQ(answer.allow, "GET, HEAD");
+    EXPECT_FALSE(refuse({.method = "POST"}, here));
+    EXPECT_EQ(refuse({.method = "POST", .from_page = true}, here)->status, 403);
+    const auto answer = refuse({.method = "DELETE"}, here);
+    EXPECT_EQ(answer->status, 405);
+    EXPECT_EQ(answer->allow, "GET, HEAD, POST");
   }
-  for (const Address there : {Address::v4({10, 0, 0, 1}, 1), Address::v4({128, 0, 0, 1}, 1)}) {
-    EXPECT_EQ(refuse_change(there).status, 403);
+  for (const Address there : {far, Address::v4({128, 0, 0, 1}, 1)}) {
+    EXPECT_EQ(refuse({.method = "POST"}, there)->status, 403);
+    EXPECT_EQ(refuse({.method = "DELETE"}, there)->status, 403);
   }
+  for (const char* method : {"GET", "HEAD"}) {
+    EXPECT_FALSE(refuse({.method = method, .from_page = true}, far));
+  }
+}
+
+TEST_F(AdminServerTest, AChangeFromAnotherMachineDoesNotReachTheHandler) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    const auto answer = co_await ask(rt, server, "POST /hello?x HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 403 Forbidden\r\n")) << answer;
+    EXPECT_FALSE(answer.contains("hello")) << answer;
+  });
 }
 
 TEST_F(AdminServerTest, RefusesWhatItDoesNotDoAndCloses) {

@@ -29,8 +29,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::string_view kKeyspaceParameter = "keyspace=";
-
 template <class Value>
 std::optional<Value> said(const membership::NodeStates& states, StateKey key,
                           Result<Value> (*decode)(base::ByteView)) {
@@ -360,6 +358,46 @@ Result<std::string> ring_json(const ClusterMoment& moment, std::string_view keys
   return text_of(json);
 }
 
+Result<std::string> tablets_json(const ClusterMoment& moment, std::string_view keyspace) {
+  const ClusterMetadata& metadata = moment.metadata;
+  if (metadata.partitioner != ring::Partitioner::murmur3) {
+    return Error(Errc::unsupported, "the ranges of an ordered partitioner are not told");
+  }
+  if (!keyspace.empty()) TRY_VOID(find_replication(metadata, keyspace));
+  std::map<NodeId, std::size_t> places;
+  Json nodes = Json::array();
+  for (const metadata::Node& node : metadata.nodes) {
+    places[node.id()] = nodes.size();
+    nodes.push_back(identity_json(moment, node));
+  }
+  const auto token = [&](std::size_t i) {
+    return ring::to_text(metadata.partitioner, metadata.tablets[i].token);
+  };
+  Json tablets = Json::array();
+  for (const auto& [name, replicated] : metadata.keyspaces) {
+    if (!keyspace.empty() && name != keyspace) continue;
+    const auto replicas = metadata::replicas_of(metadata, replicated.replication);
+    for (std::size_t i = 0; i < replicas.size(); ++i) {
+      const auto holds = [&](const std::vector<NodeId>& ids) {
+        return std::ranges::find(ids, moment.self) != ids.end();
+      };
+      if (!holds(replicas[i].members) && !holds(replicas[i].pending)) continue;
+      Json tablet;
+      tablet["keyspace"] = name;
+      tablet["from"] = token(i == 0 ? replicas.size() - 1 : i - 1);
+      tablet["to"] = token(i);
+      tablet["is_pending"] = !holds(replicas[i].members);
+      tablet["replicas"] = Json::array();
+      for (const NodeId id : replicas[i].members) tablet["replicas"].push_back(places.at(id));
+      tablets.push_back(std::move(tablet));
+    }
+  }
+  Json json = head_of(moment, keyspace);
+  json["nodes"] = std::move(nodes);
+  json["tablets"] = std::move(tablets);
+  return text_of(json);
+}
+
 std::string starting_json(std::string_view phase) {
   Json json;
   json["status"] = "starting";
@@ -373,22 +411,28 @@ std::string error_json(const Error& error) {
   return text_of(json);
 }
 
-Result<std::string> keyspace_in(std::string_view query) {
+Result<std::string> name_in(std::string_view query, std::string_view parameter) {
   while (!query.empty()) {
     const std::size_t end = std::min(query.find('&'), query.size());
-    std::string_view parameter = query.substr(0, end);
+    std::string_view value = query.substr(0, end);
     query.remove_prefix(std::min(end + 1, query.size()));
-    if (!parameter.starts_with(kKeyspaceParameter)) continue;
-    parameter.remove_prefix(kKeyspaceParameter.size());
-    const bool is_name = std::ranges::all_of(parameter, [](char c) {
+    if (!value.starts_with(parameter)) continue;
+    value.remove_prefix(parameter.size());
+    if (!value.starts_with('=')) continue;
+    value.remove_prefix(1);
+    const bool is_name = std::ranges::all_of(value, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     });
-    if (!is_name || parameter.size() > model::kNameSizeMax) {
-      return Error(Errc::invalid_argument, "this is no name of a keyspace");
+    if (!is_name || value.size() > model::kNameSizeMax) {
+      return Error(Errc::invalid_argument, "this is no name of a {}", parameter);
     }
-    return std::string(parameter);
+    return std::string(value);
   }
   return std::string();
+}
+
+Result<std::string> keyspace_in(std::string_view query) {
+  return name_in(query, "keyspace");
 }
 
 }  // namespace helenus::admin

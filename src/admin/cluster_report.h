@@ -115,8 +115,14 @@ std::string starting_json(std::string_view phase);
 // {"error": ...}
 std::string error_json(const base::Error& error);
 
-// What stands behind "keyspace=" in the query of a request; empty if nothing does.
-// Errors: invalid_argument for what is no name of a keyspace.
+// The JSON of /cluster/tablets: those that this node holds a replica of, of one keyspace or of all:
+// the tokens above `from` and up to `to`, and who else holds them. Errors: as above; unsupported
+// for an ordered partitioner.
+base::Result<std::string> tablets_json(const ClusterMoment& moment, std::string_view keyspace);
+
+// What stands behind "keyspace=" in the query of a request, or behind another parameter that is a
+// name; empty if nothing does. Errors: invalid_argument for what is no name.
+base::Result<std::string> name_in(std::string_view query, std::string_view parameter);
 base::Result<std::string> keyspace_in(std::string_view query);
 
 }  // namespace helenus::admin

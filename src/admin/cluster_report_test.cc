@@ -1,6 +1,7 @@
 // Clusters in a few words, and what drivers and operators are told of them.
 #include "admin/cluster_report.h"
 
+#include <algorithm>
 #include <string>
 #include <variant>
 #include <vector>
@@ -402,6 +403,51 @@ TEST(RingJson, TellsWhatIsToBecome) {
   EXPECT_GT(moving, 0U);
   const json without = json::parse(*ring_json(story.now(), ""));
   EXPECT_FALSE(without["tablets"][0].contains("replicas"));
+}
+
+TEST(TabletsJson, TellsWhatThisNodeHoldsAndWithWhom) {
+  Story story(3);
+  story.metadata = metadata::testing::with_keyspace(story.metadata, "ks", 2);
+  const json ring = json::parse(*ring_json(story.now(), "ks"));
+  const json told = json::parse(*tablets_json(story.now(), ""));
+  std::vector<std::string> ends;
+  std::string before = ring["tablets"].back()["token"];
+  std::size_t here = 0;
+  for (const json& tablet : ring["tablets"]) {
+    const auto replicas = tablet["replicas"].get<std::vector<int>>();
+    if (std::ranges::find(replicas, 0) != replicas.end()) {
+      ASSERT_LT(here, told["tablets"].size());
+      const json& held = told["tablets"][here++];
+      EXPECT_EQ(held["keyspace"], "ks");
+      EXPECT_EQ(held["from"], before);
+      EXPECT_EQ(held["to"], tablet["token"]);
+      EXPECT_EQ(held["replicas"], tablet["replicas"]);
+      EXPECT_EQ(held["is_pending"], false);
+    }
+    before = tablet["token"];
+  }
+  EXPECT_EQ(told["tablets"].size(), here);
+  EXPECT_EQ(told["tablets"], json::parse(*tablets_json(story.now(), "ks"))["tablets"]);
+  EXPECT_TRUE(tablets_json(story.now(), "other").failed_with(Errc::not_found));
+}
+
+TEST(TabletsJson, WhoReceivesDataHoldsATablet) {
+  Story story(2);
+  story.metadata = metadata::testing::with_keyspace(story.metadata, "ks", 1);
+  story.join(3);
+  const ClusterMoment moment{.metadata = story.metadata,
+                             .version = story.version,
+                             .heard = story.heard,
+                             .self = node_id(3)};
+  const json told = json::parse(*tablets_json(moment, "ks"));
+  ASSERT_GT(told["tablets"].size(), 0U);
+  EXPECT_EQ(told["tablets"][0]["is_pending"], true);
+}
+
+TEST(NameIn, IsOfTheParameterAskedFor) {
+  EXPECT_EQ(name_in("keyspace=a&table=b", "table"), "b");
+  EXPECT_EQ(name_in("tables=b", "table"), "");
+  EXPECT_TRUE(name_in("table=b%20", "table").failed_with(Errc::invalid_argument));
 }
 
 TEST(KeyspaceIn, IsANameOrNothing) {

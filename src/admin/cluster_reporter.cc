@@ -148,4 +148,9 @@ Result<std::string> ClusterReporter::ring(std::string_view keyspace) const {
   return ring_json(moment(heard), keyspace);
 }
 
+Result<std::string> ClusterReporter::tablets(std::string_view keyspace) const {
+  const HeardByNode heard = heard_in(cluster_);
+  return tablets_json(moment(heard), keyspace);
+}
+
 }  // namespace helenus::admin

@@ -38,10 +38,11 @@ bool has_control_characters(std::string_view text) {
   });
 }
 
-// What the headers say about the connection.
+// What the headers say.
 struct Wishes {
   bool close = false;
   bool keep_alive = false;
+  bool from_page = false;
 };
 
 Result<void> parse_request_line(std::string_view line, HttpRequest& request) {
@@ -81,6 +82,8 @@ Result<void> parse_header(std::string_view line, Wishes& wishes) {
       wishes.close |= equal_ignoring_case(wish, "close");
       wishes.keep_alive |= equal_ignoring_case(wish, "keep-alive");
     }
+  } else if (equal_ignoring_case(name, "origin")) {
+    wishes.from_page = true;
   } else if (equal_ignoring_case(name, "transfer-encoding") ||
              (equal_ignoring_case(name, "content-length") && value != "0")) {
     return Error(Errc::unsupported, "a request with a body");
@@ -125,6 +128,7 @@ Result<std::optional<HttpRequest>> parse_http_request(base::ByteView input) {
   Wishes wishes;
   while (!text.empty()) TRY_VOID(parse_header(take_until("\r\n", text), wishes));
   request.keep_alive = (request.keep_alive || wishes.keep_alive) && !wishes.close;
+  request.from_page = wishes.from_page;
   return request;
 }
 

@@ -16,11 +16,12 @@ namespace helenus::admin {
 inline constexpr std::size_t kHttpRequestSizeMax = 8192;
 
 struct HttpRequest {
-  std::string method;
-  std::string path;   // without the query
-  std::string query;  // what follows '?', undecoded
+  std::string method = {};
+  std::string path = {};   // without the query
+  std::string query = {};  // what follows '?', undecoded
   bool keep_alive = true;
-  std::size_t size = 0;  // bytes it took, to be dropped from the input
+  bool from_page = false;  // a browser sent it for a page that somebody wrote (Origin)
+  std::size_t size = 0;    // bytes it took, to be dropped from the input
 };
 
 // The first request in `input`; nothing if it is not complete yet. Errors: invalid_argument for

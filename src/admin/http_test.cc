@@ -53,6 +53,11 @@ TEST(Http, AWishToCloseWinsWhereverItStands) {
   }
 }
 
+TEST(Http, KnowsWhatABrowserSendsForAPage) {
+  EXPECT_FALSE((*parse("POST / HTTP/1.1\r\nHost: h\r\n\r\n"))->from_page);
+  EXPECT_TRUE((*parse("POST / HTTP/1.1\r\noRigin: null\r\n\r\n"))->from_page);
+}
+
 TEST(Http, RefusesWhatAProxyMightReadOtherwise) {
   using namespace std::string_view_literals;
   // Each hides a length or an encoding from one of two readers.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -211,6 +212,10 @@ Task<void> Database::stop_serving() {
   serving_ = false;
   co_await askers_.close();
   co_await questions_.join();
+  co_await stop_clients();
+}
+
+Task<void> Database::stop_clients() {
   std::vector<Task<Result<void>>> stops;
   for (std::uint32_t core = 0; core < services_.size(); ++core) {
     CoreService* service = services_[core].get();
@@ -278,6 +283,10 @@ std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
   admin::add_engine_metrics(sum.engine, metrics);
   admin::add_server_metrics(sum.server, sum.request_bytes, metrics);
   return metrics;
+}
+
+std::vector<storage::TableStatistics> tables_of(const CoreService& service) {
+  return service.coordinator().table_statistics_here();
 }
 
 std::optional<base::Error> failure_of(const CoreService& service) {
@@ -379,6 +388,61 @@ Task<Result<std::uint64_t>> Database::load_bytes() {
     bytes += part->engine.sstable_bytes + part->engine.mutation_file_bytes;
   }
   co_return bytes;
+}
+
+// With the ids of their storage, and nothing counted yet.
+Result<std::vector<admin::TableReport>> Database::find_tables(std::string_view keyspace,
+                                                              std::string_view table) const {
+  const cql::CatalogPtr catalog = catalog_->snapshot();
+  std::vector<admin::TableReport> found;
+  bool has_keyspace = keyspace.empty();
+  for (const auto& [keyspace_name, tables] : catalog->users().keyspaces()) {
+    if (!keyspace.empty() && keyspace_name != keyspace) continue;
+    has_keyspace = true;
+    for (const auto& [name, definition] : tables->tables) {
+      if (!table.empty() && name != table) continue;
+      const auto storage = catalog->storage_of(definition->id);
+      if (!storage) continue;
+      found.push_back({.keyspace = keyspace_name, .table = name, .here = {.table = *storage}});
+    }
+  }
+  if (!has_keyspace) return base::Error(base::Errc::not_found, "there is no keyspace {}", keyspace);
+  if (!table.empty() && found.empty()) {
+    return base::Error(base::Errc::not_found, "there is no table {}.{}", keyspace, table);
+  }
+  return found;
+}
+
+Task<Result<std::vector<admin::TableReport>>> Database::tables(std::string keyspace,
+                                                               std::string table) {
+  CO_TRY(const auto pass, askers_.enter());
+  std::map<storage::TableId, storage::TableStatistics> by_storage;
+  for (const auto& told : co_await ask_all(tables_of)) {
+    if (!told) co_return told.error();
+    for (const storage::TableStatistics& part : *told) by_storage[part.table].add(part);
+  }
+  CO_TRY(auto found, find_tables(keyspace, table));
+  for (admin::TableReport& report : found) report.here.add(by_storage[report.here.table]);
+  co_return found;
+}
+
+Task<Result<std::size_t>> Database::maintain(Maintenance what, std::string keyspace,
+                                             std::string table, Until until) {
+  CO_TRY(const auto found, find_tables(keyspace, table));
+  std::size_t done = 0;
+  for (const admin::TableReport& report : found) {
+    const storage::TableId storage = report.here.table;
+    const auto outcome = what == Maintenance::flush
+                             ? co_await coordinator_->flush(storage, until)
+                             : co_await coordinator_->compact(storage, until);
+    // It was dropped meanwhile, or this node has no tablet of its keyspace.
+    if (outcome.failed_with(base::Errc::not_found)) continue;
+    if (!outcome) {
+      co_return base::Error(outcome.error()).within(report.keyspace + "." + report.table);
+    }
+    ++done;
+  }
+  co_return done;
 }
 
 Task<std::optional<Database::CoreFailure>> Database::failure() {

@@ -18,10 +18,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "admin/cluster_report.h"
 #include "admin/metrics.h"
+#include "admin/table_report.h"
 #include "base/log.h"
 #include "base/result.h"
 #include "base/uuid.h"
@@ -77,7 +79,10 @@ class Database {
   // Tells the clients of all cores of other nodes; returns when it is done. One at a time.
   // Requires: serving.
   runtime::Task<void> publish(const admin::PeerNews::News& news);
-  // Answers what is under way and refuses the rest. The catalog may still change.
+  // Answers what is under way and refuses the rest, for good; other nodes and operators are served
+  // on. Also a second time.
+  runtime::Task<void> stop_clients();
+  // The same for operators, too. The catalog may still change.
   runtime::Task<void> stop_serving();
   // The same, and seals the commit log. Also right after a start that failed, and a second time.
   // Requires: nobody changes the catalog any more.
@@ -113,9 +118,20 @@ class Database {
   runtime::Task<base::Result<std::vector<admin::Metric>>> metrics();
   // What the data of all cores takes on disk. Errors: the same.
   runtime::Task<base::Result<std::uint64_t>> load_bytes();
+  // What this node has of the tables that statements made: of one, of those of a keyspace, or of
+  // all, where a name is empty. Errors: not_found for a name that there is not; as above.
+  runtime::Task<base::Result<std::vector<admin::TableReport>>> tables(std::string keyspace,
+                                                                      std::string table);
+  // What is done to such tables one after the other; says to how many. Errors: not_found; those of
+  // the engine; timeout, cancelled.
+  enum class Maintenance : std::uint8_t { flush, compact };
+  runtime::Task<base::Result<std::size_t>> maintain(Maintenance what, std::string keyspace,
+                                                    std::string table, runtime::Until until);
 
  private:
   base::Result<void> count_cores();
+  base::Result<std::vector<admin::TableReport>> find_tables(std::string_view keyspace,
+                                                            std::string_view table) const;
   cql::SystemSources system_sources(runtime::Runtime& there);
   cql::NodeFacts facts() const;
   CoreService::Options service_options() const;

@@ -24,6 +24,7 @@ Node::Node(runtime::Runtime& runtime, Config config)
     : runtime_(runtime),
       config_(std::move(config)),
       log_(runtime.logger("node")),
+      changes_(runtime),
       admin_(runtime, [this](const admin::HttpRequest& request) { return answer(request); }) {}
 
 // Only a simulated crash destroys what is under way, where it waits. Requests of clients lean on
@@ -170,8 +171,11 @@ Task<void> Node::report_progress(StopToken started, Progress progress) {
   }
 }
 
+// A change that an operator asked for ends first, done or not.
 Task<void> Node::stop() {
   stopping_ = true;
+  changes_stop_.request_stop();
+  co_await changes_.close();
   if (reporter_) co_await reporter_->stop();
   if (database_) co_await database_->stop_serving();
   if (up_nodes_) co_await up_nodes_->stop();
@@ -180,64 +184,6 @@ Task<void> Node::stop() {
   co_await admin_.stop();
   data_lock_.reset();
   if (std::exchange(started_, false)) log_.info("stopped");
-}
-
-Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
-  if (request.path == "/healthz") co_return co_await answer_health();
-  if ((request.path == "/cluster" || request.path == "/cluster/ring") && database_) {
-    co_return answer_cluster(request);
-  }
-  if (request.path == "/metrics" && database_) {
-    if (!started_) co_return admin::HttpResponse{.status = 503, .body = "the node is starting\n"};
-    auto metrics = co_await database_->metrics();
-    if (!metrics)
-      co_return admin::HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
-    reporter_->add_metrics(*metrics);
-    co_return admin::HttpResponse{.content_type = std::string(admin::kPrometheusContentType),
-                                  .body = admin::to_prometheus(*metrics)};
-  }
-  co_return admin::HttpResponse{
-      .status = 404,
-      .body = fmt::format("nothing at {}; try /healthz, /metrics or /cluster\n", request.path)};
-}
-
-admin::HttpResponse Node::answer_cluster(const admin::HttpRequest& request) const {
-  const auto answer_with = [](int status, std::string body) {
-    return admin::HttpResponse{
-        .status = status, .content_type = "application/json", .body = std::move(body)};
-  };
-  if (!started_) return answer_with(503, admin::starting_json(phase()));
-  const auto keyspace = admin::keyspace_in(request.query);
-  if (!keyspace) return answer_with(400, admin::error_json(keyspace.error()));
-  auto told =
-      request.path == "/cluster" ? reporter_->status(*keyspace) : reporter_->ring(*keyspace);
-  if (!told) return answer_with(404, admin::error_json(told.error()));
-  return answer_with(200, *std::move(told));
-}
-
-Task<admin::HttpResponse> Node::answer_health() {
-  nlohmann::ordered_json health = {{"status", "ok"}, {"node", identity_->node.value().to_string()}};
-  std::optional<Database::CoreFailure> failure;
-  if (database_) failure = co_await database_->failure();
-  if (stopping_) {
-    health["status"] = "stopping";
-  } else if (failure) {
-    health["status"] = "failed";
-    health["core"] = failure->core;
-    health["error"] = name_of(failure->error.code());
-  } else if (cluster_ && cluster_->failure()) {
-    health["status"] = "failed";
-    health["error"] = name_of(cluster_->failure()->code());
-  } else if (database_ && !started_) {
-    health["status"] = "starting";
-    health["phase"] = phase();
-  }
-  const bool is_ok = health["status"] == "ok";
-  // What others say of themselves may be no UTF-8.
-  co_return admin::HttpResponse{
-      .status = is_ok ? 200 : 503,
-      .content_type = "application/json",
-      .body = health.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"};
 }
 
 }  // namespace helenus::node

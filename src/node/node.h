@@ -27,6 +27,7 @@
 #include "node/identity.h"
 #include "node/up_nodes.h"
 #include "runtime/file_system.h"
+#include "runtime/gate.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -85,8 +86,14 @@ class Node {
   runtime::Task<void> report_progress(runtime::StopToken started, Progress progress);
 
   runtime::Task<admin::HttpResponse> answer(const admin::HttpRequest& request);
+  static admin::HttpResponse no_such_path(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_health();
+  runtime::Task<admin::HttpResponse> answer_metrics();
   admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
+  runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
+  runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
+  // Serves no clients any more, and says so to the other nodes. For good; also a second time.
+  runtime::Task<void> drain();
 
   runtime::Runtime& runtime_;
   const Config config_;
@@ -96,12 +103,15 @@ class Node {
   bool in_cluster_ = false;
   bool started_ = false;
   bool stopping_ = false;
+  bool drained_ = false;  // or about to be
   bool cluster_stopped_ = false;
   std::optional<Database> database_;
   std::optional<cql::SchemaService> schema_;
   std::optional<admin::ClusterReporter> reporter_;
   std::optional<UpNodes> up_nodes_;
   std::optional<cluster::ClusterService> cluster_;
+  runtime::StopSource changes_stop_;
+  runtime::Gate changes_;  // inside: what an operator asked for
   admin::AdminServer admin_;
 };
 

@@ -87,11 +87,11 @@ class NodeTest : public testing::Test {
   sim::Machine& machine_;
 };
 
-Task<std::string> get(Runtime& rt, Address address, std::string path) {
-  const auto until = Until::after(rt, 1s);
+Task<std::string> ask(Runtime& rt, Address address, std::string method, std::string path) {
+  const auto until = Until::after(rt, 1min);
   const auto stream = co_await rt.transport.connect(address, until);
   if (!stream) co_return stream.error().to_string();
-  const std::string request = "GET " + path + " HTTP/1.0\r\n\r\n";
+  const std::string request = method + " " + path + " HTTP/1.0\r\n\r\n";
   const auto sent = co_await (*stream)->write(base::as_bytes(request), until);
   EXPECT_TRUE(sent.has_value());
   std::string text;
@@ -102,6 +102,10 @@ Task<std::string> get(Runtime& rt, Address address, std::string path) {
     text += base::as_text(std::span(chunk).first(*got));
   }
   co_return text;
+}
+
+Task<std::string> get(Runtime& rt, Address address, std::string path) {
+  return ask(rt, address, "GET", std::move(path));
 }
 
 Task<std::string> healthz(Runtime& rt, Address address) {
@@ -308,6 +312,55 @@ TEST_F(NodeTest, ServesClientsAndTellsMetrics) {
     co_await node.stop();
     const auto refused = co_await rt.transport.connect(address, Until::after(rt, 1s));
     EXPECT_TRUE(refused.failed_with(Errc::refused));
+    co_await node.stop();
+  });
+}
+
+TEST_F(NodeTest, ADrainedNodeServesNoClientsAndSaysSo) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    const Address admin = node.admin_address();
+    for (int times = 0; times < 2; ++times) {
+      const auto drained = co_await ask(rt, admin, "POST", "/drain");
+      EXPECT_TRUE(drained.ends_with("{\"done\":\"drain\",\"tables\":0}\n")) << drained;
+    }
+    const auto refused = co_await rt.transport.connect(node.cql_address(), Until::after(rt, 1s));
+    EXPECT_TRUE(refused.failed_with(Errc::refused));
+    const auto health = co_await healthz(rt, admin);
+    EXPECT_TRUE(health.starts_with("HTTP/1.1 503 ")) << health;
+    EXPECT_TRUE(health.contains("\"status\":\"drained\"")) << health;
+    const auto status = co_await get(rt, admin, "/cluster");
+    EXPECT_TRUE(status.contains("\"serves_clients\": false")) << status;
+    EXPECT_TRUE((co_await get(rt, admin, "/tables")).contains("\"tables\": []"));
+    co_await node.stop();
+  });
+}
+
+Task<void> expect_answer(Runtime& rt, Address admin, std::string method, std::string path,
+                         std::string status, std::string words) {
+  const auto answer = co_await ask(rt, admin, std::move(method), path);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + status)) << path << answer;
+  EXPECT_TRUE(answer.contains(words)) << path << answer;
+}
+
+TEST_F(NodeTest, AnOrderIsAPostAndNamesWhatIsThere) {
+  tell([](Runtime& rt) -> Task<void> {
+    Node node(rt, with_database());
+    CO_ASSERT_OK(co_await node.start());
+    const Address admin = node.admin_address();
+    co_await expect_answer(rt, admin, "GET", "/drain", "405", "Allow: POST\r\n");
+    co_await expect_answer(rt, admin, "POST", "/tables", "405", "Allow: GET, HEAD\r\n");
+    co_await expect_answer(rt, admin, "POST", "/tables/flush", "200", "\"tables\":0");
+    co_await expect_answer(rt, admin, "POST", "/tables/compact?keyspace=no", "404",
+                           "there is no keyspace no");
+    co_await expect_answer(rt, admin, "POST", "/drain?keyspace=no", "400", "of the whole node");
+    co_await expect_answer(rt, admin, "GET", "/tables?keyspace=no", "404",
+                           "there is no keyspace no");
+    co_await expect_answer(rt, admin, "GET", "/tables?table=a%2Fb", "400", "no name of a table");
+    co_await expect_answer(rt, admin, "GET", "/cluster/tablets", "200", "\"tablets\": []");
+    co_await expect_answer(rt, admin, "GET", "/cluster/other", "404", "nothing at /cluster/other");
+    EXPECT_TRUE((co_await healthz(rt, admin)).contains("\"status\":\"ok\""));
     co_await node.stop();
   });
 }

@@ -21,21 +21,43 @@ using runtime::Until;
 
 namespace {
 
+using Kind = ClusterCommand::Kind;
+
 struct Subcommand {
   const char* name;
-  ClusterCommand::Kind kind;
+  Kind kind;
+  const char* path;
+  // What it may be narrowed down to: an option, or words behind its name.
+  bool keyspace_option;
+  int names_max;
+  bool changes;
   const char* help;
 };
 constexpr std::array kSubcommands = {
-    Subcommand{"status", ClusterCommand::Kind::status,
+    Subcommand{"status", Kind::status, "/cluster", true, 0, false,
                "Show the nodes of the cluster: who is up, what each one holds"},
-    Subcommand{"ring", ClusterCommand::Kind::ring,
+    Subcommand{"ring", Kind::ring, "/cluster/ring", true, 0, false,
                "Show the tokens of the ring, their owners, and the replicas of a keyspace"},
+    Subcommand{"tablets", Kind::tablets, "/cluster/tablets", false, 1, false,
+               "Show the tablets that this node holds, and who else does"},
+    Subcommand{"tablestats", Kind::table_statistics, "/tables", false, 2, false,
+               "Show what this node has of each table, in files and in memory"},
+    Subcommand{"flush", Kind::flush, "/tables/flush", false, 2, true,
+               "Write what this node has in memory into files"},
+    Subcommand{"compact", Kind::compact, "/tables/compact", false, 2, true,
+               "Flush, and merge the files of each table of this node"},
+    Subcommand{"drain", Kind::drain, "/drain", false, 0, true,
+               "Serve no clients any more, and flush: before a stop"},
 };
 
-constexpr int kHttpOk = 200;
+const Subcommand& subcommand_of(Kind kind) {
+  return *std::ranges::find(kSubcommands, kind, &Subcommand::kind);
+}
 
-bool may_be_keyspace(std::string_view name) {
+constexpr int kHttpOk = 200;
+constexpr int kHttpForbidden = 403;
+
+bool may_be_name(std::string_view name) {
   return name.size() <= model::kNameSizeMax && std::ranges::all_of(name, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   c == '_';
@@ -43,8 +65,9 @@ bool may_be_keyspace(std::string_view name) {
 }
 
 std::string target_of(const ClusterCommand& command) {
-  std::string target = command.kind == ClusterCommand::Kind::ring ? "/cluster/ring" : "/cluster";
+  std::string target = subcommand_of(command.kind).path;
   if (!command.keyspace.empty()) target += "?keyspace=" + command.keyspace;
+  if (!command.table.empty()) target += "&table=" + command.table;
   return target;
 }
 
@@ -68,6 +91,9 @@ std::string explain(const Error& error, const ClusterCommand& command) {
 }
 
 std::string explain(const HttpAnswer& answer, const ClusterCommand& command) {
+  if (answer.status == kHttpForbidden) {
+    return fmt::format("{} takes such orders only on the node's own machine", command.admin);
+  }
   const auto trouble = parse_trouble(answer.body);
   if (!trouble) {
     return fmt::format("{} has no answer to {} (HTTP status {})", command.admin, target_of(command),
@@ -80,12 +106,38 @@ std::string explain(const HttpAnswer& answer, const ClusterCommand& command) {
 }
 
 Result<std::string> show(const ClusterCommand& command, std::string_view body) {
-  if (command.kind == ClusterCommand::Kind::status) {
-    TRY(const ShownCluster cluster, parse_cluster(body));
-    return command.json ? tidy_json(body) : Result<std::string>(format_status(cluster));
+  // What is no answer of a node is not passed on as one.
+  std::string text;
+  switch (command.kind) {
+    case Kind::status: {
+      TRY(const ShownCluster cluster, parse_cluster(body));
+      text = format_status(cluster);
+      break;
+    }
+    case Kind::ring: {
+      TRY(const ShownRing ring, parse_ring(body));
+      text = format_ring(ring);
+      break;
+    }
+    case Kind::tablets: {
+      TRY(const ShownHeldTablets held, parse_held_tablets(body));
+      text = format_held_tablets(held);
+      break;
+    }
+    case Kind::table_statistics: {
+      TRY(const std::vector<ShownTable> tables, parse_tables(body));
+      text = format_tables(tables);
+      break;
+    }
+    case Kind::flush:
+    case Kind::compact:
+    case Kind::drain: {
+      TRY(const ShownDone done, parse_done(body));
+      text = format_done(done);
+      break;
+    }
   }
-  TRY(const ShownRing ring, parse_ring(body));
-  return command.json ? tidy_json(body) : Result<std::string>(format_ring(ring));
+  return command.json ? tidy_json(body) : Result<std::string>(std::move(text));
 }
 
 }  // namespace
@@ -96,15 +148,25 @@ void add_cluster_commands(CLI::App& app, ClusterOptions& options) {
     command->add_option("--admin", options.admin, "IP:PORT of a node's admin_address")
         ->default_str(options.admin)
         ->take_last();
-    command
-        ->add_option("--keyspace", options.keyspace,
-                     subcommand.kind == ClusterCommand::Kind::status
-                         ? "What nodes own is their share of this keyspace, copies and all"
-                         : "Show the replicas of this keyspace")
-        ->take_last();
+    if (subcommand.keyspace_option) {
+      command
+          ->add_option("--keyspace", options.keyspace,
+                       subcommand.kind == Kind::status
+                           ? "What nodes own is their share of this keyspace, copies and all"
+                           : "Show the replicas of this keyspace")
+          ->take_last();
+    }
+    if (subcommand.names_max > 0) {
+      command->add_option("keyspace", options.keyspace, "Of this keyspace alone");
+    }
+    if (subcommand.names_max > 1) {
+      command->add_option("table", options.table, "Of this table of it alone");
+    }
     command->add_flag("--json", options.json, "As JSON, for programs");
     command->footer(
-        "The node is asked over HTTP. Exit code 1: it could not be asked, or is not up yet.");
+        subcommand.changes
+            ? "The node is asked over HTTP, on its own machine. Exit code 1: it was not done."
+            : "The node is asked over HTTP. Exit code 1: it could not be asked, or is not up yet.");
   }
 }
 
@@ -117,16 +179,23 @@ bool is_cluster_command(const CLI::App& app) {
 Result<ClusterCommand> make_cluster_command(const CLI::App& app, const ClusterOptions& options) {
   ClusterCommand command;
   for (const Subcommand& subcommand : kSubcommands) {
-    if (app.got_subcommand(subcommand.name)) command.kind = subcommand.kind;
+    if (!app.got_subcommand(subcommand.name)) continue;
+    command.kind = subcommand.kind;
+    if (subcommand.changes) command.timeout = kChangeTimeout;
   }
   auto admin = runtime::Address::parse(options.admin);
   if (!admin) return std::move(admin).error().within("--admin");
   command.admin = *admin;
-  if (!may_be_keyspace(options.keyspace)) {
-    return Error(Errc::invalid_argument, "--keyspace: '{}' is no name of a keyspace",
+  if (!may_be_name(options.keyspace)) {
+    return Error(Errc::invalid_argument, "{}: '{}' is no name of a keyspace",
+                 subcommand_of(command.kind).keyspace_option ? "--keyspace" : "keyspace",
                  options.keyspace);
   }
   command.keyspace = options.keyspace;
+  if (!may_be_name(options.table)) {
+    return Error(Errc::invalid_argument, "table: '{}' is no name of a table", options.table);
+  }
+  command.table = options.table;
   command.json = options.json;
   return command;
 }
@@ -137,9 +206,10 @@ Task<int> run_cluster_command(runtime::Runtime& runtime, ClusterCommand command,
     printer.error(fmt::format("helenus: {}\n", why));
     return kExitFailed;
   };
+  const auto ask = subcommand_of(command.kind).changes ? http_post : http_get;
   const auto answer =
-      co_await http_get(runtime, command.admin, target_of(command), command.answer_size_max,
-                        Until::after(runtime, command.timeout, std::move(stop)));
+      co_await ask(runtime, command.admin, target_of(command), command.answer_size_max,
+                   Until::after(runtime, command.timeout, std::move(stop)));
   if (!answer) co_return fail(explain(answer.error(), command));
   if (answer->status != kHttpOk) co_return fail(explain(*answer, command));
   const auto shown = show(command, answer->body);

@@ -1,7 +1,8 @@
-// helenus status, helenus ring: ask a node for its cluster over HTTP, and show it to people.
+// helenus status, ring, tablets, tablestats: ask a node over HTTP for its cluster, and for what it
+// has, and show it to people. helenus flush, compact, drain: ask it to do something.
 //
-// Exit codes: 0 it was shown; 1 it could not be: nobody listens, it is no node, or a node that is
-// not there yet; 2 the command line is wrong.
+// Exit codes: 0 it was shown, or done; 1 it could not be: nobody listens, it is no node, or a node
+// that is not there yet; 2 the command line is wrong.
 #pragma once
 
 #include <chrono>
@@ -35,13 +36,16 @@ struct Printer {
 
 // A ring of the most tokens there may be, with replicas, is a tenth of it.
 inline constexpr std::size_t kClusterAnswerSizeMax = std::size_t{64} << 20;
+// How long a flush, a compaction or a drain is waited for.
+inline constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 
 struct ClusterCommand {
-  enum class Kind : std::uint8_t { status, ring };
+  enum class Kind : std::uint8_t { status, ring, tablets, table_statistics, flush, compact, drain };
 
   Kind kind = Kind::status;
   runtime::Address admin;
   std::string keyspace;  // empty: none
+  std::string table;     // likewise
   bool json = false;
   runtime::Duration timeout = std::chrono::seconds(10);
   std::size_t answer_size_max = kClusterAnswerSizeMax;
@@ -51,10 +55,11 @@ struct ClusterCommand {
 struct ClusterOptions {
   std::string admin = "127.0.0.1:7070";
   std::string keyspace;
+  std::string table;
   bool json = false;
 };
 
-// Adds the subcommands `status` and `ring`. `options` outlives the parsing.
+// Adds the subcommands. `options` outlives the parsing.
 void add_cluster_commands(CLI::App& app, ClusterOptions& options);
 // Whether one of them was given.
 bool is_cluster_command(const CLI::App& app);

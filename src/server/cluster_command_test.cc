@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/cluster_report.h"
+#include "admin/table_report.h"
 #include "metadata/metadata_test_support.h"
 #include "runtime/when_all.h"
 #include "server/cluster_tables.h"
@@ -64,6 +65,25 @@ TEST(ClusterCommand, IsMadeFromTheCommandLine) {
   EXPECT_EQ(ring->admin, *Address::parse("[::1]:7071"));
   EXPECT_EQ(ring->keyspace, "Music_1");
   EXPECT_TRUE(ring->json);
+}
+
+TEST(ClusterCommand, WhatConcernsTablesIsNarrowedDownByWords) {
+  const auto all = parse({"tablestats"});
+  ASSERT_TRUE(all);
+  EXPECT_EQ(all->kind, ClusterCommand::Kind::table_statistics);
+  EXPECT_EQ(all->keyspace + all->table, "");
+  const auto one = parse({"compact", "music", "plays", "--admin", "127.0.0.2:7070"});
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->kind, ClusterCommand::Kind::compact);
+  EXPECT_EQ(one->keyspace, "music");
+  EXPECT_EQ(one->table, "plays");
+  EXPECT_EQ(one->timeout, kChangeTimeout) << "it may take long";
+  EXPECT_EQ(parse({"tablets", "music"})->keyspace, "music");
+  EXPECT_EQ(parse({"drain"})->kind, ClusterCommand::Kind::drain);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"flush", "a b"}, {"flush", "music", "../plays"}}) {
+    EXPECT_TRUE(parse(words).failed_with(Errc::invalid_argument));
+  }
 }
 
 TEST(ClusterCommand, BadValuesAreNamed) {
@@ -247,6 +267,54 @@ TEST(ClusterTables, TheTerminalIsGivenNoOrders) {
   EXPECT_THAT(*tidy_json(text), Not(HasSubstr("\x1b")));
 }
 
+TEST(ClusterTables, HeldTabletsAreShownWithTheirReplicas) {
+  Cluster cluster;
+  const std::string text = *admin::tablets_json(cluster.moment(), "music");
+  const auto held = parse_held_tablets(text);
+  ASSERT_TRUE(held) << held.error().to_string();
+  ASSERT_FALSE(held->tablets.empty());
+  const std::string shown = format_held_tablets(*held);
+  EXPECT_THAT(shown, HasSubstr(fmt::format("holds {} tablets", held->tablets.size())));
+  const ShownHeldTablet& first = held->tablets.front();
+  EXPECT_THAT(shown, AllOf(HasSubstr(first.from), HasSubstr(first.to)));
+  for (const std::size_t place : first.replicas) {
+    EXPECT_THAT(shown, HasSubstr(held->cluster.nodes[place].node_address));
+  }
+  auto json = nlohmann::ordered_json::parse(text);
+  json["tablets"][0]["replicas"] = nlohmann::ordered_json::array({3});
+  EXPECT_TRUE(parse_held_tablets(json.dump()).failed_with(Errc::corrupt)) << "there are three";
+}
+
+std::string two_tables() {
+  const std::vector<admin::TableReport> tables = {
+      {.keyspace = "music",
+       .table = "plays",
+       .here = {.sstables = 3, .sstable_bytes = 2048, .sstable_keys = 77, .memtable_bytes = 512}},
+      {.keyspace = "music", .table = "songs", .here = {.sstables_set_aside = 1}}};
+  return admin::tables_json(tables);
+}
+
+TEST(ClusterTables, TablesAreShownWithWhatIsWrongWithThem) {
+  const auto tables = parse_tables(two_tables());
+  ASSERT_TRUE(tables) << tables.error().to_string();
+  EXPECT_THAT(format_tables(*tables),
+              AllOf(HasSubstr("music.plays"), HasSubstr("2.0 KiB"), HasSubstr("77"),
+                    HasSubstr("512 B"), HasSubstr("1 files of music.songs are damaged")));
+  auto json = nlohmann::ordered_json::parse(two_tables());
+  for (const char* name : {"keyspace", "sstables", "sstable_keys", "memtable_bytes"}) {
+    auto changed = json;
+    changed["tables"][0].erase(name);
+    EXPECT_TRUE(parse_tables(changed.dump()).failed_with(Errc::corrupt)) << name;
+  }
+}
+
+TEST(ClusterTables, WhatWasDoneIsSaidInWords) {
+  EXPECT_EQ(format_done(*parse_done(admin::done_json("flush", 3))), "flush: 3 tables\n");
+  EXPECT_EQ(format_done(*parse_done(admin::done_json("compact", 1))), "compact: 1 table\n");
+  EXPECT_THAT(format_done(*parse_done(admin::done_json("drain", 2))), HasSubstr("can be stopped"));
+  EXPECT_TRUE(parse_done("{}").failed_with(Errc::corrupt));
+}
+
 // ---- HTTP ----
 
 TEST(HttpHead, IsReadWhenItIsWhole) {
@@ -284,13 +352,14 @@ const Address kServer = Address::v4({127, 0, 0, 1}, 7070);
 
 // Takes one connection, reads a request, and answers with these bytes; ends its half, or leaves the
 // client waiting.
-Task<void> serve_once(Runtime& rt, std::string answer, bool ends) {
+Task<void> serve_once(Runtime& rt, std::string answer, bool ends, std::string& seen) {
   const auto listener = rt.transport.listen(kServer);
   EXPECT_TRUE(listener.has_value());
   const auto stream = co_await (*listener)->accept(Until::forever());
   EXPECT_TRUE(stream.has_value());
   std::vector<std::byte> request(4096);
-  std::ignore = co_await (*stream)->read(request, Until::forever());
+  const auto size = co_await (*stream)->read(request, Until::forever());
+  if (size) seen = base::as_text(std::span(request).first(*size));
   std::ignore = co_await (*stream)->write(base::as_bytes(answer), Until::forever());
   if (ends) (*stream)->shutdown_write();
   for (;;) {
@@ -300,6 +369,7 @@ Task<void> serve_once(Runtime& rt, std::string answer, bool ends) {
 }
 
 struct Outcome {
+  std::string request = {};  // as the server saw it
   int exit_code = -1;
   std::string out;
   std::string error;
@@ -344,7 +414,8 @@ class ClusterProgram : public ::testing::Test {
   static Task<void> both(Runtime& rt, const std::optional<std::string>& answer,
                          const ClusterCommand& command, bool ends, Outcome& outcome) {
     if (!answer) co_return co_await run(rt, command, outcome);
-    co_await runtime::when_all(serve_once(rt, *answer, ends), run(rt, command, outcome));
+    co_await runtime::when_all(serve_once(rt, *answer, ends, outcome.request),
+                               run(rt, command, outcome));
   }
 
   sim::World world_{1};
@@ -361,6 +432,22 @@ TEST_F(ClusterProgram, ShowsWhatTheNodeSays) {
   const Outcome ring = ask(good(command.kind), command);
   EXPECT_EQ(ring.exit_code, kExitWell) << ring.error;
   EXPECT_THAT(ring.out, HasSubstr("9223372036854775807"));
+}
+
+TEST_F(ClusterProgram, AsksForAChangeAsOne) {
+  ClusterCommand command;
+  command.kind = ClusterCommand::Kind::flush;
+  command.keyspace = "music";
+  command.table = "plays";
+  const Outcome flush = ask(http(admin::done_json("flush", 1)), command);
+  EXPECT_EQ(flush.exit_code, kExitWell) << flush.error;
+  EXPECT_EQ(flush.out, "flush: 1 table\n");
+  EXPECT_THAT(flush.request, StartsWith("POST /tables/flush?keyspace=music&table=plays HTTP/1.1"));
+  expect_failure(ask(http("not from there\n", 403), command), "on the node's own machine");
+  command.kind = ClusterCommand::Kind::table_statistics;
+  const Outcome tables = ask(http(two_tables()), command);
+  EXPECT_EQ(tables.exit_code, kExitWell) << tables.error;
+  EXPECT_THAT(tables.request, StartsWith("GET /tables?keyspace=music&table=plays HTTP/1.1"));
 }
 
 TEST_F(ClusterProgram, ShowsJsonToPrograms) {

@@ -200,6 +200,60 @@ Result<ShownRing> parse_ring(std::string_view text) {
   return ring;
 }
 
+Result<ShownHeldTablets> parse_held_tablets(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  ShownHeldTablets held;
+  TRY(held.cluster, cluster_of(json));
+  Fields fields(json);
+  const Json& tablets = fields.list("tablets");
+  TRY_VOID(fields.finish());
+  for (const Json& each : tablets) {
+    Fields tablet(each);
+    ShownHeldTablet shown{.keyspace = tablet.text("keyspace"),
+                          .from = tablet.text("from"),
+                          .to = tablet.text("to"),
+                          .is_pending = tablet.flag("is_pending"),
+                          .replicas = {}};
+    const Json& replicas = tablet.list("replicas");
+    TRY_VOID(tablet.finish());
+    TRY(shown.replicas, places_in(replicas, held.cluster.nodes.size()));
+    held.tablets.push_back(std::move(shown));
+  }
+  return held;
+}
+
+Result<std::vector<ShownTable>> parse_tables(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  const Json& list = fields.list("tables");
+  TRY_VOID(fields.finish());
+  std::vector<ShownTable> tables;
+  for (const Json& each : list) {
+    Fields table(each);
+    ShownTable shown;
+    shown.keyspace = table.text("keyspace");
+    shown.table = table.text("table");
+    shown.sstables = table.count("sstables");
+    shown.sstables_set_aside = table.count("sstables_set_aside");
+    shown.sstable_bytes = table.count("sstable_bytes");
+    shown.sstable_keys = table.count("sstable_keys");
+    shown.sstable_resident_bytes = table.count("sstable_resident_bytes");
+    shown.memtable_keys = table.count("memtable_keys");
+    shown.memtable_bytes = table.count("memtable_bytes");
+    TRY_VOID(table.finish());
+    tables.push_back(std::move(shown));
+  }
+  return tables;
+}
+
+Result<ShownDone> parse_done(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  ShownDone done{.what = fields.text("done"), .tables = fields.count("tables")};
+  TRY_VOID(fields.finish());
+  return done;
+}
+
 std::optional<Trouble> parse_trouble(std::string_view text) {
   const auto json = parse_json(text);
   if (!json) return std::nullopt;
@@ -342,12 +396,56 @@ std::string format_status(const ShownCluster& cluster) {
   return text + format_absent(cluster) + format_schemas(cluster);
 }
 
+namespace {
+
+std::string addresses_of(const ShownCluster& cluster, const std::vector<std::size_t>& places) {
+  std::vector<std::string_view> texts;
+  for (const std::size_t place : places) texts.push_back(cluster.nodes[place].node_address);
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+}  // namespace
+
+std::string format_held_tablets(const ShownHeldTablets& held) {
+  Table table({"Keyspace", "Tokens above", "up to", "Replicas"});
+  for (const ShownHeldTablet& tablet : held.tablets) {
+    table.add({tablet.keyspace, tablet.from, tablet.to,
+               addresses_of(held.cluster, tablet.replicas) +
+                   (tablet.is_pending ? ", and this node receives its data" : "")});
+  }
+  return fmt::format("Node {} holds {} tablets\n\n{}", held.cluster.this_node, held.tablets.size(),
+                     table.text());
+}
+
+std::string format_tables(const std::vector<ShownTable>& tables) {
+  Table table({"Table", "SSTables", "Size", "Keys", "Kept in memory", "Memtables", "Keys in them"});
+  std::string trouble;
+  for (const ShownTable& each : tables) {
+    const std::string name = each.keyspace + "." + each.table;
+    table.add({name, std::to_string(each.sstables), format_size(each.sstable_bytes),
+               std::to_string(each.sstable_keys), format_size(each.sstable_resident_bytes),
+               format_size(each.memtable_bytes), std::to_string(each.memtable_keys)});
+    if (each.sstables_set_aside > 0) {
+      trouble += fmt::format("{} files of {} are damaged and not merged any more; see the log.\n",
+                             each.sstables_set_aside, name);
+    }
+  }
+  return table.text() + (trouble.empty() ? "" : "\n" + trouble);
+}
+
+std::string format_done(const ShownDone& done) {
+  const std::string tables = done.tables == 1 ? "1 table" : fmt::format("{} tables", done.tables);
+  if (done.what == "drain") {
+    return fmt::format("The node serves no clients any more, {} flushed. It can be stopped.\n",
+                       done.tables == 1 ? "1 table is" : tables + " are");
+  }
+  return fmt::format("{}: {}\n", done.what, tables);
+}
+
 std::string format_ring(const ShownRing& ring) {
   const ShownCluster& cluster = ring.cluster;
   const auto addresses = [&](const std::vector<std::size_t>& places) {
-    std::vector<std::string_view> texts;
-    for (const std::size_t place : places) texts.push_back(cluster.nodes[place].node_address);
-    return fmt::format("{}", fmt::join(texts, " "));
+    return addresses_of(cluster, places);
   };
   const bool of_keyspace = !cluster.keyspace.empty();
   std::vector<std::string> head = {"Token", "", "Owner", "Rack", "Datacentre"};

@@ -1,4 +1,5 @@
-// What a node answers to /cluster and /cluster/ring, and the tables that people are shown of it.
+// What a node answers to /cluster, /tables and what is below them, and the tables that people are
+// shown of it.
 //
 // The answer may come from anybody: it is checked field by field, and what is shown of it has no
 // control characters. Pure.
@@ -57,9 +58,45 @@ struct ShownRing {
   std::vector<ShownTablet> tablets;
 };
 
+// A tablet that a node holds: the tokens above `from` and up to `to`.
+struct ShownHeldTablet {
+  std::string keyspace;
+  std::string from;
+  std::string to;
+  bool is_pending = false;
+  std::vector<std::size_t> replicas;  // places in `nodes`
+};
+
+struct ShownHeldTablets {
+  ShownCluster cluster;
+  std::vector<ShownHeldTablet> tablets;
+};
+
+// What a node has of a table.
+struct ShownTable {
+  std::string keyspace;
+  std::string table;
+  std::uint64_t sstables = 0;
+  std::uint64_t sstables_set_aside = 0;
+  std::uint64_t sstable_bytes = 0;
+  std::uint64_t sstable_keys = 0;
+  std::uint64_t sstable_resident_bytes = 0;
+  std::uint64_t memtable_keys = 0;
+  std::uint64_t memtable_bytes = 0;
+};
+
+// What was done to how many tables.
+struct ShownDone {
+  std::string what;  // "flush"
+  std::uint64_t tables = 0;
+};
+
 // Errors: corrupt, for what is not JSON or not what a node says.
 base::Result<ShownCluster> parse_cluster(std::string_view text);
 base::Result<ShownRing> parse_ring(std::string_view text);
+base::Result<ShownHeldTablets> parse_held_tablets(std::string_view text);
+base::Result<std::vector<ShownTable>> parse_tables(std::string_view text);
+base::Result<ShownDone> parse_done(std::string_view text);
 // What a node says of why it has no answer; nothing if it does not say. `starting` if it is not
 // there yet.
 struct Trouble {
@@ -74,6 +111,10 @@ base::Result<std::string> tidy_json(std::string_view text);
 std::string format_status(const ShownCluster& cluster);
 // By ascending token.
 std::string format_ring(const ShownRing& ring);
+// As they come: by keyspace, then by ascending token.
+std::string format_held_tablets(const ShownHeldTablets& held);
+std::string format_tables(const std::vector<ShownTable>& tables);
+std::string format_done(const ShownDone& done);
 
 // "1.5 GiB".
 std::string format_size(std::uint64_t bytes);

@@ -129,14 +129,29 @@ Result<std::optional<HttpHead>> parse_http_head(std::string_view input) {
   return std::optional<HttpHead>(head);
 }
 
-Task<Result<HttpAnswer>> http_get(runtime::Runtime& runtime, runtime::Address server,
-                                  std::string target, std::size_t body_size_max, Until until) {
+namespace {
+
+Task<Result<HttpAnswer>> ask(runtime::Runtime& runtime, std::string_view method,
+                             runtime::Address server, std::string target, std::size_t body_size_max,
+                             Until until) {
   CO_TRY(const auto stream, co_await runtime.transport.connect(server, until));
   const std::string request = fmt::format(
-      "GET {} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\nConnection: close\r\n\r\n",
+      "{} {} HTTP/1.1\r\nHost: {}\r\nAccept: application/json\r\nConnection: close\r\n\r\n", method,
       target, server);
   CO_TRY_VOID(co_await stream->write(base::as_bytes(request), until));
   co_return co_await read_answer(*stream, body_size_max, until);
+}
+
+}  // namespace
+
+Task<Result<HttpAnswer>> http_get(runtime::Runtime& runtime, runtime::Address server,
+                                  std::string target, std::size_t body_size_max, Until until) {
+  return ask(runtime, "GET", server, std::move(target), body_size_max, std::move(until));
+}
+
+Task<Result<HttpAnswer>> http_post(runtime::Runtime& runtime, runtime::Address server,
+                                   std::string target, std::size_t body_size_max, Until until) {
+  return ask(runtime, "POST", server, std::move(target), body_size_max, std::move(until));
 }
 
 }  // namespace helenus::server

@@ -1,5 +1,5 @@
-// http_get: asks an HTTP server for one thing. As much of HTTP/1.1 as the tools need, of a server
-// that may be anybody: what comes is bounded in size and in time.
+// http_get: asks an HTTP server for one thing, or to do one (http_post). As much of HTTP/1.1 as the
+// tools need, of a server that may be anybody: what comes is bounded in size and in time.
 #pragma once
 
 #include <cstddef>
@@ -39,5 +39,10 @@ struct HttpAnswer {
 runtime::Task<base::Result<HttpAnswer>> http_get(runtime::Runtime& runtime, runtime::Address server,
                                                  std::string target, std::size_t body_size_max,
                                                  runtime::Until until);
+
+// The same, and the server may change something. No body is sent.
+runtime::Task<base::Result<HttpAnswer>> http_post(runtime::Runtime& runtime,
+                                                  runtime::Address server, std::string target,
+                                                  std::size_t body_size_max, runtime::Until until);
 
 }  // namespace helenus::server

@@ -1,5 +1,5 @@
 // helenus: the server. Reads the command line, opens the native runtime, and runs one node until
-// it is told to stop; or asks a running one for its cluster.
+// it is told to stop; or asks a running one for its cluster, or to do something.
 #include <algorithm>
 #include <array>
 #include <cstdint>

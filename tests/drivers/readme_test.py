@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""The snippets of README.md, run as they stand there against a node on the port they name; that of
-the shell starts its nodes itself.
+"""The snippets of README.md, run as they stand there against three nodes as ./run starts them.
 
     readme_test.py HELENUS README FOLDER python|js|sh
 
-FOLDER is where npm puts its driver. Without npm, or while somebody else has the port, it is
+FOLDER is where npm puts its driver. Without npm, or while somebody else has a port of theirs, it is
 skipped (77)."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -15,12 +15,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+import threading
 
-from helenus_process import HOST, Node
+from helenus_process import HOST
 
 SKIPPED = 77
-PORT = 9042
 SECONDS_MAX = 120
 
 
@@ -51,36 +50,73 @@ def run(command, text, folder, expected):
         sys.exit(f"{command} answered with {done.returncode}, and not with {expected!r}")
 
 
-def form_cluster(program, text):
-    """The program is where this one was built."""
-    text = text.replace("build/release/bin/helenus", program)
+# What stands in for ./run: it builds nothing, and starts the program that was built.
+RUN = """#!/bin/bash
+which=all
+[[ ${1-} != --node ]] || which=$2
+exec tools/three_nodes.sh build/release/bin/helenus "$which" data 9042 7070 7000
+"""
+
+
+def tree(folder, program, readme):
+    """Looks like the repository, as far as the snippets go."""
+    os.makedirs(os.path.join(folder, "build/release/bin"))
+    os.symlink(os.path.abspath(program), os.path.join(folder, "build/release/bin/helenus"))
+    tools = os.path.join(os.path.dirname(os.path.abspath(readme)), "tools")
+    os.symlink(tools, os.path.join(folder, "tools"))
+    with open(os.path.join(folder, "run"), "w") as file:
+        file.write(RUN)
+    os.chmod(os.path.join(folder, "run"), 0o755)
+
+
+@contextlib.contextmanager
+def three_nodes(program, readme):
+    """Gives the folder in which they were started."""
     with tempfile.TemporaryDirectory() as folder:
-        shell = subprocess.Popen(["bash", "-e", "-c", text], cwd=folder, start_new_session=True)
+        tree(folder, program, readme)
+        nodes = subprocess.Popen(["./run"], cwd=folder, stdout=subprocess.PIPE, text=True)
         try:
-            if shell.wait(timeout=SECONDS_MAX) != 0:
-                sys.exit(f"the snippet answered with {shell.returncode}")
-            deadline = time.monotonic() + SECONDS_MAX
-            while True:
-                status = subprocess.run([program, "status"], capture_output=True, text=True)
-                if "3 of 3 nodes up" in status.stdout:
-                    return 0
-                if time.monotonic() > deadline:
-                    sys.exit(f"no cluster: {status.stdout}{status.stderr}")
-                time.sleep(0.1)
+            for line in nodes.stdout:
+                print(line, end="")
+                if line.startswith("  stop"):
+                    break
+            else:
+                sys.exit("they did not start")
+            yield folder
         finally:
-            os.killpg(shell.pid, signal.SIGKILL)
+            nodes.terminate()
+            nodes.wait(timeout=SECONDS_MAX)
+
+
+def lose_a_node(text, folder):
+    # In a session of its own: what it leaves behind is the node that came back.
+    shell = subprocess.Popen(["bash", "-e", "-c", text], cwd=folder, start_new_session=True,
+                             stdout=subprocess.PIPE, text=True)
+    watch = threading.Timer(SECONDS_MAX, os.killpg, (shell.pid, signal.SIGKILL))
+    watch.start()
+    try:
+        output = ""
+        for line in shell.stdout:
+            print(line, end="")
+            output += line
+        if shell.wait() != 0:
+            sys.exit(f"the snippet answered with {shell.returncode}")
+    finally:
+        watch.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGTERM)
+    for wanted in ("500 rows at QUORUM", "1000 rows at QUORUM", "3 of 3 nodes up"):
+        if wanted not in output:
+            sys.exit(f"the snippet did not say {wanted!r}")
 
 
 def main(program, readme, folder, language):
-    ports = (PORT, 7000, 7070) if language == "sh" else (PORT,)
-    for port in ports:
+    for port in (9042, 7000, 7070):
         if not is_free(port):
             print(f"skipped: somebody else listens on port {port}")
             return SKIPPED
-    if language == "sh":
-        return form_cluster(program, snippet(readme, "sh"))
-    os.makedirs(folder, exist_ok=True)
     if language == "js":
+        os.makedirs(folder, exist_ok=True)
         npm = shutil.which("npm")
         if not npm or not shutil.which("node"):
             print("skipped: there is no npm")
@@ -90,13 +126,14 @@ def main(program, readme, folder, language):
             if subprocess.run(command, cwd=folder, timeout=SECONDS_MAX).returncode != 0:
                 print("skipped: npm cannot install the driver")
                 return SKIPPED
-    node = Node(program)
-    node.port = PORT
-    with node:
-        if language == "python":
-            run(["/usr/bin/python3", "-"], snippet(readme, "python"), folder, "Stella by Starlight")
+    with three_nodes(program, readme) as place:
+        text = snippet(readme, language)
+        if language == "sh":
+            lose_a_node(text, place)
+        elif language == "python":
+            run(["/usr/bin/python3", "-"], text, place, "Stella by Starlight")
         else:
-            run(["node", "-"], snippet(readme, "js"), folder, "Blue in Green")
+            run(["node", "-"], text, folder, "Blue in Green")
     return 0
 
 

@@ -104,7 +104,7 @@ void AntiEntropy::take(ReplicaMapPtr map) {
   }
 }
 
-void AntiEntropy::take(HeldTabletsPtr held) {
+void AntiEntropy::take(const HeldTabletsPtr& held) {
   std::set<TabletId> kept;
   for (const HeldTablet& each : held->all()) {
     if (each.core != runtime_.cores.here()) continue;

@@ -139,7 +139,7 @@ class AntiEntropy {
   void take(ReplicaMapPtr map);
   // Those of other cores are no matter. Requires: the engine has every tablet of this core in it,
   // with its actor.
-  void take(HeldTabletsPtr held);
+  void take(const HeldTabletsPtr& held);
 
   // Begins to announce and pull. Once.
   void start();

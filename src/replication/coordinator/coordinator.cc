@@ -446,6 +446,10 @@ storage::EngineStatistics Coordinator::statistics_here() const {
   return core_.replica.engine().statistics();
 }
 
+std::vector<storage::TableStatistics> Coordinator::table_statistics_here() const {
+  return core_.replica.engine().table_statistics();
+}
+
 std::optional<Error> Coordinator::fatal_error_here() const {
   return core_.replica.engine().fatal_error();
 }

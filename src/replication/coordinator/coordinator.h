@@ -36,6 +36,7 @@
 
 namespace helenus::storage {
 struct EngineStatistics;
+struct TableStatistics;
 }
 
 namespace helenus::replication {
@@ -95,6 +96,7 @@ class Coordinator {
   const std::shared_ptr<const HeldTablets>& tablets() const;
   // Of this core alone.
   storage::EngineStatistics statistics_here() const;
+  std::vector<storage::TableStatistics> table_statistics_here() const;
   // Why this core can write nothing any more, if that is so.
   std::optional<base::Error> fatal_error_here() const;
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <absl/container/btree_map.h>
+
 #include "runtime/executor.h"
 #include "runtime/task_group.h"
 #include "storage/compaction/compaction_picker.h"
@@ -349,6 +351,32 @@ EngineStatistics Engine::statistics() const {
   now.log_usage = state.log->usage();
   now.log_bytes_written = state.log->statistics().written_bytes;
   return now;
+}
+
+std::vector<TableStatistics> Engine::table_statistics() const {
+  absl::btree_map<TableId, TableStatistics> by_table;
+  for (const auto& shard : parts_->state.shards) {
+    for (const auto& [id, table] : shard->tables()) {
+      TableStatistics& sum = by_table[id];
+      sum.table = id;
+      sum.sstables += table->sstables().size();
+      sum.sstables_set_aside += table->files_aside().size();
+      for (const auto& sstable : table->sstables()) {
+        sum.sstable_bytes += sstable->record.bytes;
+        sum.sstable_keys += sstable->record.keys;
+        if (!sstable->damage) sum.sstable_resident_bytes += sstable->reader->resident_bytes();
+      }
+      sum.memtable_keys += table->active().key_count();
+      sum.memtable_bytes += table->active_bytes();
+      for (const FrozenMemtable& frozen : table->frozen()) {
+        sum.memtable_keys += frozen.memtable->key_count();
+        sum.memtable_bytes += frozen.bytes;
+      }
+    }
+  }
+  std::vector<TableStatistics> tables;
+  for (const auto& [id, table] : by_table) tables.push_back(table);
+  return tables;
 }
 
 }  // namespace helenus::storage

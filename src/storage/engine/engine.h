@@ -217,6 +217,8 @@ class Engine {
   // Why flushes fail at the moment, if they do.
   const std::optional<base::Error>& flush_error() const;
   EngineStatistics statistics() const;
+  // Of each table; ascending.
+  std::vector<TableStatistics> table_statistics() const;
   const CommitLog& log() const;
 
  private:

@@ -85,4 +85,14 @@ void EngineStatistics::add(const EngineStatistics& other) {
   add_to(log_usage, other.log_usage);
 }
 
+void TableStatistics::add(const TableStatistics& other) {
+  sstables += other.sstables;
+  sstables_set_aside += other.sstables_set_aside;
+  sstable_bytes += other.sstable_bytes;
+  sstable_keys += other.sstable_keys;
+  memtable_keys += other.memtable_keys;
+  sstable_resident_bytes += other.sstable_resident_bytes;
+  memtable_bytes += other.memtable_bytes;
+}
+
 }  // namespace helenus::storage

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/histogram.h"
+#include "storage/ids/table_id.h"
 #include "storage/log/commit_log.h"
 #include "storage/sstable/block_cache.h"
 #include "storage/sstable/sstable_blocks.h"
@@ -83,6 +84,23 @@ struct EngineStatistics {
                                mutation_bytes_written) /
            static_cast<double>(user_bytes);
   }
+};
+
+// One table, as it stands.
+struct TableStatistics {
+  TableId table = {};
+  std::size_t sstables = 0;
+  std::size_t sstables_set_aside = 0;
+  std::uint64_t sstable_bytes = 0;
+  // Rows and their like: keys of the files and of memtables. One that lies in several counts in
+  // each.
+  std::uint64_t sstable_keys = 0;
+  std::uint64_t memtable_keys = 0;
+  std::size_t sstable_resident_bytes = 0;
+  std::size_t memtable_bytes = 0;  // of frozen ones, too
+
+  // Adds what another core's engine tells of the same table.
+  void add(const TableStatistics& other);
 };
 
 }  // namespace helenus::storage

@@ -557,6 +557,32 @@ TEST(Engine, WhatIsWrittenOfOneByteIsCountedInTheLogAndInFiles) {
   live(world, [](EngineStory& story) { return amplifies(story); });
 }
 
+Task<void> count_by_table(EngineStory& story) {
+  Engine& engine = story.engine();
+  CO_ASSERT_OK(co_await story.put("p", "r1", "v"));
+  CO_ASSERT_OK(co_await story.put("p", "r2", "v"));
+  const auto here = [&engine] {
+    for (const TableStatistics& each : engine.table_statistics()) {
+      if (each.table == kTable) return each;
+    }
+    return TableStatistics();
+  };
+  EXPECT_EQ(here().sstables, 0);
+  EXPECT_EQ(here().memtable_keys, 2);
+  EXPECT_GT(here().memtable_bytes, 0);
+  CO_ASSERT_OK(co_await engine.flush(kTable, Until::forever()));
+  EXPECT_EQ(here().memtable_keys, 0);
+  EXPECT_EQ(here().sstables, 1);
+  EXPECT_EQ(here().sstable_keys, 2);
+  EXPECT_EQ(here().sstable_bytes, engine.statistics().sstable_bytes);
+  EXPECT_EQ(here().sstable_resident_bytes, engine.statistics().sstable_resident_bytes);
+}
+
+TEST(Engine, TellsOfEachTableWhatIsInMemoryAndInFiles) {
+  LogWorld world;
+  live(world, count_by_table);
+}
+
 // ---- Durability, and stopping ----
 
 Task<void> read_before_durable(EngineStory& story, LogWorld& world) {

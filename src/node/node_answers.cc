@@ -1,0 +1,161 @@
+// What a node answers to its operators over HTTP (docs/operations/cluster.md).
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "admin/table_report.h"
+#include "node/node.h"
+
+namespace helenus::node {
+
+using base::kv;
+using base::Result;
+using runtime::Task;
+
+namespace {
+
+// How long what an operator asked for may take.
+constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
+
+constexpr std::array<std::string_view, 3> kChanges = {"/tables/flush", "/tables/compact", "/drain"};
+
+admin::HttpResponse json_answer(int status, std::string body) {
+  return {.status = status, .content_type = "application/json", .body = std::move(body)};
+}
+
+admin::HttpResponse refusal(const base::Error& error) {
+  const int status = error.code() == base::Errc::not_found          ? 404
+                     : error.code() == base::Errc::invalid_argument ? 400
+                                                                    : 503;
+  return json_answer(status, admin::error_json(error));
+}
+
+admin::HttpResponse answer_with(Result<std::string> told) {
+  return told ? json_answer(200, *std::move(told)) : refusal(told.error());
+}
+
+admin::HttpResponse method_refusal(std::string allow) {
+  return {.status = 405, .body = allow + "\n", .allow = allow};
+}
+
+}  // namespace
+
+Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
+  const bool changes = std::ranges::find(kChanges, request.path) != kChanges.end();
+  if (changes != (request.method == "POST")) {
+    co_return method_refusal(changes ? "POST" : "GET, HEAD");
+  }
+  if (request.path == "/healthz") co_return co_await answer_health();
+  if (changes && database_) co_return co_await answer_change(request);
+  if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
+  if (request.path == "/tables" && database_) co_return co_await answer_tables(request);
+  if (request.path == "/metrics" && database_) co_return co_await answer_metrics();
+  co_return no_such_path(request);
+}
+
+admin::HttpResponse Node::no_such_path(const admin::HttpRequest& request) {
+  return {.status = 404,
+          .body = fmt::format("nothing at {}; try /healthz, /metrics, /cluster or /tables\n",
+                              request.path)};
+}
+
+Task<admin::HttpResponse> Node::answer_metrics() {
+  if (!started_) co_return admin::HttpResponse{.status = 503, .body = "the node is starting\n"};
+  auto metrics = co_await database_->metrics();
+  if (!metrics) {
+    co_return admin::HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
+  }
+  reporter_->add_metrics(*metrics);
+  co_return admin::HttpResponse{.content_type = std::string(admin::kPrometheusContentType),
+                                .body = admin::to_prometheus(*metrics)};
+}
+
+admin::HttpResponse Node::answer_cluster(const admin::HttpRequest& request) const {
+  using Tell = Result<std::string> (admin::ClusterReporter::*)(std::string_view) const;
+  const Tell tell = request.path == "/cluster"           ? &admin::ClusterReporter::status
+                    : request.path == "/cluster/ring"    ? &admin::ClusterReporter::ring
+                    : request.path == "/cluster/tablets" ? &admin::ClusterReporter::tablets
+                                                         : nullptr;
+  if (tell == nullptr) return no_such_path(request);
+  if (!started_) return json_answer(503, admin::starting_json(phase()));
+  const auto keyspace = admin::keyspace_in(request.query);
+  if (!keyspace) return refusal(keyspace.error());
+  return answer_with(((*reporter_).*tell)(*keyspace));
+}
+
+Task<admin::HttpResponse> Node::answer_tables(const admin::HttpRequest& request) {
+  if (!started_) co_return json_answer(503, admin::starting_json(phase()));
+  const auto keyspace = admin::name_in(request.query, "keyspace");
+  if (!keyspace) co_return refusal(keyspace.error());
+  const auto table = admin::name_in(request.query, "table");
+  if (!table) co_return refusal(table.error());
+  const auto tables = co_await database_->tables(*keyspace, *table);
+  if (!tables) co_return refusal(tables.error());
+  co_return json_answer(200, admin::tables_json(*tables));
+}
+
+Task<admin::HttpResponse> Node::answer_change(const admin::HttpRequest& request) {
+  const auto pass = changes_.enter();
+  if (!pass) co_return refusal(pass.error());
+  if (!started_) co_return json_answer(503, admin::starting_json(phase()));
+  const auto keyspace = admin::name_in(request.query, "keyspace");
+  if (!keyspace) co_return refusal(keyspace.error());
+  const auto table = admin::name_in(request.query, "table");
+  if (!table) co_return refusal(table.error());
+  const std::string what = request.path.substr(request.path.rfind('/') + 1);
+  log_.info("an operator asks for a change", kv("change", what), kv("keyspace", *keyspace),
+            kv("table", *table));
+  if (what == "drain") {
+    if (!keyspace->empty() || !table->empty()) {
+      co_return refusal(base::Error(base::Errc::invalid_argument, "a drain is of the whole node"));
+    }
+    co_await drain();
+  }
+  const auto maintenance =
+      what == "compact" ? Database::Maintenance::compact : Database::Maintenance::flush;
+  const auto until = runtime::Until::after(runtime_, kChangeTimeout, changes_stop_.token());
+  const auto done = co_await database_->maintain(maintenance, *keyspace, *table, until);
+  if (!done) co_return refusal(done.error());
+  co_return json_answer(200, admin::done_json(what, *done));
+}
+
+// Other nodes go on with their requests about rows: without clients they become fewer. What they
+// write after the flush is in the log.
+Task<void> Node::drain() {
+  drained_ = true;
+  co_await reporter_->stop();
+  co_await database_->stop_clients();
+}
+
+Task<admin::HttpResponse> Node::answer_health() {
+  nlohmann::ordered_json health = {{"status", "ok"}, {"node", identity_->node.value().to_string()}};
+  std::optional<Database::CoreFailure> failure;
+  if (database_) failure = co_await database_->failure();
+  if (stopping_) {
+    health["status"] = "stopping";
+  } else if (drained_) {
+    health["status"] = "drained";
+  } else if (failure) {
+    health["status"] = "failed";
+    health["core"] = failure->core;
+    health["error"] = name_of(failure->error.code());
+  } else if (cluster_ && cluster_->failure()) {
+    health["status"] = "failed";
+    health["error"] = name_of(cluster_->failure()->code());
+  } else if (database_ && !started_) {
+    health["status"] = "starting";
+    health["phase"] = phase();
+  }
+  const bool is_ok = health["status"] == "ok";
+  // What others say of themselves may be no UTF-8.
+  co_return admin::HttpResponse{
+      .status = is_ok ? 200 : 503,
+      .content_type = "application/json",
+      .body = health.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"};
+}
+
+}  // namespace helenus::node
