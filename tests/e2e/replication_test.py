@@ -3,7 +3,7 @@
 acknowledged at QUORUM is read at QUORUM, what was deleted stays deleted, and who comes back catches
 up by itself.
 
-    replication_test.py HELENUS [NPM_FOLDER]
+    replication_test.py HELENUS [NPM_FOLDER] [RowsTest|KilledTest|StoppedTest]
 """
 
 import contextlib
@@ -149,7 +149,7 @@ main().catch(error => { console.error(error); process.exit(1); });
 """
 
 
-class ReplicationTest(unittest.TestCase):
+class ThreeNodes(unittest.TestCase):
     """Every story begins and ends with three nodes that are up."""
 
     @classmethod
@@ -226,7 +226,9 @@ class ReplicationTest(unittest.TestCase):
         await_that(caught_up, f"{client.ip} has what it missed: {len(left)} rows and less",
                    CATCH_UP_SECONDS)
 
-    # ---- Stories ----
+
+class RowsTest(ThreeNodes):
+    """All three are up, or one is away for a while."""
 
     def test_what_is_written_through_any_node_is_read_through_all(self):
         with clients_of(self.members) as clients:
@@ -243,6 +245,108 @@ class ReplicationTest(unittest.TestCase):
             for client in clients:
                 self.assert_rows(client, expected)
                 self.await_rows(client, expected)
+
+    def test_conditions_are_refused_in_words(self):
+        with clients_of(self.members[:1]) as (client,):
+            for statement in ("INSERT INTO rows.kv (k, v) VALUES ('if', 1) IF NOT EXISTS",
+                              "UPDATE rows.kv SET v = 2 WHERE k = 'if' IF v = 1"):
+                with self.assertRaisesRegex(InvalidRequest, "[Ll]ightweight transactions"):
+                    client.execute(statement)
+            self.assertIsNone(client.get("if"))
+
+    def test_prepared_statements_and_pages_go_on_with_a_node_down(self):
+        with clients_of(self.members) as clients:
+            sessions = [client.session for client in clients]
+            insert = sessions[0].prepare("INSERT INTO rows.wide (p, c, v) VALUES (?, ?, ?)")
+            select = sessions[1].prepare("SELECT c FROM rows.wide WHERE p = ?")
+            everything = sessions[2].prepare("SELECT p, c FROM rows.wide")
+            for statement in (insert, select, everything):
+                statement.consistency_level = QUORUM
+            for row in range(100):
+                sessions[row % 3].execute(insert, (2, row, "y"))
+            batch = BatchStatement(consistency_level=QUORUM)
+            for row in range(100, 110):
+                batch.add(insert, (2, row, "z"))
+            sessions[2].execute(batch)
+            self.members[1].end(signal.SIGKILL)
+            for session in (sessions[0], sessions[2]):
+                select.fetch_size = everything.fetch_size = 7
+                rows = [row.c for row in session.execute(select, (2,))]
+                self.assertEqual(rows, list(range(110)))
+                rows = [row.c for row in session.execute(everything) if row.p == 2]
+                self.assertEqual(rows, list(range(110)))
+            # A page that one node gave is gone on with at another.
+            first = sessions[0].execute(select, (2,))
+            seen = [row.c for row in first.current_rows]
+            rest = sessions[2].execute(select, (2,), paging_state=first.paging_state)
+            self.assertEqual(seen + [row.c for row in rest], list(range(110)))
+
+    def test_tables_that_are_truncated_or_dropped_stay_empty(self):
+        def fill(client):
+            for number in range(30):
+                client.execute("INSERT INTO rows.gone (k, v) VALUES (%s, 1)", number, level=ALL)
+
+        def assert_count(clients, count):
+            for client in clients:
+                for level in (ALL, QUORUM, ONE):
+                    rows = client.execute("SELECT k FROM rows.gone", level=level)
+                    self.assertEqual(len(rows), count, f"{client.ip} at {level}")
+
+        create = "CREATE TABLE rows.gone (k int PRIMARY KEY, v int)"
+        with clients_of(self.members) as clients:
+            clients[0].execute(create)
+            fill(clients[0])
+            assert_count(clients, 30)
+            clients[1].execute("TRUNCATE rows.gone")
+            assert_count(clients, 0)
+            fill(clients[2])
+            assert_count(clients, 30)
+        # Dropped and made again while one that has the rows is away.
+        self.members[0].end(signal.SIGKILL)
+        with clients_of(self.members[1:]) as clients:
+            clients[0].execute("DROP TABLE rows.gone")
+            clients[1].execute(create)
+        self.members[0].start()
+        self.await_all_up()
+        with clients_of(self.members) as clients:
+            assert_count(clients, 0)
+            fill(clients[0])
+            assert_count(clients, 30)
+            clients[2].execute("DROP TABLE rows.gone")
+
+    def test_a_level_that_cannot_be_met_is_unavailable_at_once(self):
+        gone, others = self.members[2], self.members[:2]
+        gone.end(signal.SIGTERM)
+        self.await_down(gone, others)
+        with clients_of(others) as clients:
+            for client in clients:
+                for request in (lambda: client.put("unavailable", 1, ALL),
+                                lambda: client.get("unavailable", ALL)):
+                    began = time.monotonic()
+                    with self.assertRaises(Unavailable) as refused:
+                        request()
+                    self.assertLess(time.monotonic() - began, 2)
+                    self.assertEqual((refused.exception.required_replicas,
+                                      refused.exception.alive_replicas), (3, 2))
+                self.assertIsNone(client.get("unavailable"), "nothing was written")
+            others[1].end(signal.SIGTERM)
+            self.await_down(others[1], others[:1])
+            for request in (lambda: clients[0].put("unavailable", 2),
+                            lambda: clients[0].get("unavailable")):
+                with self.assertRaises(Unavailable):
+                    request()
+            clients[0].put("available", 3, ONE)
+            self.assertEqual(clients[0].get("available", ONE), 3)
+        gone.start()
+        others[1].start()
+        self.await_all_up()
+        with clients_of(self.members) as clients:
+            for client in clients:
+                self.await_rows(client, {"available": 3, "unavailable": None})
+
+
+class KilledTest(ThreeNodes):
+    """One is killed while clients go on."""
 
     def test_a_node_that_is_killed_fails_no_request_to_the_others(self):
         gone, others = self.members[2], self.members[:2]
@@ -280,6 +384,30 @@ class ReplicationTest(unittest.TestCase):
         pauses = [later - earlier for earlier, later in zip([since, *times], times)]
         self.assertGreater(len(times), 50)
         self.assertLess(max(pauses), REQUEST_SECONDS_MAX)
+
+    def test_the_driver_of_npm_goes_on_when_a_node_is_killed(self):
+        modules = os.path.join(NPM_FOLDER or "", "node_modules")
+        if not shutil.which("node") or not os.path.isdir(os.path.join(modules, "cassandra-driver")):
+            self.skipTest("npm's driver is not installed; drivers.node installs it")
+        others = self.members[:2]
+        script = subprocess.Popen(
+            ["node", "-e", NPM_SCRIPT, "--", str(others[0].ports["cql"])]
+            + [member.ip for member in others],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "NODE_PATH": modules})
+        try:
+            self.assertEqual(script.stdout.readline(), "writes\n")
+            self.members[2].end(signal.SIGKILL)
+            time.sleep(3)
+            told, errors = script.communicate("end\n", timeout=SECONDS_MAX)
+        finally:
+            script.kill()
+            script.wait()
+        self.assertEqual(script.returncode, 0, errors)
+        told = json.loads(told)
+        self.assertEqual(told["missing"], [])
+        self.assertLess(len(told["failures"]), 3, told["failures"])
+        self.assertGreater(told["acknowledged"], 100)
 
     def test_no_zombie_of_what_was_deleted_while_a_node_was_down(self):
         gone, others = self.members[1], (self.members[0], self.members[2])
@@ -323,6 +451,10 @@ class ReplicationTest(unittest.TestCase):
     def wide_left():
         return {row: None if row == 15 else "x" for row in range(10, 20)}
 
+
+class StoppedTest(ThreeNodes):
+    """Nodes stall, and all are started anew."""
+
     def test_a_node_that_stalls_holds_nobody_up_for_long(self):
         stalled, others = self.members[0], self.members[1:]
         expected = {}
@@ -355,6 +487,24 @@ class ReplicationTest(unittest.TestCase):
         with clients_of([stalled]) as (client,):
             self.await_rows(client, expected)
 
+    def test_a_client_that_waits_in_vain_is_told_of_a_timeout_not_of_success(self):
+        """With two nodes stalled and not known to be down, nothing is acknowledged at QUORUM."""
+        with clients_of(self.members[:1]) as (client,):
+            client.put("vain", 1)
+            for member in self.members[1:]:
+                member.process.send_signal(signal.SIGSTOP)
+            try:
+                statement = SimpleStatement("INSERT INTO rows.kv (k, v) VALUES ('vain', 2)",
+                                            consistency_level=QUORUM)
+                with self.assertRaises((OperationTimedOut, Unavailable, NoHostAvailable,
+                                        ConnectionException, WriteTimeout)):
+                    client.session.execute(statement, timeout=3)
+            finally:
+                for member in self.members[1:]:
+                    member.process.send_signal(signal.SIGCONT)
+            self.await_all_up()
+            self.assertIn(client.get("vain"), (1, 2))
+
     def test_rows_survive_restarts_of_all_nodes_in_any_order(self):
         expected = {}
         for turn, order in enumerate([(0, 1, 2), (2, 0, 1), (1, 2, 0)]):
@@ -375,146 +525,6 @@ class ReplicationTest(unittest.TestCase):
                     self.assert_rows(client, expected)
                 for client in clients:
                     self.await_rows(client, expected)
-
-    def test_a_level_that_cannot_be_met_is_unavailable_at_once(self):
-        gone, others = self.members[2], self.members[:2]
-        gone.end(signal.SIGTERM)
-        self.await_down(gone, others)
-        with clients_of(others) as clients:
-            for client in clients:
-                for request in (lambda: client.put("unavailable", 1, ALL),
-                                lambda: client.get("unavailable", ALL)):
-                    began = time.monotonic()
-                    with self.assertRaises(Unavailable) as refused:
-                        request()
-                    self.assertLess(time.monotonic() - began, 2)
-                    self.assertEqual((refused.exception.required_replicas,
-                                      refused.exception.alive_replicas), (3, 2))
-                self.assertIsNone(client.get("unavailable"), "nothing was written")
-            others[1].end(signal.SIGTERM)
-            self.await_down(others[1], others[:1])
-            for request in (lambda: clients[0].put("unavailable", 2),
-                            lambda: clients[0].get("unavailable")):
-                with self.assertRaises(Unavailable):
-                    request()
-            clients[0].put("available", 3, ONE)
-            self.assertEqual(clients[0].get("available", ONE), 3)
-        gone.start()
-        others[1].start()
-        self.await_all_up()
-        with clients_of(self.members) as clients:
-            for client in clients:
-                self.await_rows(client, {"available": 3, "unavailable": None})
-
-    def test_prepared_statements_and_pages_go_on_with_a_node_down(self):
-        with clients_of(self.members) as clients:
-            sessions = [client.session for client in clients]
-            insert = sessions[0].prepare("INSERT INTO rows.wide (p, c, v) VALUES (?, ?, ?)")
-            select = sessions[1].prepare("SELECT c FROM rows.wide WHERE p = ?")
-            everything = sessions[2].prepare("SELECT p, c FROM rows.wide")
-            for statement in (insert, select, everything):
-                statement.consistency_level = QUORUM
-            for row in range(100):
-                sessions[row % 3].execute(insert, (2, row, "y"))
-            batch = BatchStatement(consistency_level=QUORUM)
-            for row in range(100, 110):
-                batch.add(insert, (2, row, "z"))
-            sessions[2].execute(batch)
-            self.members[1].end(signal.SIGKILL)
-            for session in (sessions[0], sessions[2]):
-                select.fetch_size = everything.fetch_size = 7
-                rows = [row.c for row in session.execute(select, (2,))]
-                self.assertEqual(rows, list(range(110)))
-                rows = [row.c for row in session.execute(everything) if row.p == 2]
-                self.assertEqual(rows, list(range(110)))
-            # A page that one node gave is gone on with at another.
-            first = sessions[0].execute(select, (2,))
-            seen = [row.c for row in first.current_rows]
-            rest = sessions[2].execute(select, (2,), paging_state=first.paging_state)
-            self.assertEqual(seen + [row.c for row in rest], list(range(110)))
-
-    def test_the_driver_of_npm_goes_on_when_a_node_is_killed(self):
-        modules = os.path.join(NPM_FOLDER or "", "node_modules")
-        if not shutil.which("node") or not os.path.isdir(os.path.join(modules, "cassandra-driver")):
-            self.skipTest("npm's driver is not installed; drivers.node installs it")
-        others = self.members[:2]
-        script = subprocess.Popen(
-            ["node", "-e", NPM_SCRIPT, "--", str(others[0].ports["cql"])]
-            + [member.ip for member in others],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env={**os.environ, "NODE_PATH": modules})
-        try:
-            self.assertEqual(script.stdout.readline(), "writes\n")
-            self.members[2].end(signal.SIGKILL)
-            time.sleep(3)
-            told, errors = script.communicate("end\n", timeout=SECONDS_MAX)
-        finally:
-            script.kill()
-            script.wait()
-        self.assertEqual(script.returncode, 0, errors)
-        told = json.loads(told)
-        self.assertEqual(told["missing"], [])
-        self.assertLess(len(told["failures"]), 3, told["failures"])
-        self.assertGreater(told["acknowledged"], 100)
-
-    def test_conditions_are_refused_in_words(self):
-        with clients_of(self.members[:1]) as (client,):
-            for statement in ("INSERT INTO rows.kv (k, v) VALUES ('if', 1) IF NOT EXISTS",
-                              "UPDATE rows.kv SET v = 2 WHERE k = 'if' IF v = 1"):
-                with self.assertRaisesRegex(InvalidRequest, "[Ll]ightweight transactions"):
-                    client.execute(statement)
-            self.assertIsNone(client.get("if"))
-
-    def test_tables_that_are_truncated_or_dropped_stay_empty(self):
-        def fill(client):
-            for number in range(30):
-                client.execute("INSERT INTO rows.gone (k, v) VALUES (%s, 1)", number, level=ALL)
-
-        def assert_count(clients, count):
-            for client in clients:
-                for level in (ALL, QUORUM, ONE):
-                    rows = client.execute("SELECT k FROM rows.gone", level=level)
-                    self.assertEqual(len(rows), count, f"{client.ip} at {level}")
-
-        create = "CREATE TABLE rows.gone (k int PRIMARY KEY, v int)"
-        with clients_of(self.members) as clients:
-            clients[0].execute(create)
-            fill(clients[0])
-            assert_count(clients, 30)
-            clients[1].execute("TRUNCATE rows.gone")
-            assert_count(clients, 0)
-            fill(clients[2])
-            assert_count(clients, 30)
-        # Dropped and made again while one that has the rows is away.
-        self.members[0].end(signal.SIGKILL)
-        with clients_of(self.members[1:]) as clients:
-            clients[0].execute("DROP TABLE rows.gone")
-            clients[1].execute(create)
-        self.members[0].start()
-        self.await_all_up()
-        with clients_of(self.members) as clients:
-            assert_count(clients, 0)
-            fill(clients[0])
-            assert_count(clients, 30)
-            clients[2].execute("DROP TABLE rows.gone")
-
-    def test_a_client_that_waits_in_vain_is_told_of_a_timeout_not_of_success(self):
-        """With two nodes stalled and not known to be down, nothing is acknowledged at QUORUM."""
-        with clients_of(self.members[:1]) as (client,):
-            client.put("vain", 1)
-            for member in self.members[1:]:
-                member.process.send_signal(signal.SIGSTOP)
-            try:
-                statement = SimpleStatement("INSERT INTO rows.kv (k, v) VALUES ('vain', 2)",
-                                            consistency_level=QUORUM)
-                with self.assertRaises((OperationTimedOut, Unavailable, NoHostAvailable,
-                                        ConnectionException, WriteTimeout)):
-                    client.session.execute(statement, timeout=3)
-            finally:
-                for member in self.members[1:]:
-                    member.process.send_signal(signal.SIGCONT)
-            self.await_all_up()
-            self.assertIn(client.get("vain"), (1, 2))
 
 
 if __name__ == "__main__":
