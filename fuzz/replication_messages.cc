@@ -42,6 +42,8 @@ void check_requests(std::uint8_t kind, const base::Bytes& bytes) {
       break;
     case 8:
       check<ClockMessage>(bytes);
+      check<RepairMessage>(bytes);
+      check<RepairReply>(bytes);
       break;
     case 9:
       check<AnnounceMessage>(bytes, true);

@@ -17,6 +17,7 @@ TOYS = (
     "toy-error-is-absence",
     "toy-trusts-image",
     "toy-rows-in-memory",
+    "toy-rows-at-one",
 )
 SEEDS_MAX = 1000
 REPLAY = "build/release/bin/helenus-sim --scenario "
@@ -184,6 +185,9 @@ class ToysTest(unittest.TestCase):
 
     def test_a_node_that_acknowledges_rows_too_early(self):
         self.check("toy-rows-in-memory")
+
+    def test_reading_too_few_replicas_is_caught(self):
+        self.check("toy-rows-at-one")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,8 @@ Task<void> make_table_t(Catalog& catalog) {
 replication::PartitionWrite some_write(TableId table) {
   replication::PartitionWrite write;
   write.table = table;
-  write.partition = model::make_partition(model::KeyspaceNumber(1), model::Token{}, base::as_bytes("k"));
+  write.partition =
+      model::make_partition(model::KeyspaceNumber(1), model::Token{}, base::as_bytes("k"));
   write.mutation.timestamp = causality::Timestamp{1};
   write.mutation.cells.push_back({.row = base::Bytes::copy_of("r"),
                                   .column = causality::ColumnId{1},

@@ -89,7 +89,9 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
   replication::LevelReport report;
   const auto read = co_await services_.coordinator.read_row(
       *select.storage, key.partition, key.clustering, std::move(until),
-      {.level = how.consistency, .report = &report});
+      {.level = how.consistency,
+       .report = &report,
+       .repairs = select.table->options.read_repair != "NONE"});
   if (!read) {
     co_return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
   }

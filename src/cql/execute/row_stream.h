@@ -100,7 +100,11 @@ class StoredRows final : public RowStream {
     storage::RowRead read;
   };
 
-  replication::RequestLevel how() { return {.level = request_.level, .report = &report_}; }
+  replication::RequestLevel how() {
+    return {.level = request_.level,
+            .report = &report_,
+            .repairs = request_.table->options.read_repair != "NONE"};
+  }
   runtime::Task<base::Result<void>> enter_partition();
   runtime::Task<base::Result<void>> enter_named();
   runtime::Task<base::Result<void>> enter_scanned();

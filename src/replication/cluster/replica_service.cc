@@ -27,9 +27,24 @@ void ReplicaService::serve(rpc::Rpc& rpc) {
   rpc.serve(kScanMethod, [this](NodeId, ScanMessage message, Until until) {
     return scan(std::move(message), std::move(until));
   });
+  rpc.serve(kRepairMethod, [this](NodeId, RepairMessage message, Until until) {
+    return repair(std::move(message), std::move(until));
+  });
   rpc.serve(kClockMethod, [this](NodeId, ClockMessage message, Until until) {
     return clock(std::move(message), std::move(until));
   });
+}
+
+Task<Result<RepairReply>> ReplicaService::repair(RepairMessage message, Until until) {
+  CO_TRY(const HeldTablet held, find(message.partition.view(), message.epoch));
+  if (std::ranges::find(held.peers, message.to) == held.peers.end()) {
+    co_return Error(Errc::refused, "node {} holds no replica of that tablet", message.to);
+  }
+  ReplicatedWriter& writer = writer_of_(held.core);
+  const auto there = [&](Runtime&, Until remaining) {
+    return writer.repair(held, message, std::move(remaining));
+  };
+  co_return co_await on_core<RepairReply>(here_, held.core, there, std::move(until));
 }
 
 Result<HeldTablet> ReplicaService::find(base::ByteView partition, causality::Epoch epoch) const {

@@ -43,6 +43,7 @@ class ReplicaService {
   // What this node's own reader asks of its replicas, too.
   runtime::Task<base::Result<ReadReply>> read(ReadMessage message, runtime::Until until);
   runtime::Task<base::Result<RowsAnswer>> scan(ScanMessage message, runtime::Until until);
+  runtime::Task<base::Result<RepairReply>> repair(RepairMessage message, runtime::Until until);
 
  private:
   base::Result<HeldTablet> find(base::ByteView partition, causality::Epoch epoch) const;

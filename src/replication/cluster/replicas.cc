@@ -38,6 +38,10 @@ class OwnReplicas {
   Task<Result<ReadReply>> read(std::shared_ptr<const ReadMessage> message, Until until) const {
     return read_on_core(replicas_, here_, std::move(message), std::move(until));
   }
+  Task<Result<RepairReply>> repair(std::shared_ptr<const RepairMessage> message,
+                                   Until until) const {
+    return repair_on_core(replicas_, here_, std::move(message), std::move(until));
+  }
   Task<Result<RowsAnswer>> scan(std::shared_ptr<const ScanMessage> message, Until until) const {
     return scan_on_core(replicas_, here_, std::move(message), std::move(until));
   }
@@ -70,6 +74,19 @@ class OwnReplicas {
     co_return co_await on_core<RowsAnswer>(core.link.runtime(), held.core, there, std::move(until));
   }
 
+  static Task<Result<RepairReply>> repair_on_core(const Replicas& replicas, CoreId here,
+                                                  std::shared_ptr<const RepairMessage> message,
+                                                  Until until) {
+    ReplicaCore& core = replicas.on(here);
+    CO_TRY(const HeldTablet held, find(core, message->partition.view(), message->epoch));
+    ReplicatedWriter& writer = *replicas.on(held.core).writer;
+    const auto there = [&](Runtime&, Until remaining) {
+      return writer.repair(held, *message, std::move(remaining));
+    };
+    co_return co_await on_core<RepairReply>(core.link.runtime(), held.core, there,
+                                            std::move(until));
+  }
+
   const Replicas& replicas_;
   const CoreId here_;
 };
@@ -94,7 +111,8 @@ Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId se
     const OwnReplicas own(*this, id);
     core->reader = std::make_unique<ReplicatedReader>(
         core->link, ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
-                                            .scan = std::bind_front(&OwnReplicas::scan, own)});
+                                            .scan = std::bind_front(&OwnReplicas::scan, own),
+                                            .repair = std::bind_front(&OwnReplicas::repair, own)});
     by_core_.push_back(std::move(core));
   }
 }

@@ -6,6 +6,7 @@
 
 #include "replication/cluster/gather.h"
 #include "replication/merge/answer_merge.h"
+#include "runtime/sleep.h"
 
 namespace helenus::replication {
 
@@ -13,6 +14,7 @@ using base::Bytes;
 using base::Errc;
 using base::Error;
 using base::Result;
+using model::NodeId;
 using runtime::Task;
 using runtime::Until;
 using storage::RowRead;
@@ -20,6 +22,8 @@ using storage::RowRead;
 namespace {
 
 constexpr runtime::Duration kReadPatience = std::chrono::milliseconds(50);
+constexpr int kRepairAttempts = 4;
+constexpr runtime::Duration kRepairPause = std::chrono::milliseconds(25);
 
 }  // namespace
 
@@ -55,11 +59,27 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table
   for (const auto& answer : answers) count = std::min(count, answer.answer.rows.size());
   if (count == 0) co_return Error(Errc::corrupt, "a replica answered without a row");
   std::vector<RowRead> merged;
+  std::vector<Seen> seen;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<RowRead> versions;
     for (auto& answer : answers) versions.push_back(std::move(answer.answer.rows[i]));
-    merged.push_back(versions.size() == 1 ? std::move(versions.front())
-                                          : merge(message->rows[i].row, versions));
+    if (versions.size() == 1) {
+      merged.push_back(std::move(versions.front()));
+      continue;
+    }
+    const Bytes& row = message->rows[i].row;
+    merged.push_back(merge(row, versions));
+    seen.resize(versions.size());
+    for (std::size_t k = 0; k < versions.size(); ++k) {
+      seen[k].node = answers[k].from;
+      if (!has_the_same(row, merged.back().partition, versions[k].partition)) {
+        seen[k].lacks_of.insert(message->rows[i].partition);
+      }
+      seen[k].clock = std::move(versions[k].clock);
+    }
+  }
+  if (how.repairs && !seen.empty()) {
+    CO_TRY_VOID(co_await repair(message->epoch, table, std::move(seen), asked_until));
   }
   co_return merged;
 }
@@ -104,7 +124,11 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
                                                    ask_one, kReadPatience, until, how.report));
   if (answers.size() == 1) co_return std::move(answers.front().answer);
   std::vector<RowsAnswer> pages;
-  for (auto& answer : answers) pages.push_back(std::move(answer.answer));
+  std::vector<Seen> seen;
+  for (auto& answer : answers) {
+    seen.push_back({.node = answer.from, .clock = answer.answer.clock, .lacks_of = {}});
+    pages.push_back(std::move(answer.answer));
+  }
   AnswerMerge merging(request.backwards, std::move(pages));
   const auto needed = merging.needed();
   for (std::size_t i = 0; i < needed.size(); ++i) {
@@ -113,7 +137,57 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
            co_await read_named(answers[i].from, tablet.epoch, request.table, needed[i], until));
     merging.supply(i, std::move(reads));
   }
-  co_return std::move(merging).take();
+  auto merged = merging.take();
+  for (std::size_t i = 0; i < seen.size(); ++i) seen[i].lacks_of = merging.differing()[i];
+  if (how.repairs) {
+    CO_TRY_VOID(co_await repair(tablet.epoch, request.table, std::move(seen), asked_until));
+  }
+  co_return merged;
+}
+
+Task<Result<void>> ReplicatedReader::repair_one(NodeId from,
+                                                std::shared_ptr<const RepairMessage> message,
+                                                Until until) {
+  if (from == link_.self()) {
+    CO_TRY_VOID(co_await local_.repair(std::move(message), std::move(until)));
+    co_return {};
+  }
+  CO_TRY_VOID(co_await link_.call(from, kRepairMethod, std::move(message), std::move(until)));
+  co_return {};
+}
+
+// A node that has just come back is reached by the next connection. A delta that comes twice is
+// one.
+Task<Result<void>> ReplicatedReader::repair_patiently(NodeId from,
+                                                      std::shared_ptr<const RepairMessage> message,
+                                                      Until until) {
+  for (int attempt = 1;; ++attempt) {
+    auto repaired = co_await repair_one(from, message, until);
+    const bool may_pass = repaired.failed_with(Errc::unavailable) ||
+                          repaired.failed_with(Errc::closed) ||
+                          repaired.failed_with(Errc::connection_lost);
+    if (!may_pass || attempt == kRepairAttempts) co_return repaired;
+    CO_TRY_VOID(co_await runtime::sleep_for(link_.runtime(), kRepairPause, until.stop));
+  }
+}
+
+Task<Result<void>> ReplicatedReader::repair(causality::Epoch epoch, storage::TableId table,
+                                            std::vector<Seen> seen, Until until) {
+  for (const Seen& behind : seen) {
+    for (const Bytes& partition : behind.lacks_of) {
+      for (const Seen& ahead : seen) {
+        if (&ahead == &behind || behind.clock.covers(ahead.clock)) continue;
+        auto message = std::make_shared<RepairMessage>();
+        message->epoch = epoch;
+        message->table = table;
+        message->partition = partition;
+        message->to = behind.node;
+        message->clock = behind.clock;
+        CO_TRY_VOID(co_await repair_patiently(ahead.node, std::move(message), until));
+      }
+    }
+  }
+  co_return {};
 }
 
 }  // namespace helenus::replication

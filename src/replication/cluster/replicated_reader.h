@@ -2,11 +2,19 @@
 // (answer_merge.h), so that a coordinator sees what one replica would have shown that had seen it
 // all.
 //
+// Repair. Where an answer of several lacked something that the merge shows, or had something that
+// it does not show any more, that replica gets the whole mutations of the partition that it lacks,
+// before the read is answered: so a majority has what was shown, and no later read of a majority
+// shows less (RequestLevel::repairs). They come from the mutation log of a replica that has seen
+// them: what one lacks is not stable, and stays there.
+//
 // Core affinity: the core of its Runtime.
 #pragma once
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <set>
 #include <vector>
 
 #include "base/bytes.h"
@@ -34,6 +42,9 @@ class ReplicatedReader {
     std::function<runtime::Task<base::Result<RowsAnswer>>(std::shared_ptr<const ScanMessage>,
                                                           runtime::Until)>
         scan;
+    std::function<runtime::Task<base::Result<RepairReply>>(std::shared_ptr<const RepairMessage>,
+                                                           runtime::Until)>
+        repair;
   };
 
   // What `local` refers to, and the link, outlive it.
@@ -65,6 +76,23 @@ class ReplicatedReader {
                                                                         storage::TableId table,
                                                                         std::vector<RowName> names,
                                                                         runtime::Until until);
+
+  // An answer, as far as repairs go by it.
+  struct Seen {
+    model::NodeId node;
+    causality::Clock clock;
+    std::set<base::Bytes> lacks_of;  // partitions
+  };
+  // Brings replicas what others have answered and they lack, and waits for it. Errors: of those
+  // that send it, or do not get it.
+  runtime::Task<base::Result<void>> repair(causality::Epoch epoch, storage::TableId table,
+                                           std::vector<Seen> seen, runtime::Until until);
+  runtime::Task<base::Result<void>> repair_patiently(model::NodeId from,
+                                                     std::shared_ptr<const RepairMessage> message,
+                                                     runtime::Until until);
+  runtime::Task<base::Result<void>> repair_one(model::NodeId from,
+                                               std::shared_ptr<const RepairMessage> message,
+                                               runtime::Until until);
 
   ClusterLink& link_;
   const Local local_;

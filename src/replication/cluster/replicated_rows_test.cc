@@ -53,6 +53,31 @@ TEST_F(ReplicatedRows, WithOneNodeDownQuorumGoesOnAndAllDoesNot) {
   EXPECT_EQ(read(2, partition_, "r", Consistency::quorum), "v");
 }
 
+// What a majority has shown it has: whoever reads after that with another majority sees it, too.
+TEST_F(ReplicatedRows, AReadOfSeveralBringsReplicasWhatTheyLack) {
+  kill(2);
+  see({0, 1});
+  EXPECT_TRUE(write(0, put(partition_, "r", "old"), Consistency::quorum).met);
+  EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::quorum).met);
+  EXPECT_TRUE(write(1, put(partition_, "gone", "v"), Consistency::quorum).met);
+  start(2);
+  see({0, 2});
+  EXPECT_EQ(read(2, partition_, "r", Consistency::one), std::nullopt);
+  EXPECT_EQ(read(2, partition_, "r", Consistency::quorum), "v");
+  EXPECT_EQ(read(2, partition_, "r", Consistency::one), "v");
+  EXPECT_EQ(read(2, partition_, "gone", Consistency::one), "v") << "the partition's mutations";
+  // And deletes.
+  kill(2);
+  see({0, 1});
+  EXPECT_TRUE(write(0, remove(partition_), Consistency::quorum).met);
+  start(2);
+  see({0, 2});
+  world().run_for(1s);  // the others dial it again
+  EXPECT_EQ(read(2, partition_, "r", Consistency::one), "v");
+  EXPECT_EQ(read(0, partition_, "r", Consistency::quorum), std::nullopt);
+  EXPECT_EQ(read(2, partition_, "r", Consistency::one), std::nullopt);
+}
+
 TEST_F(ReplicatedRows, ANodeThatIsThoughtToBeUpAndIsNotCostsASpare) {
   EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::all).met);
   kill(1);

@@ -368,7 +368,10 @@ class ReplicaNode final : public sim::Process {
                         runtime::Until until) { return at->read(*message, until); },
             .scan = [at = service.get()](
                         std::shared_ptr<const ScanMessage> message,
-                        runtime::Until until) { return at->scan(*message, until); }});
+                        runtime::Until until) { return at->scan(*message, until); },
+            .repair = [at = service.get()](
+                          std::shared_ptr<const RepairMessage> message,
+                          runtime::Until until) { return at->repair(*message, until); }});
     CO_TRY_VOID(rpc_.start(address_));
     for (const auto& [node, address] : others_) CO_TRY_VOID(rpc_.introduce(node, address));
     if (setup_.anti_entropy) co_await on_each(&start);

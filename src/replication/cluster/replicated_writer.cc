@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "causality/codec.h"
 #include "replication/cluster/gather.h"
 #include "runtime/event.h"
 
@@ -165,6 +166,35 @@ Task<void> ReplicatedWriter::send(std::shared_ptr<Acks> acks, PlacedReplica to, 
   } else {
     acks->refuse(to.datacentre);
   }
+}
+
+Task<Result<RepairReply>> ReplicatedWriter::repair(HeldTablet held, const RepairMessage& message,
+                                                   Until until) {
+  // What a replica lacks that was away for long comes by anti-entropy, in its own time.
+  constexpr std::size_t kPagesMax = 4;
+  constexpr std::size_t kPageBytes = std::size_t{256} << 10;
+  RepairReply reply;
+  causality::Clock clock = message.clock;
+  for (std::size_t page = 0; page < kPagesMax; ++page) {
+    CO_TRY(const auto missing,
+           co_await replica_.engine().missing_mutations(held.info.id, clock, kPageBytes, until));
+    for (const storage::LoggedMutation& mutation : missing.mutations) {
+      clock.add(mutation.dot);
+      if (mutation.table != message.table || mutation.partition != message.partition) continue;
+      auto apply = std::make_shared<ApplyMessage>();
+      apply->epoch = held.epoch;
+      apply->table = message.table;
+      apply->partition = message.partition;
+      CO_TRY(apply->delta, causality::decode_delta(mutation.delta));
+      CO_TRY_VOID(co_await link_.call(
+          message.to, kApplyMethod, std::shared_ptr<const ApplyMessage>(std::move(apply)), until));
+      ++reply.applied;
+    }
+    if (missing.complete) co_return reply;
+    clock = causality::join(clock, missing.covered);
+  }
+  reply.complete = false;
+  co_return reply;
 }
 
 Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, const LevelRule& rule,

@@ -58,6 +58,11 @@ class ReplicatedWriter {
   runtime::Task<base::Result<Written>> write(HeldTablet held, model::Consistency level,
                                              PartitionWrite write, runtime::Until until);
 
+  // Sends what of a partition another replica lacks, from the mutation log. `message` outlives it.
+  // Errors: of the mutation log, of the other replica. Requires: as write().
+  runtime::Task<base::Result<RepairReply>> repair(HeldTablet held, const RepairMessage& message,
+                                                  runtime::Until until);
+
   // Waits for what is being sent.
   runtime::Task<void> stop() { return sends_.join(); }
 

@@ -37,7 +37,7 @@
 namespace helenus::storage {
 struct EngineStatistics;
 struct TableStatistics;
-}
+}  // namespace helenus::storage
 
 namespace helenus::replication {
 

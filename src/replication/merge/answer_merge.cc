@@ -82,6 +82,31 @@ RowRead merge(const base::Bytes& row, std::span<const RowRead> answers) {
   return merged;
 }
 
+namespace {
+
+// Whether each version that `a` has in the row, deletes apart, is in `b`.
+bool has_all_of(const base::Bytes& row, const PartitionStore& a, const PartitionStore& b) {
+  const auto found = a.rows().find(row);
+  if (found == a.rows().end()) return true;
+  for (const auto& [column, unused] : found->second.cells()) {
+    const causality::CellStore ours = a.cell(row, column);
+    const causality::CellStore theirs = b.cell(row, column);
+    for (const causality::Version& version : ours.versions()) {
+      if (version.kind == causality::VersionKind::deletion) continue;
+      const bool is_there = std::ranges::any_of(
+          theirs.versions(), [&](const auto& other) { return other.dot == version.dot; });
+      if (!is_there) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_the_same(const base::Bytes& row, const PartitionStore& a, const PartitionStore& b) {
+  return has_all_of(row, a, b) && has_all_of(row, b, a);
+}
+
 bool AnswerMerge::Before::operator()(const RowName& a, const RowName& b) const {
   const auto less = [](const RowName& x, const RowName& y) {
     return x.partition != y.partition ? x.partition < y.partition : x.row < y.row;
@@ -131,7 +156,8 @@ void AnswerMerge::supply(std::size_t page, std::vector<RowRead> rows) {
   }
 }
 
-RowsAnswer AnswerMerge::take() && {
+RowsAnswer AnswerMerge::take() {
+  differing_.assign(pages_.size(), {});
   RowsAnswer merged;
   merged.more = more_;
   for (const RowsAnswer& page : pages_) merged.clock = causality::join(merged.clock, page.clock);
@@ -150,6 +176,11 @@ RowsAnswer AnswerMerge::take() && {
     merged.rows.push_back({.partition = name.partition,
                            .row = name.row,
                            .stored = merge_row(name.row, seen, merged.clock)});
+    for (std::size_t i = 0; i < pages_.size(); ++i) {
+      if (!has_the_same(name.row, merged.rows.back().stored, *seen[i].stored)) {
+        differing_[i].insert(name.partition);
+      }
+    }
   }
   return merged;
 }

@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,6 +40,10 @@ namespace helenus::replication {
 
 // Requires: at least one answer; all are of that row.
 storage::RowRead merge(const base::Bytes& row, std::span<const storage::RowRead> answers);
+// Whether the same versions of the row's cells, deletes apart, are in both. If they are not in an
+// answer and in the merge with others, then that replica lacks a mutation that others have seen.
+bool has_the_same(const base::Bytes& row, const causality::PartitionStore& a,
+                  const causality::PartitionStore& b);
 
 class AnswerMerge {
  public:
@@ -53,7 +58,9 @@ class AnswerMerge {
 
   // The rows up to the least end, deleted ones too: so whoever goes on behind the last one gets on.
   // Requires: everything needed was supplied.
-  RowsAnswer take() &&;
+  RowsAnswer take();
+  // By page: the partitions of which the merge has other versions (has_the_same). Requires: taken.
+  const std::vector<std::set<base::Bytes>>& differing() const { return differing_; }
 
  private:
   // In the order of reading.
@@ -69,6 +76,7 @@ class AnswerMerge {
   std::map<RowName, Versions, Before> rows_;
   std::vector<std::vector<RowName>> needed_;
   std::vector<std::map<RowName, storage::RowRead, Before>> supplied_;
+  std::vector<std::set<base::Bytes>> differing_;
 };
 
 }  // namespace helenus::replication

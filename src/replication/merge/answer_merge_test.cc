@@ -239,7 +239,7 @@ class World {
         }
         merging.supply(i, std::move(reads));
       }
-      const RowsAnswer answer = std::move(merging).take();
+      const RowsAnswer answer = merging.take();
       for (const RowsAnswer::Row& row : answer.rows) {
         shown[{std::string(row.partition.text()), std::string(row.row.text())}] = row.stored;
       }
@@ -297,7 +297,7 @@ TEST(AnswerMerge, OneAnswerIsItself) {
   pages.push_back(page);
   AnswerMerge merging(false, std::move(pages));
   EXPECT_TRUE(merging.needed().front().empty());
-  const RowsAnswer answer = std::move(merging).take();
+  const RowsAnswer answer = merging.take();
   ASSERT_EQ(answer.rows.size(), 1U);
   EXPECT_TRUE(answer.more);
 }

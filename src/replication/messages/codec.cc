@@ -496,6 +496,45 @@ Result<ClockReply> Codec<ClockReply>::decode(const Bytes& bytes, ProtocolVersion
   return finished(reader, std::move(reply));
 }
 
+Bytes Codec<RepairMessage>::encode(const RepairMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.epoch.value());
+  writer.out().varint(message.table.value());
+  writer.bytes(message.partition);
+  writer.out().raw(message.to.value().bytes());
+  writer.nested(message.clock);
+  return writer.finish();
+}
+
+Result<RepairMessage> Codec<RepairMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  RepairMessage message;
+  message.epoch = reader.epoch();
+  message.table = reader.table();
+  message.partition = reader.bytes();
+  base::Uuid::Octets node{};
+  const base::ByteView raw = reader.in().raw(node.size());
+  if (raw.size() == node.size()) std::ranges::copy(raw, node.begin());
+  message.to = model::NodeId(base::Uuid(node));
+  message.clock = reader.nested(&causality::decode_clock);
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<RepairReply>::encode(const RepairReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(reply.applied);
+  writer.flag(reply.complete);
+  return writer.finish();
+}
+
+Result<RepairReply> Codec<RepairReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  RepairReply reply;
+  reply.applied = reader.small();
+  reply.complete = reader.flag();
+  return finished(reader, reply);
+}
+
 // ---- Anti-entropy ----
 
 Bytes Codec<AnnounceMessage>::encode(const AnnounceMessage& message, ProtocolVersion) {

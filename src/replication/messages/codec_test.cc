@@ -144,6 +144,8 @@ TEST(ReplicationMessages, RequestsReadBack) {
   scan.request.backwards = true;
   scan.request.rows_max = 256;
   check(scan);
+  RepairReply repaired{.applied = 3, .complete = false};
+  check(repaired);
   check(ClockMessage{
       .epoch = causality::Epoch{1}, .table = storage::TableId{1}, .partition = bytes("p")});
   check(AnnounceReply{.known = {std::nullopt, 5, 0}});

@@ -6,6 +6,7 @@
 //   read      rows by their keys                            coordinator ▸ replicas
 //   scan      rows of a tablet, one after the other         coordinator ▸ replicas
 //   clock     what the replica has seen, for a delete       replica that mints ▸ others
+//   repair    what another replica lacks of a partition     coordinator ▸ one that has it
 //   announce  what the sender's replicas have seen          replica ▸ the others
 //   pull      what of this does my replica lack?            replica ▸ one that has it
 //
@@ -26,6 +27,7 @@
 #include "causality/delta.h"
 #include "causality/dot.h"
 #include "model/consistency.h"
+#include "model/node_id.h"
 #include "replication/request/partition_write.h"
 #include "replication/request/request_level.h"
 #include "replication/request/rows_request.h"
@@ -101,6 +103,22 @@ struct ClockReply {
   causality::Timestamp floor = causality::kTimestampMin;
 };
 
+// What of one partition the replica of a node lacks that has this clock: the receiver sends it
+// there itself, as who minted it would (ApplyMessage).
+struct RepairMessage {
+  causality::Epoch epoch;
+  storage::TableId table;
+  base::Bytes partition;
+  model::NodeId to;
+  causality::Clock clock;
+};
+struct RepairReply {
+  std::uint32_t applied = 0;
+  // False: so much is lacking that not all of it was looked at.
+  bool complete = true;
+  friend bool operator==(const RepairReply&, const RepairReply&) = default;
+};
+
 // What a replica of the sender has seen, and keeps through a power loss (R4).
 struct AnnouncedClock {
   storage::TabletId tablet;
@@ -162,6 +180,7 @@ inline constexpr rpc::Method<ApplyMessage, ApplyReply> kApplyMethod{rpc::verbs::
 inline constexpr rpc::Method<ReadMessage, ReadReply> kReadMethod{rpc::verbs::kRead};
 inline constexpr rpc::Method<ScanMessage, RowsAnswer> kScanMethod{rpc::verbs::kScan};
 inline constexpr rpc::Method<ClockMessage, ClockReply> kClockMethod{rpc::verbs::kClock};
+inline constexpr rpc::Method<RepairMessage, RepairReply> kRepairMethod{rpc::verbs::kRepair};
 inline constexpr rpc::Method<AnnounceMessage, AnnounceReply> kAnnounceMethod{rpc::verbs::kAnnounce};
 inline constexpr rpc::Method<PullMessage, PullReply> kPullMethod{rpc::verbs::kPull};
 
@@ -186,6 +205,8 @@ HELENUS_CODEC(ScanMessage);
 HELENUS_CODEC(RowsAnswer);
 HELENUS_CODEC(ClockMessage);
 HELENUS_CODEC(ClockReply);
+HELENUS_CODEC(RepairMessage);
+HELENUS_CODEC(RepairReply);
 HELENUS_CODEC(AnnounceMessage);
 HELENUS_CODEC(AnnounceReply);
 HELENUS_CODEC(PullMessage);

@@ -18,6 +18,9 @@ struct LevelReport {
 struct RequestLevel {
   model::Consistency level = model::Consistency::one;
   LevelReport* report = nullptr;  // told if there is one
+  // Whether replicas whose answers lack something get it before a read of several is answered: then
+  // what one read has shown, later ones at such a level show too.
+  bool repairs = true;
 };
 
 }  // namespace helenus::replication

@@ -34,6 +34,9 @@ struct RowsBoard {
   // How long a node may take for a request, and how long clients wait for the answer.
   Duration node_limit{0};
   Duration client_limit{0};
+  // Nodes do not wait for each other as long as some packets take in calm, too: then not every
+  // request of the calm can succeed.
+  bool is_world_slow = false;
   std::vector<runtime::Address> nodes;
   // Whether writes have the time of their client; else that of their coordinator.
   bool has_client_timestamps = true;

@@ -17,7 +17,7 @@ using runtime::Until;
 namespace {
 
 constexpr Duration kLookAgain = 20ms;
-constexpr std::uint64_t kThinkMaxMs = 150;
+constexpr std::uint64_t kThinkMaxMs = 60;
 // Longer, for one who has no connection.
 constexpr Duration kDisappointed = 300ms;
 constexpr std::uint64_t kCalmRequests = 15;
@@ -95,7 +95,7 @@ Task<void> RowsClients::request(Worker& worker, StopToken stop) {
 
 void RowsClients::note_failure(const client::RequestError& error, const std::string& what,
                                bool is_calm) {
-  if (is_calm) {
+  if (is_calm && !board_.is_world_slow) {
     board_.add_problem("in calm: " + error.to_string(), what);
   } else if (error.fate() == client::Fate::not_sent) {
     is_disappointed_ = true;

@@ -37,6 +37,10 @@ class RowsJudge final : public Process {
   // what is true. Whether all succeeded.
   runtime::Task<bool> ask_all(model::Consistency level, std::string when, bool are_strong,
                               runtime::StopToken stop);
+  runtime::Task<client::RequestResult<client::ResultSet>> ask(std::string text,
+                                                              model::Consistency level,
+                                                              std::size_t node,
+                                                              runtime::StopToken stop);
   runtime::Task<void> ask_for_schema(runtime::StopToken stop);
 
   runtime::Runtime& runtime_;

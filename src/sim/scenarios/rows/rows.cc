@@ -30,6 +30,8 @@ constexpr Duration kLookAtClocksEvery = 10ms;
 constexpr Duration kExpirySlack = 2s;
 // A request that nothing disturbs takes less than that on a network without latency.
 constexpr Duration kNodeLimit = 3s;
+// How long nodes take to connect to each other before they give up is longer than this.
+constexpr Duration kNodePatience = 2s;
 // Some packets take longer than usual by this factor, in calm, too.
 constexpr std::int64_t kSlowestPacket = 130;
 constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
@@ -48,10 +50,18 @@ class RowsScenario final : public Scenario {
   void setup(World& world, base::Prng& dice) override {
     world_ = &world;
     board_.shape = RowsShape::draw(dice, options_.nodes_min, options_.nodes_max);
+    if (options_.reads_too_few) {
+      for (RowsKeyspace& keyspace : board_.shape.keyspaces) {
+        keyspace.write_level = model::Consistency::quorum;
+        keyspace.read_level = model::Consistency::one;
+      }
+    }
     has_clock_faults_ = dice.chance(0.5);
     board_.has_client_timestamps = dice.chance(0.6);
     board_.shape.add_cells(board_.history);
-    board_.node_limit = kNodeLimit + kSlowestPacket * world.network().options().latency_max;
+    const Duration slowest = kSlowestPacket * world.network().options().latency_max;
+    board_.is_world_slow = slowest > kNodePatience;
+    board_.node_limit = kNodeLimit + slowest;
     board_.client_limit = board_.node_limit * 3 / 2;
     board_.true_time = [this] { return world_->now(); };
     board_.is_quiet = [this] { return cluster_->is_quiet(); };

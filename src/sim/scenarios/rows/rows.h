@@ -17,6 +17,8 @@ struct RowsScenarioOptions {
   std::size_t nodes_max = 1;
   // Wrong on purpose: nodes acknowledge what is not on their disks yet.
   bool acks_before_sync = false;
+  // Wrong on purpose: clients read at ONE, and take it for what they read at QUORUM.
+  bool reads_too_few = false;
 };
 
 std::unique_ptr<Scenario> make_rows_scenario(const RowsScenarioOptions& options);

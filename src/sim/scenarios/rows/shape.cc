@@ -39,9 +39,9 @@ RowsShape RowsShape::draw(base::Prng& dice, std::size_t nodes_min, std::size_t n
     shape.datacenters.push_back(fmt::format("dc{}", i % datacenter_count));
   }
   shape.draw_keyspaces(dice, datacenter_count);
-  shape.clients = static_cast<std::uint32_t>(dice.between(3, 6));
+  shape.clients = static_cast<std::uint32_t>(dice.between(4, 8));
   const std::size_t share = kPartitionsMax / shape.keyspaces.size();
-  shape.partitions = static_cast<std::int32_t>(dice.between(3, share));
+  shape.partitions = static_cast<std::int32_t>(dice.between(2, share));
   shape.partitions_of_one = shape.partitions / 2;
   return shape;
 }

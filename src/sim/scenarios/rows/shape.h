@@ -29,8 +29,8 @@ struct RowsKeyspace {
 
 class RowsShape {
  public:
-  static constexpr std::size_t kPartitionsMax = 20;  // of all keyspaces
-  static constexpr std::int32_t kRows = 4;           // of a partition
+  static constexpr std::size_t kPartitionsMax = 12;  // of all keyspaces
+  static constexpr std::int32_t kRows = 3;           // of a partition
   enum class Column : std::uint8_t { s, v, w };
 
   static RowsShape draw(base::Prng& dice, std::size_t nodes_min, std::size_t nodes_max);

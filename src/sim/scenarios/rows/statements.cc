@@ -146,13 +146,13 @@ RowsWrite RowsStatements::draw_write(std::size_t keyspace) {
   std::optional<std::int64_t> ttl;
   if (dice_.chance(0.15)) ttl = kTtlsSeconds[dice_.below(std::size(kTtlsSeconds))];
   const std::uint64_t kind = dice_.below(20);
-  if (kind < 7) {
+  if (kind < 6) {
     maker.insert(row, ttl);
-  } else if (kind < 11) {
+  } else if (kind < 9) {
     maker.update(row, column, ttl);
-  } else if (kind < 13) {
+  } else if (kind < 11) {
     maker.update_static();
-  } else if (kind < 14) {
+  } else if (kind < 13) {
     maker.delete_cell(row, column);
   } else if (kind < 16) {
     maker.delete_row(row);

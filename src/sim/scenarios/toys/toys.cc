@@ -10,7 +10,7 @@ namespace helenus::sim {
 
 namespace {
 
-constexpr std::array<ScenarioInfo, 5> kToys = {{
+constexpr std::array<ScenarioInfo, 6> kToys = {{
     {.name = "toy-ack-before-sync",
      .description = "a register that acknowledges before it syncs",
      .expected_to_fail = true,
@@ -33,6 +33,13 @@ constexpr std::array<ScenarioInfo, 5> kToys = {{
      .make =
          [] {
            return make_rows_scenario({.nodes_min = 1, .nodes_max = 1, .acks_before_sync = true});
+         }},
+    {.name = "toy-rows-at-one",
+     .description = "clients that read at ONE what was written at QUORUM",
+     .expected_to_fail = true,
+     .make =
+         [] {
+           return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .reads_too_few = true});
          }},
 }};
 
