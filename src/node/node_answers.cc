@@ -39,7 +39,7 @@ admin::HttpResponse answer_with(Result<std::string> told) {
 }
 
 admin::HttpResponse method_refusal(std::string allow) {
-  return {.status = 405, .body = allow + "\n", .allow = allow};
+  return {.status = 405, .body = allow + "\n", .allow = std::move(allow)};
 }
 
 }  // namespace
