@@ -131,7 +131,7 @@ await_agreement() {
       told=$SECONDS
       step "waiting for node $n for $((SECONDS - began)) s: $(last_words "$n")"
     fi
-    sleep 0.1
+    sleep 0.1 || true # Ctrl-C ends it
   done
 }
 
@@ -186,7 +186,7 @@ look_after_nodes() {
       unset "pids[$n]"
       note_end "$n" "$pid" "$status"
     done
-    sleep 0.3
+    sleep 0.3 || true # Ctrl-C ends it
   done
 }
 # Without the shell's own word of who was killed.

@@ -62,7 +62,8 @@ class RunTest(unittest.TestCase):
     def start(self):
         """Gives the ids of the nodes."""
         self.process = subprocess.Popen(self.command(), stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+                                        stderr=subprocess.STDOUT, text=True,
+                                        start_new_session=True)
         self.addCleanup(self.process.stdout.close)
         return [int(re.search(r"pid (\d+)", self.line(f"node {number} ")).group(1))
                 for number in (1, 2, 3)]
@@ -84,6 +85,12 @@ class RunTest(unittest.TestCase):
         self.process.wait(timeout=SECONDS_MAX)
         return self.process.returncode
 
+    def press_ctrl_c(self):
+        """A terminal signals all that run in its foreground, not the script alone."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        self.process.wait(timeout=SECONDS_MAX)
+        return self.process.returncode
+
     def status(self, number):
         return subprocess.run([HELENUS, "status", "--admin", f"127.0.0.{number}:{self.ports[1]}"],
                               capture_output=True, text=True).stdout
@@ -100,7 +107,7 @@ class RunTest(unittest.TestCase):
         self.assertFalse(any(map(is_there, pids)))
         self.start()
         self.assertEqual(sorted(re.findall(r"[0-9a-f-]{36} ", self.status(1))), before)
-        self.assertEqual(self.end(signal.SIGINT), 0)
+        self.assertEqual(self.press_ctrl_c(), 0)
         for number in (1, 2, 3):
             with open(os.path.join(self.data, f"node{number}.log")) as file:
                 self.assertRegex(file.read(), r"stopped\n(.*\n)+.*stopped\n\Z")
@@ -149,9 +156,9 @@ class RunTest(unittest.TestCase):
 
     def test_a_stop_while_they_start_is_a_stop(self):
         blocked = subprocess.Popen(self.command("--seeds", "127.0.0.9:1"), stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True)
+                                   stderr=subprocess.STDOUT, text=True, start_new_session=True)
         blocked.stdout.readline()
-        blocked.send_signal(signal.SIGINT)
+        os.killpg(blocked.pid, signal.SIGINT)
         self.assertIn("stopped; the data stays", blocked.communicate(timeout=SECONDS_MAX)[0])
         self.assertEqual(blocked.returncode, 0)
 
