@@ -21,6 +21,9 @@
 
 namespace helenus::node {
 
+// How what is written comes to the other replicas: as it is written, or by anti-entropy alone.
+enum class ReplicationBy : std::uint8_t { deltas, anti_entropy };
+
 struct Config {
   // Everything the node keeps lies below this folder; one node at a time uses it.
   std::string data_directory = "data";
@@ -57,6 +60,8 @@ struct Config {
   std::uint32_t tokens = ring::kTokensDefault;
   std::uint32_t gossip_interval_ms = 1000;
   double phi_threshold = 8;
+  ReplicationBy replication_by = ReplicationBy::deltas;
+  std::uint32_t anti_entropy_interval_ms = 100;
 
   // Where clients connect, and what drivers are told to connect to; the latter must be given when
   // the former is a wildcard. Its port is never used.

@@ -32,6 +32,15 @@ namespace {
 
 constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
+replication::ReplicaOptions replica_options(const Config& config) {
+  using Deltas = replication::ReplicatedWriter::Deltas;
+  replication::ReplicaOptions options;
+  options.deltas =
+      config.replication_by == ReplicationBy::deltas ? Deltas::sent : Deltas::left_to_anti_entropy;
+  options.anti_entropy.interval = std::chrono::milliseconds(config.anti_entropy_interval_ms);
+  return options;
+}
+
 }  // namespace
 
 Database::Database(runtime::Runtime& runtime, const Config& config, model::NodeId node)
@@ -104,7 +113,8 @@ Task<Result<void>> Database::open_storage() {
   CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_));
   log_.info("storage is open", kv("sstables", report.sstables),
             kv("records_replayed", report.records_applied), kv("cores", cores_));
-  replicas_ = std::make_unique<replication::Replicas>(runtime_, *engines_, node_);
+  replicas_ =
+      std::make_unique<replication::Replicas>(runtime_, *engines_, node_, replica_options(config_));
   coordinator_ = std::make_unique<replication::Coordinator>(runtime_, *replicas_);
   co_return {};
 }
