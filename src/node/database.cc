@@ -402,6 +402,16 @@ Task<Result<std::vector<admin::Metric>>> Database::metrics() {
   co_return metrics_of(std::move(parts));
 }
 
+Task<Result<replication::AntiEntropyReport>> Database::anti_entropy() {
+  CO_TRY(const auto pass, askers_.enter());
+  replication::AntiEntropyReport sum;
+  for (const auto& part : co_await ask_all(anti_entropy_of)) {
+    if (!part) co_return part.error();
+    sum.add(*part);
+  }
+  co_return sum;
+}
+
 Task<Result<std::uint64_t>> Database::load_bytes() {
   CO_TRY(const auto pass, askers_.enter());
   std::uint64_t bytes = 0;

@@ -94,6 +94,7 @@ class Node {
   runtime::Task<admin::HttpResponse> answer_health();
   runtime::Task<admin::HttpResponse> answer_metrics();
   admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
+  runtime::Task<admin::HttpResponse> answer_missing();
   runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
   // Serves no clients any more, and says so to the other nodes. For good; also a second time.
