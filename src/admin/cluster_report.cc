@@ -398,6 +398,26 @@ Result<std::string> tablets_json(const ClusterMoment& moment, std::string_view k
   return text_of(json);
 }
 
+std::string missing_json(const ClusterMoment& moment,
+                         const replication::AntiEntropyReport& report) {
+  Json peers = Json::array();
+  for (const replication::AntiEntropyReport::Peer& peer : report.peers) {
+    const metadata::Node* node = moment.metadata.find(peer.node);
+    Json json;
+    json["host_id"] = peer.node.value().to_string();
+    json["node_address"] =
+        node != nullptr ? Json(node->description.node_address.to_string()) : Json();
+    json["tablets"] = peer.tablets;
+    json["missing_there"] = peer.lacking_there;
+    json["missing_here"] = peer.lacking_here;
+    peers.push_back(std::move(json));
+  }
+  Json json;
+  json["this_node"] = moment.self.value().to_string();
+  json["peers"] = std::move(peers);
+  return text_of(json);
+}
+
 std::string starting_json(std::string_view phase) {
   Json json;
   json["status"] = "starting";

@@ -26,6 +26,7 @@
 #include "metadata/cluster_metadata.h"
 #include "model/node_id.h"
 #include "model/schema.h"
+#include "replication/cluster/anti_entropy.h"
 #include "runtime/address.h"
 #include "runtime/time.h"
 
@@ -119,6 +120,10 @@ std::string error_json(const base::Error& error);
 // the tokens above `from` and up to `to`, and who else holds them. Errors: as above; unsupported
 // for an ordered partitioner.
 base::Result<std::string> tablets_json(const ClusterMoment& moment, std::string_view keyspace);
+
+// The JSON of /cluster/missing: for each node that holds tablets with this one, how many writes are
+// here and not there as far as it has told, and how many it has told of that are not here.
+std::string missing_json(const ClusterMoment& moment, const replication::AntiEntropyReport& report);
 
 // What stands behind "keyspace=" in the query of a request, or behind another parameter that is a
 // name; empty if nothing does. Errors: invalid_argument for what is no name.

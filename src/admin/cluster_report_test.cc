@@ -444,6 +444,22 @@ TEST(TabletsJson, WhoReceivesDataHoldsATablet) {
   EXPECT_EQ(told["tablets"][0]["is_pending"], true);
 }
 
+TEST(MissingJson, TellsOfEveryPeerWhatTheReportHas) {
+  const Story story(2);
+  replication::AntiEntropyReport report;
+  report.peers = {{.node = node_id(2), .tablets = 8, .lacking_there = 5, .lacking_here = 7},
+                  {.node = node_id(9), .tablets = 1, .lacking_there = 1, .lacking_here = 0}};
+  const json told = json::parse(missing_json(story.now(), report));
+  EXPECT_EQ(told["this_node"], node_id(1).value().to_string());
+  ASSERT_EQ(told["peers"].size(), 2U);
+  EXPECT_EQ(told["peers"][0], json({{"host_id", node_id(2).value().to_string()},
+                                    {"node_address", "10.0.0.2:7000"},
+                                    {"tablets", 8},
+                                    {"missing_there", 5},
+                                    {"missing_here", 7}}));
+  EXPECT_TRUE(told["peers"][1]["node_address"].is_null()) << "the metadata do not know it any more";
+}
+
 TEST(NameIn, IsOfTheParameterAskedFor) {
   EXPECT_EQ(name_in("keyspace=a&table=b", "table"), "b");
   EXPECT_EQ(name_in("tables=b", "table"), "");

@@ -138,6 +138,10 @@ void ClusterReporter::add_metrics(std::vector<Metric>& metrics) const {
   add_cluster_metrics(statistics, metrics);
 }
 
+std::string ClusterReporter::missing(const replication::AntiEntropyReport& report) const {
+  return missing_json(moment({}), report);
+}
+
 Result<std::string> ClusterReporter::status(std::string_view keyspace) const {
   const HeardByNode heard = heard_with_silence();
   return cluster_json(moment(heard), keyspace);

@@ -56,6 +56,8 @@ class ClusterReporter {
   // stops. Requires: started.
   runtime::Task<base::Result<void>> wait_published(runtime::Until until);
 
+  // As missing_json.
+  std::string missing(const replication::AntiEntropyReport& report) const;
   // As add_cluster_metrics.
   void add_metrics(std::vector<Metric>& metrics) const;
   // As cluster_json, ring_json and tablets_json.

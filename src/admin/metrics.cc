@@ -299,12 +299,17 @@ constexpr auto kPeerMetrics = std::to_array<PeerMetric>({
      field_of<&Peer::one_way_received>},
 });
 
+std::string label_of(model::NodeId node) {
+  return fmt::format("node=\"{}\"", node.value().to_string());
+}
+constexpr std::string_view kOthersLabel = "node=\"others\"";
+
 void add_peers(const ClusterStatistics& statistics, std::vector<Metric>& metrics) {
   std::vector<std::string> labels(statistics.peers.size());  // none: one of the others
   std::size_t shown = 0;
   for (std::size_t i = 0; i < labels.size() && shown < kPeersShownMax; ++i) {
     if (!statistics.peers[i].is_of_cluster) continue;
-    labels[i] = fmt::format("node=\"{}\"", statistics.peers[i].node.value().to_string());
+    labels[i] = label_of(statistics.peers[i].node);
     ++shown;
   }
   for (const PeerMetric& metric : kPeerMetrics) {
@@ -317,7 +322,7 @@ void add_peers(const ClusterStatistics& statistics, std::vector<Metric>& metrics
         metrics.push_back({metric.name, metric.help, metric.kind, labels[i], value});
       }
     }
-    metrics.push_back({metric.name, metric.help, metric.kind, "node=\"others\"", others});
+    metrics.push_back({metric.name, metric.help, metric.kind, std::string(kOthersLabel), others});
   }
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const auto& round_trip = statistics.peers[i].statistics.round_trip_smoothed;
@@ -396,6 +401,95 @@ void add_server_metrics(const cql::ServerStatistics& statistics, std::size_t req
   add.counter("helenus_cql_written_bytes_total", "Bytes written to clients.",
               statistics.bytes_written);
   add.gauge("helenus_cql_request_bytes", "Bytes of requests in memory.", request_bytes);
+}
+
+namespace {
+
+using replication::AntiEntropyReport;
+
+struct MissingMetric {
+  std::string_view name;
+  std::string_view help;
+  std::uint64_t AntiEntropyReport::Peer::* value;
+};
+constexpr auto kMissingMetrics = std::to_array<MissingMetric>({
+    {"helenus_replication_missing_there", "Writes that are here, and a peer has not told of.",
+     &AntiEntropyReport::Peer::lacking_there},
+    {"helenus_replication_missing_here", "Writes that a peer has told of, and are not here.",
+     &AntiEntropyReport::Peer::lacking_here},
+});
+
+void add_missing(const AntiEntropyReport& report, std::vector<Metric>& metrics) {
+  for (const MissingMetric& metric : kMissingMetrics) {
+    double others = 0;
+    for (std::size_t i = 0; i < report.peers.size(); ++i) {
+      const auto value = static_cast<double>(report.peers[i].*metric.value);
+      if (i < kPeersShownMax) {
+        metrics.push_back(
+            {metric.name, metric.help, MetricKind::gauge, label_of(report.peers[i].node), value});
+      } else {
+        others += value;
+      }
+    }
+    metrics.push_back(
+        {metric.name, metric.help, MetricKind::gauge, std::string(kOthersLabel), others});
+  }
+}
+
+void add_announcements(const AntiEntropyReport& report, Adder& add) {
+  add.counter("helenus_replication_announcements_total", "Messages that told clocks to peers.",
+              report.announcements);
+  add.counter("helenus_replication_announcements_failed_total", "Those that failed.",
+              report.announcements_failed);
+  add.counter("helenus_replication_clocks_announced_total", "Clocks of tablets that were told.",
+              report.clocks_announced);
+  add.counter("helenus_replication_clocks_refused_total",
+              "Those that a peer refused: of another epoch, or of a tablet it does not hold.",
+              report.clocks_refused);
+  add.counter("helenus_replication_clocks_taken_total", "Clocks of peers that were taken.",
+              report.clocks_taken);
+  add.counter("helenus_replication_clocks_ignored_total",
+              "Clocks of peers that were of another epoch, or of a tablet that is not here.",
+              report.clocks_ignored);
+}
+
+void add_pulls(const AntiEntropyReport& report, Adder& add) {
+  add.counter("helenus_replication_pulls_total", "Fetches of what was missing in a tablet.",
+              report.pulls);
+  add.counter("helenus_replication_pulls_failed_total", "Those that failed.", report.pulls_failed);
+  add.counter("helenus_replication_pages_total", "Pages that were fetched.", report.pages);
+  add.counter("helenus_replication_pulled_bytes_total", "Bytes of mutations that were fetched.",
+              report.bytes_pulled);
+  add.counter("helenus_replication_mutations_pulled_total",
+              "Mutations that were fetched and applied.", report.mutations_pulled);
+  add.counter("helenus_replication_dots_covered_total",
+              "Writes that left nothing to fetch, and count as here.", report.dots_covered);
+  add.counter("helenus_replication_mutations_put_off_total",
+              "Mutations of tables that the metadata had not given yet.", report.mutations_put_off);
+  add.counter("helenus_replication_mutations_refused_total",
+              "Mutations that storage refused, for what they are.", report.mutations_refused);
+  add.counter("helenus_replication_pages_served_total", "Pages that peers fetched.",
+              report.pages_served);
+  add.counter("helenus_replication_served_bytes_total", "Their bytes.", report.bytes_served);
+}
+
+}  // namespace
+
+void add_replication_metrics(const AntiEntropyReport& report, std::vector<Metric>& metrics) {
+  Adder add(metrics);
+  add_missing(report, metrics);
+  add_announcements(report, add);
+  add_pulls(report, add);
+  add.gauge("helenus_replication_withheld",
+            "Writes that a peer has seen and could not give, when it was asked last.",
+            report.withheld);
+  add.gauge("helenus_replication_tablets", "Tablets that other nodes hold, too.", report.tablets);
+  add.gauge("helenus_replication_tablets_behind",
+            "Those in which a peer has told of what is not on the disk here.",
+            report.tablets_behind);
+  add.gauge("helenus_replication_tablets_behind_themselves",
+            "Those in which a peer has seen writes of this node that it has not itself.",
+            report.tablets_behind_themselves);
 }
 
 std::string to_prometheus(std::span<const Metric> metrics) {

@@ -15,6 +15,7 @@
 #include "cql/server/server_statistics.h"
 #include "membership/gossip_service.h"
 #include "model/node_id.h"
+#include "replication/cluster/anti_entropy.h"
 #include "rpc/statistics.h"
 #include "storage/engine/engine_statistics.h"
 
@@ -64,6 +65,11 @@ struct ClusterStatistics {
 };
 inline constexpr std::size_t kPeersShownMax = 100;
 void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric>& metrics);
+
+// The same of what replicas tell and fetch of each other. Each peer has a label of its own,
+// kPeersShownMax of them at most, in the order of the report; all others are one, "others".
+void add_replication_metrics(const replication::AntiEntropyReport& report,
+                             std::vector<Metric>& metrics);
 
 // The text exposition format of Prometheus, version 0.0.4.
 inline constexpr std::string_view kPrometheusContentType = "text/plain; version=0.0.4";

@@ -85,6 +85,9 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
   cluster.peers.push_back({.node = {}, .is_of_cluster = true, .statistics = {}});
   cluster.peers.front().statistics.round_trip_smoothed = std::chrono::milliseconds(2);
   add_cluster_metrics(cluster, metrics);
+  replication::AntiEntropyReport report;
+  report.peers.emplace_back();
+  add_replication_metrics(report, metrics);
   EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_cql_errors_total{code=\"0x2200\"} 2\n"));
   std::set<std::pair<std::string, std::string>> seen;
   for (const Metric& metric : metrics) {
@@ -136,9 +139,29 @@ TEST(Metrics, PeersBeyondALimitAndThoseOfNoClusterAreOne) {
                                     cluster.peers[0].node.value().to_string())));
 }
 
-void expect_each_once(const storage::EngineStatistics& engine, const std::vector<double>& values) {
+TEST(Metrics, ReplicasBeyondALimitAreOne) {
+  replication::AntiEntropyReport report;
+  for (std::size_t i = 0; i < kPeersShownMax + 2; ++i) {
+    report.peers.push_back({.node = model::NodeId(base::Uuid::from_random(7, i)),
+                            .lacking_there = 10,
+                            .lacking_here = 3});
+  }
   std::vector<Metric> metrics;
-  add_engine_metrics(engine, metrics);
+  add_replication_metrics(report, metrics);
+  const std::string text = to_prometheus(metrics);
+  const std::string first = report.peers.front().node.value().to_string();
+  const std::string last = report.peers.back().node.value().to_string();
+  for (const std::string& line :
+       {fmt::format("\nhelenus_replication_missing_there{{node=\"{}\"}} 10\n", first),
+        fmt::format("\nhelenus_replication_missing_here{{node=\"{}\"}} 3\n", first),
+        std::string("\nhelenus_replication_missing_there{node=\"others\"} 20\n"),
+        std::string("\nhelenus_replication_missing_here{node=\"others\"} 6\n")}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr(last)));
+}
+
+void expect_each_once(const std::vector<Metric>& metrics, const std::vector<double>& values) {
   for (const double value : values) {
     EXPECT_EQ(std::ranges::count(metrics, value, &Metric::value), 1) << value;
   }
@@ -210,7 +233,34 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
   engine.sstable_counters.data_blocks_read = 5000;
   engine.sstable_counters.index_blocks_read = 77;
   values.push_back(5077);
-  expect_each_once(engine, values);
+  std::vector<Metric> metrics;
+  add_engine_metrics(engine, metrics);
+  expect_each_once(metrics, values);
+}
+
+TEST(Metrics, ShowEverythingThatReplicasTell) {
+  replication::AntiEntropyReport report;
+  std::vector<double> values;
+  const auto number = [&](auto& field) {
+    field = 1000 + values.size();
+    values.push_back(static_cast<double>(field));
+  };
+  auto& peer = report.peers.emplace_back();
+  for (auto* field :
+       {&peer.lacking_there, &peer.lacking_here, &report.announcements,
+        &report.announcements_failed, &report.clocks_announced, &report.clocks_refused,
+        &report.clocks_taken, &report.clocks_ignored, &report.pulls, &report.pulls_failed,
+        &report.pages, &report.mutations_pulled, &report.bytes_pulled, &report.pages_served,
+        &report.bytes_served, &report.dots_covered, &report.mutations_put_off,
+        &report.mutations_refused, &report.withheld}) {
+    number(*field);
+  }
+  for (auto* field : {&report.tablets, &report.tablets_behind, &report.tablets_behind_themselves}) {
+    number(*field);
+  }
+  std::vector<Metric> metrics;
+  add_replication_metrics(report, metrics);
+  expect_each_once(metrics, values);
 }
 
 }  // namespace

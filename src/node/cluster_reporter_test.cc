@@ -30,10 +30,13 @@ using runtime::Runtime;
 using runtime::StopToken;
 using runtime::Task;
 using runtime::Until;
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 using namespace std::chrono_literals;
 namespace protocol = cql::protocol;
 
@@ -79,6 +82,37 @@ class ReporterTest : public ::testing::Test {
     const json parsed = json::parse(answer.substr(answer.find("\r\n\r\n") + 4), nullptr, false);
     EXPECT_FALSE(parsed.is_discarded()) << answer;
     return parsed;
+  }
+  // "there here" by peer, ascending.
+  std::vector<std::string> missing(std::size_t i) {
+    std::vector<std::string> texts;
+    const json told = get_json(i, "/cluster/missing");
+    for (const json& peer : told["peers"]) {
+      texts.push_back(
+          fmt::format("{} {}", peer["missing_there"].get<int>(), peer["missing_here"].get<int>()));
+    }
+    std::ranges::sort(texts);
+    return texts;
+  }
+  // Statements, one after the other, through the first node.
+  void execute(const std::vector<std::string>& statements) {
+    operator_.set_process(
+        sim::FunctionProcess::factory([&](Runtime& rt, const StopToken&) -> Task<void> {
+          return execute_on(rt, nodes_.machine(0).address(9042), statements);
+        }));
+    operator_.start();
+    EXPECT_TRUE(world_.run_until([&] { return !operator_.is_up(); }, 1min));
+  }
+  static Task<void> execute_on(Runtime& rt, Address server,
+                               const std::vector<std::string>& statements) {
+    TestClient client(rt);
+    const bool is_open = co_await client.open(server);
+    EXPECT_TRUE(is_open);
+    for (const std::string& statement : statements) {
+      const std::string answer = co_await client.text_of(1, statement);
+      EXPECT_THAT(answer, Not(AnyOf(StartsWith("error"), StartsWith("["), "not sent")))
+          << statement;
+    }
   }
   static Task<void> get_from(Runtime& rt, Address address, std::string path, std::string& text) {
     const auto until = Until::after(rt, 5s);
@@ -238,6 +272,35 @@ TEST_F(ReporterTest, EveryNodeTellsOperatorsOfAll) {
   EXPECT_EQ(
       std::ranges::count_if(after["nodes"], [](const json& node) { return node["is_up"] == true; }),
       2);
+}
+
+TEST_F(ReporterTest, EveryNodeTellsWhatIsMissingWhere) {
+  start({0, 1, 2});
+  settle();
+  execute(
+      {"CREATE KEYSPACE ks WITH replication = {'class': 'NetworkTopologyStrategy', "
+       "'replication_factor': 3}",
+       "CREATE TABLE ks.t (k int PRIMARY KEY, v int)"});
+  settle();
+  for (const std::size_t i : {0U, 1U, 2U}) EXPECT_THAT(missing(i), ElementsAre("0 0", "0 0"));
+  nodes_.machine(2).power_loss();
+  std::vector<std::string> writes;
+  for (int k = 0; k < 5; ++k) {
+    writes.push_back(fmt::format("INSERT INTO ks.t (k, v) VALUES ({}, 1)", k));
+  }
+  execute(writes);
+  settle();
+  EXPECT_THAT(missing(0), ElementsAre("0 0", "5 0"));
+  EXPECT_THAT(missing(1), ElementsAre("0 0", "5 0"));
+  const json peer = get_json(0, "/cluster/missing")["peers"][0];
+  EXPECT_THAT(
+      get(0, "/metrics"),
+      HasSubstr(fmt::format("\nhelenus_replication_missing_there{{node=\"{}\"}} {}\n",
+                            peer["host_id"].get<std::string>(), peer["missing_there"].get<int>())));
+  start({2});
+  settle();
+  for (const std::size_t i : {0U, 1U, 2U}) EXPECT_THAT(missing(i), ElementsAre("0 0", "0 0"));
+  EXPECT_THAT(get(2, "/metrics"), HasSubstr("\nhelenus_replication_mutations_pulled_total 5\n"));
 }
 
 TEST_F(ReporterTest, WhatCannotBeToldIsToldSo) {

@@ -31,6 +31,13 @@ constexpr std::array<std::pair<std::string_view, LogSyncMode>, 3> kSyncModes = {
     {"group", LogSyncMode::group},
     {"periodic", LogSyncMode::periodic},
 }};
+constexpr std::array<std::pair<std::string_view, ReplicationBy>, 2> kReplications = {{
+    {"deltas", ReplicationBy::deltas},
+    {"anti_entropy", ReplicationBy::anti_entropy},
+}};
+constexpr std::string_view kPeriodicLoses =
+    "periodic loses acknowledged writes that other nodes count on: with more than one node say "
+    "batch or group";
 constexpr std::array<std::string_view, 3> kFileBackends = {"auto", "io_uring", "threads"};
 
 template <std::string Config::* kMember>
@@ -210,6 +217,21 @@ std::string show_sync(const Config& config) {
   return "";
 }
 
+Result<void> set_replication(Config& config, std::string_view value) {
+  for (const auto& [name, by] : kReplications) {
+    if (name != value) continue;
+    config.replication_by = by;
+    return {};
+  }
+  return Error(Errc::invalid_argument, "'{}' is neither deltas nor anti_entropy", value);
+}
+std::string show_replication(const Config& config) {
+  for (const auto& [name, by] : kReplications) {
+    if (by == config.replication_by) return std::string(name);
+  }
+  return "";
+}
+
 Result<void> set_backend(Config& config, std::string_view value) {
   if (std::ranges::find(kFileBackends, value) == kFileBackends.end()) {
     return Error(Errc::invalid_argument, "'{}' is neither auto, io_uring nor threads", value);
@@ -250,6 +272,10 @@ constexpr std::array kFields = {
                 show_number<&Config::gossip_interval_ms>},
     ConfigField{"phi_threshold", set_decimal<&Config::phi_threshold, 1.0, 64.0>,
                 show_decimal<&Config::phi_threshold>},
+    ConfigField{"replication_by", set_replication, show_replication},
+    ConfigField{"anti_entropy_interval_ms",
+                set_number<&Config::anti_entropy_interval_ms, 10, 60'000>,
+                show_number<&Config::anti_entropy_interval_ms>},
     ConfigField{"cql_address", set_address<&Config::cql_address>,
                 show_address<&Config::cql_address>},
     ConfigField{"cql_broadcast_address", set_broadcast<&Config::cql_broadcast_address>,
@@ -364,8 +390,16 @@ Result<void> validate_cluster(const Config& config, const ConfigSource& source) 
 
 }  // namespace
 
+Result<void> check_commitlog_sync(const Config& config, std::size_t nodes) {
+  if (nodes < 2 || config.commitlog_sync != LogSyncMode::periodic) return {};
+  return Error(Errc::invalid_argument, "commitlog_sync: {}", kPeriodicLoses);
+}
+
 Result<void> validate(const Config& config, const ConfigSource& source) {
   TRY_VOID(validate_cluster(config, source));
+  if (config.has_other_seeds() && !check_commitlog_sync(config, 2)) {
+    return misfit(source, {"commitlog_sync", "seeds"}, kPeriodicLoses);
+  }
   if (!config.admin_remote && !runtime::is_loopback(config.admin_address)) {
     return misfit(source, {"admin_address", "admin_remote"},
                   fmt::format("{} is no loopback address, and whoever reaches it may ask; to open "

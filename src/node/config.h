@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -20,6 +21,9 @@
 #include "storage/log/log_options.h"
 
 namespace helenus::node {
+
+// How what is written comes to the other replicas: as it is written, or by anti-entropy alone.
+enum class ReplicationBy : std::uint8_t { deltas, anti_entropy };
 
 struct Config {
   // Everything the node keeps lies below this folder; one node at a time uses it.
@@ -57,6 +61,8 @@ struct Config {
   std::uint32_t tokens = ring::kTokensDefault;
   std::uint32_t gossip_interval_ms = 1000;
   double phi_threshold = 8;
+  ReplicationBy replication_by = ReplicationBy::deltas;
+  std::uint32_t anti_entropy_interval_ms = 100;
 
   // Where clients connect, and what drivers are told to connect to; the latter must be given when
   // the former is a wildcard. Its port is never used.
@@ -99,6 +105,11 @@ struct Config {
     return cql_connections_per_address_max.value_or(
         std::clamp(cql_connections_max / 2, 1U, kCqlConnectionsPerAddressMaxDefault));
   }
+  // Whether there is a node to ask for the cluster besides this one.
+  bool has_other_seeds() const {
+    return std::ranges::any_of(
+        seeds, [this](const runtime::Address& seed) { return seed != node_address(); });
+  }
   // What other nodes are told to connect to, with the port.
   runtime::Address node_address() const {
     return broadcast_address ? broadcast_address->with_port(listen_address.port()) : listen_address;
@@ -132,6 +143,10 @@ struct ConfigSource {
   // Of the fields that the file sets and nothing has set after it.
   std::map<std::string, int, std::less<>> lines;
 };
+
+// Whether a node among so many may acknowledge writes as its commit log is set: a level counts on
+// what each replica has acknowledged. Errors: invalid_argument.
+base::Result<void> check_commitlog_sync(const Config& config, std::size_t nodes);
 
 // Whether the fields fit together. Errors: invalid_argument, naming the field; if the source has a
 // line of those that do not fit, beginning with the last of them: "helenus.yaml:12: rack: ...".

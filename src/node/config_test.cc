@@ -50,6 +50,7 @@ TEST(ConfigFile, SetsWhatItNamesAndLeavesTheRest) {
                                 "cql_broadcast_address: 192.0.2.1\n"
                                 "admin_remote: true\n"
                                 "commitlog_sync: periodic\n"
+                                "replication_by: anti_entropy\n"
                                 "cores: 3\n"
                                 "log: info,storage=debug\n",
                                 config);
@@ -58,6 +59,7 @@ TEST(ConfigFile, SetsWhatItNamesAndLeavesTheRest) {
   EXPECT_EQ(config.cql_address_for_clients().to_string(), "192.0.2.1:19042");
   EXPECT_TRUE(config.admin_remote);
   EXPECT_EQ(config.commitlog_sync, storage::LogSyncMode::periodic);
+  EXPECT_EQ(config.replication_by, ReplicationBy::anti_entropy);
   EXPECT_EQ(config.cores, 3U);
   EXPECT_EQ(config.rack, "r7");
 }
@@ -132,6 +134,7 @@ TEST(ConfigFile, WhatIsWrongIsToldWithItsLine) {
   EXPECT_EQ(refusal("cql_broadcast_address: here"),
             "helenus.yaml:1: cql_broadcast_address: 'here' is no IP address");
   EXPECT_THAT(refusal("commitlog_sync: never"), HasSubstr("neither batch, group nor periodic"));
+  EXPECT_THAT(refusal("replication_by: post"), HasSubstr("neither deltas nor anti_entropy"));
   EXPECT_THAT(refusal("file_backend: tape"), HasSubstr("neither auto, io_uring nor threads"));
   EXPECT_THAT(refusal("admin_remote: perhaps"), HasSubstr("neither true nor false"));
   EXPECT_THAT(refusal("log: loud"), HasSubstr("helenus.yaml:1: log: "));
@@ -261,7 +264,7 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
         Range{"memtable_mib", 8, 1 << 20}, Range{"block_cache_mib", 1, 1 << 20},
         Range{"compactions_max", 1, 64}, Range{"compaction_mib_per_second", 0, 1 << 20},
         Range{"merge_ranges_mib", 1, 1 << 20}, Range{"cores", 0, 1024}, Range{"tokens", 1, 65536},
-        Range{"gossip_interval_ms", 10, 60'000}}) {
+        Range{"gossip_interval_ms", 10, 60'000}, Range{"anti_entropy_interval_ms", 10, 60'000}}) {
     const auto refused = [&](std::string_view value) {
       return refusal(fmt::format("\n\n{}: {}\n", range.field, value));
     };
@@ -329,6 +332,11 @@ TEST(ConfigFile, FieldsThatDoNotFitTogetherAreToldWithTheLineOfTheLastOfThem) {
               HasSubstr("helenus.yaml:2: rack: 257 bytes; at most 256"));
   EXPECT_THAT(misfit("partitioner: ByteOrderedPartitioner"),
               HasSubstr("helenus.yaml:1: partitioner: "));
+  EXPECT_EQ(misfit("seeds: [127.0.0.1:7000, 127.0.0.2:7000]\ncommitlog_sync: periodic"),
+            "helenus.yaml:2: commitlog_sync: periodic loses acknowledged writes that other nodes "
+            "count on: with more than one node say batch or group");
+  EXPECT_EQ(misfit("seeds: [127.0.0.1:7000]\ncommitlog_sync: periodic"), "") << "it is its own";
+  EXPECT_EQ(misfit("seeds: [127.0.0.1:7000, 127.0.0.2:7000]\ncommitlog_sync: group"), "");
   EXPECT_EQ(misfit("commitlog_total_mib: 256\ncommitlog_segment_mib: 64"), "");
 }
 

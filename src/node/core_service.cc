@@ -35,6 +35,7 @@ cql::NodeCounts count(const cql::ClusterPeers& peers, const cql::PeerFacts& self
 CoreService::CoreService(runtime::Runtime& here, const replication::Replicas& replicas,
                          cql::Catalog& catalog, cql::CatalogPtr snapshot, Options options)
     : here_(here),
+      replicas_(replicas),
       coordinator_(here, replicas),
       view_(here, catalog, std::move(snapshot)),
       admission_(std::move(options.admission), options.limits.core, options.limits.connection),

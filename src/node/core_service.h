@@ -59,6 +59,10 @@ class CoreService {
 
   runtime::Runtime& runtime() const { return here_; }
   const replication::Coordinator& coordinator() const { return coordinator_; }
+  // Requires: the replicas have not stopped.
+  const replication::AntiEntropy& anti_entropy() const {
+    return *replicas_.on(here_.cores.here()).anti_entropy;
+  }
   cql::CatalogView& view() { return view_; }
   cql::QueryProcessor& processor() { return processor_; }
   const cql::Server& server() const { return server_; }
@@ -70,6 +74,7 @@ class CoreService {
   cql::ClusterFacts with_nodes(cql::ClusterFacts cluster);
 
   runtime::Runtime& here_;
+  const replication::Replicas& replicas_;
   replication::Coordinator coordinator_;
   cql::CatalogView view_;
   cql::PeersPtr peers_;

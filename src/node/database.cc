@@ -32,6 +32,15 @@ namespace {
 
 constexpr runtime::Duration kAskAgainAfter = std::chrono::milliseconds(1);
 
+replication::ReplicaOptions replica_options(const Config& config) {
+  using Deltas = replication::ReplicatedWriter::Deltas;
+  replication::ReplicaOptions options;
+  options.deltas =
+      config.replication_by == ReplicationBy::deltas ? Deltas::sent : Deltas::left_to_anti_entropy;
+  options.anti_entropy.interval = std::chrono::milliseconds(config.anti_entropy_interval_ms);
+  return options;
+}
+
 }  // namespace
 
 Database::Database(runtime::Runtime& runtime, const Config& config, model::NodeId node)
@@ -104,7 +113,8 @@ Task<Result<void>> Database::open_storage() {
   CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_));
   log_.info("storage is open", kv("sstables", report.sstables),
             kv("records_replayed", report.records_applied), kv("cores", cores_));
-  replicas_ = std::make_unique<replication::Replicas>(runtime_, *engines_, node_);
+  replicas_ =
+      std::make_unique<replication::Replicas>(runtime_, *engines_, node_, replica_options(config_));
   coordinator_ = std::make_unique<replication::Coordinator>(runtime_, *replicas_);
   co_return {};
 }
@@ -264,12 +274,22 @@ struct CorePart {
   cql::ServerStatistics server;
   std::size_t request_bytes = 0;
   storage::EngineStatistics engine;
+  replication::AntiEntropyReport anti_entropy;
 };
+
+storage::EngineStatistics engine_of(const CoreService& service) {
+  return service.coordinator().statistics_here();
+}
+
+replication::AntiEntropyReport anti_entropy_of(const CoreService& service) {
+  return service.anti_entropy().report();
+}
 
 CorePart part_of(const CoreService& service) {
   return {.server = service.server().statistics(),
           .request_bytes = service.admission().request_bytes(),
-          .engine = service.coordinator().statistics_here()};
+          .engine = engine_of(service),
+          .anti_entropy = anti_entropy_of(service)};
 }
 
 std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
@@ -278,9 +298,11 @@ std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
     sum.server.add(parts[i].server);
     sum.request_bytes += parts[i].request_bytes;
     sum.engine.add(parts[i].engine);
+    sum.anti_entropy.add(parts[i].anti_entropy);
   }
   std::vector<admin::Metric> metrics;
   admin::add_engine_metrics(sum.engine, metrics);
+  admin::add_replication_metrics(sum.anti_entropy, metrics);
   admin::add_server_metrics(sum.server, sum.request_bytes, metrics);
   return metrics;
 }
@@ -380,12 +402,22 @@ Task<Result<std::vector<admin::Metric>>> Database::metrics() {
   co_return metrics_of(std::move(parts));
 }
 
+Task<Result<replication::AntiEntropyReport>> Database::anti_entropy() {
+  CO_TRY(const auto pass, askers_.enter());
+  replication::AntiEntropyReport sum;
+  for (const auto& part : co_await ask_all(anti_entropy_of)) {
+    if (!part) co_return part.error();
+    sum.add(*part);
+  }
+  co_return sum;
+}
+
 Task<Result<std::uint64_t>> Database::load_bytes() {
   CO_TRY(const auto pass, askers_.enter());
   std::uint64_t bytes = 0;
-  for (const Result<CorePart>& part : co_await ask_all(part_of)) {
+  for (const Result<storage::EngineStatistics>& part : co_await ask_all(engine_of)) {
     if (!part) co_return part.error();
-    bytes += part->engine.sstable_bytes + part->engine.mutation_file_bytes;
+    bytes += part->sstable_bytes + part->mutation_file_bytes;
   }
   co_return bytes;
 }

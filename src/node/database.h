@@ -116,6 +116,8 @@ class Database {
   std::uint32_t cores() const { return cores_; }
   // Of all cores together. Errors: closed when it stops; timeout, overloaded, naming the core.
   runtime::Task<base::Result<std::vector<admin::Metric>>> metrics();
+  // What the replicas of all cores lack and have done about it. Errors: the same.
+  runtime::Task<base::Result<replication::AntiEntropyReport>> anti_entropy();
   // What the data of all cores takes on disk. Errors: the same.
   runtime::Task<base::Result<std::uint64_t>> load_bytes();
   // What this node has of the tables that statements made: of one, of those of a keyspace, or of

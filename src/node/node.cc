@@ -71,6 +71,7 @@ Task<Result<void>> Node::start_and_tell(StopToken stop, StopSource& started) {
 }
 
 Task<Result<void>> Node::start_parts(StopToken stop) {
+  CO_TRY_VOID(check_commitlog_sync(config_, config_.has_other_seeds() ? 2 : 1));
   CO_TRY(auto secrets, co_await load_secrets(runtime_, secret_source()));
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = check_port(config_.listen_address);
@@ -78,9 +79,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   database_.emplace(runtime_, config_, identity_->node);
   CO_TRY_VOID(co_await database_->open());
   make_cluster(std::move(secrets));
-  auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
-  if (!in_cluster) co_return std::move(in_cluster).error().within("cluster");
-  in_cluster_ = true;
+  CO_TRY_VOID(co_await start_cluster(std::move(stop)));
   reporter_.emplace(
       runtime_, *cluster_, identity_->node,
       [this](const admin::PeerNews::News& news) { return database_->publish(news); },
@@ -122,8 +121,26 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   up_nodes_->start();
 }
 
+Task<Result<void>> Node::start_cluster(StopToken stop) {
+  cluster_start_.emplace(stop);
+  auto in_cluster = co_await cluster_->start({.stop = cluster_start_->token()});
+  cluster_start_.reset();
+  if (cluster_refusal_) co_return *cluster_refusal_;
+  if (!in_cluster) co_return std::move(in_cluster).error().within("cluster");
+  in_cluster_ = true;
+  co_return {};
+}
+
+// Metadata that are refused come again and again, so a start that meets them is ended.
 Task<Result<void>> Node::apply(cluster::MetadataPtr metadata, consensus::Version version,
                                runtime::Until until) {
+  if (auto sync = check_commitlog_sync(config_, metadata->nodes.size()); !sync) {
+    if (cluster_start_) {
+      cluster_refusal_ = sync.error();
+      cluster_start_->request_stop();
+    }
+    co_return sync;
+  }
   auto map = replication::ReplicaMap::make(*metadata, version.value(), identity_->node);
   co_return co_await database_->apply(
       std::move(map), schema_->apply(std::move(metadata), version, std::move(until)));

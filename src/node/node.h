@@ -51,8 +51,11 @@ class Node {
   // Takes the data folder, learns who it is, becomes one of its cluster, and opens its ports. That
   // may take until other nodes are there: a stop ends the wait (cancelled). Without a Progress the
   // log is told. After an error, call stop().
+  // A node whose commitlog_sync other nodes could not count on starts alone only, and acts by no
+  // metadata that name another one.
   // Errors name the folder or the address at fault: locked (another node runs there),
-  // permission_denied, address_in_use, corrupt, ...; those of ClusterService::start.
+  // permission_denied, address_in_use, corrupt, ...; those of ClusterService::start;
+  // invalid_argument.
   runtime::Task<base::Result<void>> start(runtime::StopToken stop = {}, Progress progress = {});
   // Winds up in reverse order. Also right after a failed or partial start.
   runtime::Task<void> stop();
@@ -79,6 +82,7 @@ class Node {
   cluster::ClusterService::Options cluster_options() const;
   cluster::SecretSource secret_source() const;
   void make_cluster(std::vector<rpc::ClusterSecret> secrets);
+  runtime::Task<base::Result<void>> start_cluster(runtime::StopToken stop);
   // A cluster::Apply.
   runtime::Task<base::Result<void>> apply(cluster::MetadataPtr metadata, consensus::Version version,
                                           runtime::Until until);
@@ -90,6 +94,7 @@ class Node {
   runtime::Task<admin::HttpResponse> answer_health();
   runtime::Task<admin::HttpResponse> answer_metrics();
   admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
+  runtime::Task<admin::HttpResponse> answer_missing();
   runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
   // Serves no clients any more, and says so to the other nodes. For good; also a second time.
@@ -110,6 +115,9 @@ class Node {
   std::optional<admin::ClusterReporter> reporter_;
   std::optional<UpNodes> up_nodes_;
   std::optional<cluster::ClusterService> cluster_;
+  // While the cluster starts: to end that, and why it was ended by this node itself.
+  std::optional<runtime::StopSource> cluster_start_;
+  std::optional<base::Error> cluster_refusal_;
   runtime::StopSource changes_stop_;
   runtime::Gate changes_;  // inside: what an operator asked for
   admin::AdminServer admin_;

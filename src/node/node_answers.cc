@@ -51,6 +51,7 @@ Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   }
   if (request.path == "/healthz") co_return co_await answer_health();
   if (changes && database_) co_return co_await answer_change(request);
+  if (request.path == "/cluster/missing" && database_) co_return co_await answer_missing();
   if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
   if (request.path == "/tables" && database_) co_return co_await answer_tables(request);
   if (request.path == "/metrics" && database_) co_return co_await answer_metrics();
@@ -85,6 +86,13 @@ admin::HttpResponse Node::answer_cluster(const admin::HttpRequest& request) cons
   const auto keyspace = admin::keyspace_in(request.query);
   if (!keyspace) return refusal(keyspace.error());
   return answer_with(((*reporter_).*tell)(*keyspace));
+}
+
+Task<admin::HttpResponse> Node::answer_missing() {
+  if (!started_) co_return json_answer(503, admin::starting_json(phase()));
+  const auto report = co_await database_->anti_entropy();
+  if (!report) co_return refusal(report.error());
+  co_return json_answer(200, reporter_->missing(*report));
 }
 
 Task<admin::HttpResponse> Node::answer_tables(const admin::HttpRequest& request) {

@@ -359,6 +359,8 @@ TEST_F(NodeTest, AnOrderIsAPostAndNamesWhatIsThere) {
                            "there is no keyspace no");
     co_await expect_answer(rt, admin, "GET", "/tables?table=a%2Fb", "400", "no name of a table");
     co_await expect_answer(rt, admin, "GET", "/cluster/tablets", "200", "\"tablets\": []");
+    co_await expect_answer(rt, admin, "GET", "/cluster/missing", "200", "\"peers\": []");
+    co_await expect_answer(rt, admin, "POST", "/cluster/missing", "405", "Allow: GET, HEAD\r\n");
     co_await expect_answer(rt, admin, "GET", "/cluster/other", "404", "nothing at /cluster/other");
     EXPECT_TRUE((co_await healthz(rt, admin)).contains("\"status\":\"ok\""));
     co_await node.stop();

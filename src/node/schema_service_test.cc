@@ -275,6 +275,31 @@ TEST_F(NodesTest, AMinorityChangesNothingAndSaysSo) {
   expect_one_schema({1, 2});
 }
 
+constexpr std::string_view kPeriodicRefused =
+    "commitlog_sync: periodic loses acknowledged writes that other nodes count on: with more than "
+    "one node say batch or group";
+
+TEST_F(NodesTest, WhoWouldLoseWhatOthersCountOnDoesNotStart) {
+  const auto expect_refusal = [&] {
+    start({0});
+    run_until_refused(0);
+    EXPECT_EQ(start_error(0)->code(), Errc::invalid_argument);
+    EXPECT_THAT(start_error(0)->to_string(), HasSubstr(kPeriodicRefused));
+    ASSERT_TRUE(world_.run_until([&] { return !machine(0).is_up(); }, 1min));
+  };
+  config(0).commitlog_sync = storage::LogSyncMode::periodic;
+  expect_refusal();
+  config(0).commitlog_sync = storage::LogSyncMode::group;
+  start_and_expect_up({0, 1, 2});
+  stop(0);
+  // The metadata tell of the others, too.
+  config(0).commitlog_sync = storage::LogSyncMode::periodic;
+  config(0).seeds.clear();
+  expect_refusal();
+  config(0).commitlog_sync = storage::LogSyncMode::batch;
+  start_and_expect_up({0});
+}
+
 class StrangerTest : public NodesTest {
  protected:
   StrangerTest() : NodesTest(4, 3) {}
@@ -353,6 +378,30 @@ TEST_F(LonelyTest, ServesRowsWithAnotherOneThatComes) {
     EXPECT_EQ(ask(i, kInsert), "done");
     EXPECT_EQ(ask(1 - i, kSelect), "00000001");
   }
+}
+
+TEST_F(LonelyTest, WhoWouldLoseWhatOthersCountOnActsByNoMetadataOfOthers) {
+  config(0).commitlog_sync = storage::LogSyncMode::periodic;
+  start_and_expect_up({0});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  EXPECT_EQ(ask(0, "DROP KEYSPACE ks"), "done");
+  const auto alone = node(0).cluster().applied_version();
+  start({1});
+  world_.run_for(10s);
+  EXPECT_THAT(world_.log().lines(),
+              Contains(AllOf(HasSubstr(" n0 "), HasSubstr(kPeriodicRefused))));
+  EXPECT_EQ(node(0).cluster().applied_version(), alone);
+  stop(0);
+  start({0});
+  run_until_refused(0);
+  EXPECT_EQ(start_error(0)->code(), Errc::invalid_argument);
+  ASSERT_TRUE(world_.run_until([&] { return !machine(0).is_up(); }, 1min));
+  config(0).commitlog_sync = storage::LogSyncMode::batch;
+  start_and_expect_up({0});
+  expect_up({1});
+  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
 }
 
 TEST_F(LonelyTest, ASchemaThatIsTooLargeIsRefusedAndTheOldOneStays) {

@@ -40,6 +40,8 @@ constexpr std::array kSubcommands = {
                "Show the tokens of the ring, their owners, and the replicas of a keyspace"},
     Subcommand{"tablets", Kind::tablets, "/cluster/tablets", false, 1, false,
                "Show the tablets that this node holds, and who else does"},
+    Subcommand{"missing", Kind::missing, "/cluster/missing", false, 0, false,
+               "Show how many writes this node and others lack that the other one has"},
     Subcommand{"tablestats", Kind::table_statistics, "/tables", false, 2, false,
                "Show what this node has of each table, in files and in memory"},
     Subcommand{"flush", Kind::flush, "/tables/flush", false, 2, true,
@@ -122,6 +124,11 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
     case Kind::tablets: {
       TRY(const ShownHeldTablets held, parse_held_tablets(body));
       text = format_held_tablets(held);
+      break;
+    }
+    case Kind::missing: {
+      TRY(const std::vector<ShownMissing> missing, parse_missing(body));
+      text = format_missing(missing);
       break;
     }
     case Kind::table_statistics: {

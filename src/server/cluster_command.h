@@ -1,5 +1,5 @@
-// helenus status, ring, tablets, tablestats: ask a node over HTTP for its cluster, and for what it
-// has, and show it to people. helenus flush, compact, drain: ask it to do something.
+// helenus status, ring, tablets, missing, tablestats: ask a node over HTTP for its cluster, and for
+// what it has, and show it to people. helenus flush, compact, drain: ask it to do something.
 //
 // Exit codes: 0 it was shown, or done; 1 it could not be: nobody listens, it is no node, or a node
 // that is not there yet; 2 the command line is wrong.
@@ -40,7 +40,16 @@ inline constexpr std::size_t kClusterAnswerSizeMax = std::size_t{64} << 20;
 inline constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 
 struct ClusterCommand {
-  enum class Kind : std::uint8_t { status, ring, tablets, table_statistics, flush, compact, drain };
+  enum class Kind : std::uint8_t {
+    status,
+    ring,
+    tablets,
+    missing,
+    table_statistics,
+    flush,
+    compact,
+    drain
+  };
 
   Kind kind = Kind::status;
   runtime::Address admin;

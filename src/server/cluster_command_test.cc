@@ -36,6 +36,7 @@ using runtime::StopToken;
 using runtime::Task;
 using runtime::Until;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -80,6 +81,7 @@ TEST(ClusterCommand, WhatConcernsTablesIsNarrowedDownByWords) {
   EXPECT_EQ(one->timeout, kChangeTimeout) << "it may take long";
   EXPECT_EQ(parse({"tablets", "music"})->keyspace, "music");
   EXPECT_EQ(parse({"drain"})->kind, ClusterCommand::Kind::drain);
+  EXPECT_EQ(parse({"missing"})->kind, ClusterCommand::Kind::missing);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"flush", "a b"}, {"flush", "music", "../plays"}}) {
     EXPECT_TRUE(parse(words).failed_with(Errc::invalid_argument));
@@ -308,6 +310,37 @@ TEST(ClusterTables, TablesAreShownWithWhatIsWrongWithThem) {
   }
 }
 
+std::string two_peers(std::uint64_t there, std::uint64_t here) {
+  const Cluster cluster;
+  replication::AntiEntropyReport report;
+  report.peers = {{.node = node_id(2), .tablets = 4, .lacking_there = there, .lacking_here = here},
+                  {.node = node_id(9), .tablets = 4, .lacking_there = 0, .lacking_here = 0}};
+  return admin::missing_json(cluster.moment(), report);
+}
+
+TEST(ClusterTables, WhatIsMissingIsShownByNode) {
+  const auto some = parse_missing(two_peers(5, 77));
+  ASSERT_TRUE(some) << some.error().to_string();
+  EXPECT_EQ(format_missing(*some),
+            "Node                                  Tablets  Missing there  Missing here\n"
+            "00000000-0000-0000-0000-000000000009  4        0              0\n"
+            "10.0.0.2:7000                         4        5              77\n");
+  for (const auto& [there, here] : {std::pair(1U, 0U), std::pair(0U, 1U)}) {
+    EXPECT_THAT(format_missing(*parse_missing(two_peers(there, here))),
+                Not(HasSubstr("nothing to repair")));
+  }
+  EXPECT_THAT(format_missing(*parse_missing(two_peers(0, 0))),
+              AllOf(HasSubstr("10.0.0.2:7000"), EndsWith("\nnothing to repair\n")));
+  EXPECT_EQ(format_missing({}), "nothing to repair\n");
+  const auto json = nlohmann::ordered_json::parse(two_peers(0, 0));
+  for (const char* name : {"host_id", "tablets", "missing_there", "missing_here"}) {
+    auto changed = json;
+    changed["peers"][0][name] = -1;
+    EXPECT_TRUE(parse_missing(changed.dump()).failed_with(Errc::corrupt)) << name;
+  }
+  EXPECT_TRUE(parse_missing("{}").failed_with(Errc::corrupt));
+}
+
 TEST(ClusterTables, WhatWasDoneIsSaidInWords) {
   EXPECT_EQ(format_done(*parse_done(admin::done_json("flush", 3))), "flush: 3 tables\n");
   EXPECT_EQ(format_done(*parse_done(admin::done_json("compact", 1))), "compact: 1 table\n");
@@ -448,6 +481,17 @@ TEST_F(ClusterProgram, AsksForAChangeAsOne) {
   const Outcome tables = ask(http(two_tables()), command);
   EXPECT_EQ(tables.exit_code, kExitWell) << tables.error;
   EXPECT_THAT(tables.request, StartsWith("GET /tables?keyspace=music&table=plays HTTP/1.1"));
+}
+
+TEST_F(ClusterProgram, AsksForWhatIsMissing) {
+  ClusterCommand command;
+  command.kind = ClusterCommand::Kind::missing;
+  const Outcome missing = ask(http(two_peers(0, 0)), command);
+  EXPECT_EQ(missing.exit_code, kExitWell) << missing.error;
+  EXPECT_THAT(missing.out, EndsWith("nothing to repair\n"));
+  EXPECT_THAT(missing.request, StartsWith("GET /cluster/missing HTTP/1.1"));
+  const auto error = base::Error(Errc::timeout, "core 1 does not answer");
+  expect_failure(ask(http(admin::error_json(error), 503), command), "core 1 does not answer");
 }
 
 TEST_F(ClusterProgram, ShowsJsonToPrograms) {

@@ -222,6 +222,25 @@ Result<ShownHeldTablets> parse_held_tablets(std::string_view text) {
   return held;
 }
 
+Result<std::vector<ShownMissing>> parse_missing(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  const Json& list = fields.list("peers");
+  TRY_VOID(fields.finish());
+  std::vector<ShownMissing> missing;
+  for (const Json& each : list) {
+    Fields peer(each);
+    const std::string host_id = peer.text("host_id");
+    ShownMissing shown{.peer = peer.optional_text("node_address").value_or(host_id),
+                       .tablets = peer.count("tablets"),
+                       .there = peer.count("missing_there"),
+                       .here = peer.count("missing_here")};
+    TRY_VOID(peer.finish());
+    missing.push_back(std::move(shown));
+  }
+  return missing;
+}
+
 Result<std::vector<ShownTable>> parse_tables(std::string_view text) {
   TRY(const Json json, parse_json(text));
   Fields fields(json);
@@ -415,6 +434,18 @@ std::string format_held_tablets(const ShownHeldTablets& held) {
   }
   return fmt::format("Node {} holds {} tablets\n\n{}", held.cluster.this_node, held.tablets.size(),
                      table.text());
+}
+
+std::string format_missing(std::vector<ShownMissing> missing) {
+  std::ranges::sort(missing, {}, &ShownMissing::peer);
+  Table table({"Node", "Tablets", "Missing there", "Missing here"});
+  for (const ShownMissing& each : missing) {
+    table.add({each.peer, std::to_string(each.tablets), std::to_string(each.there),
+               std::to_string(each.here)});
+  }
+  const bool is_equal = std::ranges::all_of(
+      missing, [](const ShownMissing& each) { return each.there == 0 && each.here == 0; });
+  return (missing.empty() ? "" : table.text()) + (is_equal ? "nothing to repair\n" : "");
 }
 
 std::string format_tables(const std::vector<ShownTable>& tables) {

@@ -72,6 +72,15 @@ struct ShownHeldTablets {
   std::vector<ShownHeldTablet> tablets;
 };
 
+// What a node that holds tablets with the one that was asked lacks of what is there, and the other
+// way round, as far as it has told.
+struct ShownMissing {
+  std::string peer;  // its address, or its id if that is not known
+  std::uint64_t tablets = 0;
+  std::uint64_t there = 0;
+  std::uint64_t here = 0;
+};
+
 // What a node has of a table.
 struct ShownTable {
   std::string keyspace;
@@ -95,6 +104,7 @@ struct ShownDone {
 base::Result<ShownCluster> parse_cluster(std::string_view text);
 base::Result<ShownRing> parse_ring(std::string_view text);
 base::Result<ShownHeldTablets> parse_held_tablets(std::string_view text);
+base::Result<std::vector<ShownMissing>> parse_missing(std::string_view text);
 base::Result<std::vector<ShownTable>> parse_tables(std::string_view text);
 base::Result<ShownDone> parse_done(std::string_view text);
 // What a node says of why it has no answer; nothing if it does not say. `starting` if it is not
@@ -113,6 +123,8 @@ std::string format_status(const ShownCluster& cluster);
 std::string format_ring(const ShownRing& ring);
 // As they come: by keyspace, then by ascending token.
 std::string format_held_tablets(const ShownHeldTablets& held);
+// By address; "nothing to repair" if nothing is missing.
+std::string format_missing(std::vector<ShownMissing> missing);
 std::string format_tables(const std::vector<ShownTable>& tables);
 std::string format_done(const ShownDone& done);
 

@@ -26,7 +26,7 @@ from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
 from cassandra.query import BatchStatement, SimpleStatement
 
 import cluster_test
-from cluster_test import Member, NUMBERS, SECONDS_MAX, ask, await_that
+from cluster_test import Member, NUMBERS, SECONDS_MAX, ask, await_that, run
 from helenus_process import free_port  # found by way of cluster_test
 
 ONE, QUORUM, ALL = (ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL)
@@ -245,6 +245,11 @@ class RowsTest(ThreeNodes):
             for client in clients:
                 self.assert_rows(client, expected)
                 self.await_rows(client, expected)
+        for member in self.members:
+            await_that(lambda: run("missing", "--admin", member.admin).stdout.endswith(
+                "\nnothing to repair\n"), f"{member.ip} and others lack nothing", CATCH_UP_SECONDS)
+            self.assertEqual([(peer["missing_here"], peer["missing_there"])
+                              for peer in ask(member, "missing")["peers"]], [(0, 0), (0, 0)])
 
     def test_conditions_are_refused_in_words(self):
         with clients_of(self.members[:1]) as (client,):
