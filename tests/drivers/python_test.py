@@ -174,7 +174,10 @@ class DriverTest(unittest.TestCase):
         self.assertGreaterEqual(len(self.rows("SELECT * FROM helenus.clients")), 1)
         settings = {row.name: row.value for row in self.rows("SELECT * FROM helenus.settings")}
         self.assertEqual(settings["cql_address"], f"{HOST}:{self.node.port}")
-        self.assertEqual(len(self.rows("SELECT * FROM helenus.tablets")), 16)
+        tablets = self.rows(
+            "SELECT * FROM helenus.tablets WHERE keyspace_name = %s", [self.keyspace]
+        )
+        self.assertEqual(len(tablets), 256)
         self.assertIn("helenus_storage_writes_total", self.node.get("/metrics"))
 
     # ---- Statements ----

@@ -124,6 +124,11 @@ RemoteRows::Fetch RangeCursor::fetch_from(std::size_t index, const HeldTablet* h
   };
 }
 
+Result<void> RangeCursor::nowhere() {
+  valid_ = false;
+  return {};
+}
+
 void RangeCursor::arrive() {
   valid_ = tablet_valid() && partitions_.contains(partition());
 }
@@ -150,6 +155,7 @@ Task<Result<void>> RangeCursor::go_back() {
 }
 
 Task<Result<void>> RangeCursor::seek(Bytes partition, Bytes row) {
+  if (is_hollow()) co_return nowhere();
   if (partition < partitions_.from) co_return co_await seek_first();
   CO_TRY_VOID(open_tablet(index_of(partition.view())));
   CO_TRY_VOID(co_await on_tablet(
@@ -158,6 +164,7 @@ Task<Result<void>> RangeCursor::seek(Bytes partition, Bytes row) {
 }
 
 Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
+  if (is_hollow()) co_return nowhere();
   if (partitions_.to && partition > *partitions_.to) {
     co_return co_await seek_last();
   }
@@ -168,6 +175,7 @@ Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
 }
 
 Task<Result<void>> RangeCursor::seek_first() {
+  if (is_hollow()) co_return nowhere();
   CO_TRY_VOID(open_tablet(index_of(partitions_.from.view())));
   CO_TRY_VOID(
       co_await on_tablet([&](auto& tablet) { return tablet.seek_bound(partitions_.from); }));
@@ -175,6 +183,7 @@ Task<Result<void>> RangeCursor::seek_first() {
 }
 
 Task<Result<void>> RangeCursor::seek_last() {
+  if (is_hollow()) co_return nowhere();
   const std::size_t last = partitions_.to ? index_of(partitions_.to->view())
                                           : std::max<std::size_t>(tablet_count(), 1) - 1;
   CO_TRY_VOID(open_tablet(last));

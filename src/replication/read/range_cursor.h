@@ -88,6 +88,9 @@ class RangeCursor {
   auto on_tablet(Motion motion) {
     return remote_ == nullptr ? motion(*cursor_) : motion(*remote_);
   }
+  // No partition is in the range. It may begin where the keyspace ends: behind the last token.
+  bool is_hollow() const { return partitions_.to && *partitions_.to <= partitions_.from; }
+  base::Result<void> nowhere();
   void arrive();
   // From the end of a tablet to the next one that has a row of the range.
   runtime::Task<base::Result<void>> go_on();
