@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
 
@@ -29,6 +30,13 @@ struct CellWrite {
 struct CellRead {
   const RowsHistory::Read* read = nullptr;
   std::optional<Value> value;
+};
+// A write that began no earlier than that, and is there from a moment on.
+struct There {
+  Value value = 0;  // one of those that it may be
+  bool is_put = false;
+  Moment invoked = 0;
+  Moment since = 0;
 };
 struct CellHistory {
   std::vector<CellWrite> writes;  // refused ones are not among them; as they began
@@ -69,6 +77,7 @@ class CellCheck {
       : history_(history), rules_(rules), cell_(cell), of_cell_(of_cell), problems_(problems) {}
 
   void run() {
+    collect_there();
     for (const CellRead& read : of_cell_.reads) {
       if (read.value) {
         judge_value(read, *read.value);
@@ -80,19 +89,50 @@ class CellCheck {
   }
 
  private:
-  // The acknowledged write that began last of those that were there when the read began.
-  const CellWrite* latest_there(const CellRead& read, bool puts_only) const {
-    const CellWrite* latest = nullptr;
+  void collect_there() {
     for (const CellWrite& write : of_cell_.writes) {
-      if (write.is_acknowledged && write.ended < read.read->invoked &&
-          (write.is_put || !puts_only) && is_later_than_all_before(write)) {
-        latest = &write;
-      }
+      const bool is_later_than_all_before =
+          rules_.timestamps_follow_time || history_.write(write.value).puts.empty();
+      if (!write.is_acknowledged || !is_later_than_all_before) continue;
+      there_.push_back({.value = write.value,
+                        .is_put = write.is_put,
+                        .invoked = write.invoked,
+                        .since = write.ended});
+    }
+    if (!rules_.timestamps_follow_time) return;
+    // What a read saw may explain what another one did not: acknowledged writes come first.
+    const std::size_t acknowledged = there_.size();
+    for (const CellRead& read : of_cell_.reads) {
+      if (!read.read->spreads) continue;
+      const CellWrite* const cause =
+          read.value ? find_put(*read.value) : earliest_cause_of_nothing(read, acknowledged);
+      if (cause == nullptr) continue;
+      there_.push_back({.value = cause->value,
+                        .is_put = read.value.has_value(),
+                        .invoked = cause->invoked,
+                        .since = *read.read->returned});
+    }
+  }
+  // Of the first `count` that were there when the read began, the one that began last.
+  const There* latest_there(const CellRead& read, bool puts_only, std::size_t count) const {
+    const There* latest = nullptr;
+    for (const There& there : std::span(there_).first(count)) {
+      if (there.since >= read.read->invoked || (puts_only && !there.is_put)) continue;
+      if (latest == nullptr || latest->invoked < there.invoked) latest = &there;
     }
     return latest;
   }
-  bool is_later_than_all_before(const CellWrite& write) const {
-    return rules_.timestamps_follow_time || history_.write(write.value).puts.empty();
+  // The first write that may be why the read saw nothing, if that is not the beginning.
+  const CellWrite* earliest_cause_of_nothing(const CellRead& read, std::size_t count) const {
+    const There* const latest = latest_there(read, true, count);
+    if (latest == nullptr) return nullptr;
+    for (const CellWrite& write : of_cell_.writes) {
+      const bool leaves_nothing = !write.is_put || may_have_expired(write, read);
+      if (leaves_nothing && write.invoked < *read.read->returned && write.ended > latest->invoked) {
+        return &write;
+      }
+    }
+    return nullptr;
   }
   const CellWrite* find_put(Value value) const {
     const auto found =
@@ -113,7 +153,7 @@ class CellCheck {
     }
     if (has_expired(*put, read)) report(read, "saw an expired write", value);
     if (!read.read->is_strong) return;
-    const CellWrite* const latest = latest_there(read, false);
+    const There* const latest = latest_there(read, false, there_.size());
     if (latest == nullptr || latest->invoked < put->ended) return;
     report(read, latest->is_put ? "lost: saw an older write" : "zombie: saw a deleted write", value,
            latest->value);
@@ -130,42 +170,39 @@ class CellCheck {
   }
 
   void judge_nothing(const CellRead& read) {
-    const CellWrite* const latest = latest_there(read, true);
-    if (latest == nullptr) return;
-    for (const CellWrite& write : of_cell_.writes) {
-      const bool leaves_nothing = !write.is_put || may_have_expired(write, read);
-      if (leaves_nothing && write.invoked < *read.read->returned && write.ended > latest->invoked) {
-        return;
-      }
-    }
+    const There* const latest = latest_there(read, true, there_.size());
+    if (latest == nullptr || earliest_cause_of_nothing(read, there_.size()) != nullptr) return;
     report(read, "lost: saw nothing", std::nullopt, latest->value);
   }
 
-  // `first` was there, and `second` was seen: so `second` is the later one.
-  static bool is_later(const CellWrite& second, Moment seen_last, const CellWrite& first) {
-    return second.is_acknowledged && first.is_acknowledged && first.ended < seen_last;
-  }
   void judge_order() {
     std::vector<const CellRead*> seen_last(of_cell_.writes.size(), nullptr);
+    std::vector<Moment> there_since(of_cell_.writes.size(), kNeverEnds);
+    for (std::size_t i = 0; i < of_cell_.writes.size(); ++i) {
+      if (of_cell_.writes[i].is_acknowledged) there_since[i] = of_cell_.writes[i].ended;
+    }
     for (const CellRead& read : of_cell_.reads) {
       const CellWrite* const put =
           read.value && read.read->is_strong ? find_put(*read.value) : nullptr;
       if (put == nullptr) continue;
-      const CellRead*& last = seen_last[static_cast<std::size_t>(put - of_cell_.writes.data())];
+      const auto index = static_cast<std::size_t>(put - of_cell_.writes.data());
+      const CellRead*& last = seen_last[index];
       if (last == nullptr || last->read->invoked < read.read->invoked) last = &read;
+      if (read.read->spreads) {
+        there_since[index] = std::min(there_since[index], *read.read->returned);
+      }
     }
     for (std::size_t i = 0; i < seen_last.size(); ++i) {
       for (std::size_t j = i + 1; j < seen_last.size(); ++j) {
         if (seen_last[i] == nullptr || seen_last[j] == nullptr) continue;
-        const CellWrite& one = of_cell_.writes[i];
-        const CellWrite& other = of_cell_.writes[j];
-        if (is_later(one, seen_last[i]->read->invoked, other) &&
-            is_later(other, seen_last[j]->read->invoked, one)) {
-          const bool one_is_last = seen_last[i]->read->invoked > seen_last[j]->read->invoked;
-          report(one_is_last ? *seen_last[i] : *seen_last[j],
-                 "order: saw a write that had made place for another",
-                 one_is_last ? one.value : other.value, one_is_last ? other.value : one.value);
-        }
+        const bool one_is_later = there_since[j] < seen_last[i]->read->invoked;
+        const bool other_is_later = there_since[i] < seen_last[j]->read->invoked;
+        if (!one_is_later || !other_is_later) continue;
+        const bool one_is_last = seen_last[i]->read->invoked > seen_last[j]->read->invoked;
+        const Value seen = of_cell_.writes[one_is_last ? i : j].value;
+        const Value other = of_cell_.writes[one_is_last ? j : i].value;
+        report(*seen_last[one_is_last ? i : j],
+               "order: saw a write that had made place for another", seen, other);
       }
     }
   }
@@ -196,6 +233,7 @@ class CellCheck {
   const std::size_t cell_;
   const CellHistory& of_cell_;
   std::vector<std::string>& problems_;
+  std::vector<There> there_;
   // Once is enough of what many reads saw.
   std::set<std::tuple<std::string_view, Value, Value>> reported_;
 };

@@ -5,16 +5,17 @@
 // So, of a read R and a write X whose value it saw:
 //   nowhere    X was written, to that cell, and began before R returned
 //   refused    X was not refused
-//   late       X is not older than an acknowledged write Y: no Y began after X had ended, and ended
-//              before R began. If Y deletes the cell, X is a zombie; else Y is lost.
+//   late       X is not older than a write Y that was there when R began: no Y began after X had
+//              ended. If Y deletes the cell, X is a zombie; else Y is lost. A write is there from
+//              its acknowledgement on, and when a read returns that saw it and spreads.
 //   expired    X has no time to live, or it had not passed when R began
 // and where R saw nothing, that is what the cell was before the first write, what a delete left
-// that is not older than an acknowledged put, or what an expired write left. A weak read may miss
+// that is not older than a put that was there, or what an expired write left. A weak read may miss
 // any write, so `late` and what R did not see are judged for strong reads only. A write of unknown
 // outcome ends when the history says so, or never.
 //
-// And of two strong reads (order): of two acknowledged writes the one that was seen although the
-// other was there is the later one; the other is not seen again once this one is there.
+// And of two strong reads (order): of two writes the one that was seen although the other was there
+// is the later one; the other is not seen again once this one is there.
 #pragma once
 
 #include <string>

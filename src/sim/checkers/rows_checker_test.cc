@@ -43,13 +43,16 @@ class RowsCheckerTest : public ::testing::Test {
   void end(Value write) { history_.end(now(), write); }
   void refuse(Value write) { history_.refuse(now(), write); }
   std::size_t begin_read(bool is_strong = true) {
-    return history_.invoke_read(now(), 0, is_strong, "");
+    return history_.invoke_read(now(), {.is_strong = is_strong});
   }
   void end_read(std::size_t read, std::optional<Value> value) {
     history_.return_read(now(), read, {{.cell = cell_, .value = value}});
   }
   void see(std::optional<Value> value) { end_read(begin_read(), value); }
   void see_weakly(std::optional<Value> value) { end_read(begin_read(false), value); }
+  void see_and_spread(std::optional<Value> value) {
+    end_read(history_.invoke_read(now(), {.is_strong = true, .spreads = true}), value);
+  }
   void wait(RowsHistory::Moment seconds) { now_ += seconds * kSecond; }
 
   std::vector<std::string> problems(RowsHistory::Moment slack_seconds = 0) const {
@@ -197,6 +200,37 @@ TEST_F(RowsCheckerTest, ValuesStayInTheirCells) {
   EXPECT_THAT(problems(), ElementsAre(HasSubstr("k=2 v: saw a value that was written elsewhere")));
 }
 
+TEST_F(RowsCheckerTest, WhatASpreadingReadSawIsThere) {
+  const Value old = put();
+  const Value unknown = begin_put();
+  see(unknown);
+  see(old);
+  EXPECT_THAT(problems(), IsEmpty()) << "it may not have reached the other replicas";
+  see_and_spread(unknown);
+  see(old);
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("lost: saw an older write 1 "),
+                                      HasSubstr("order: saw a write that had made place")));
+}
+
+TEST_F(RowsCheckerTest, AndSoIsADeleteThatItSaw) {
+  const Value old = put();
+  begin_delete();
+  see(kNothing);
+  see(old);
+  EXPECT_THAT(problems(), IsEmpty());
+  see_and_spread(kNothing);
+  see(old);
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("zombie: saw a deleted write 1 ")));
+}
+
+TEST_F(RowsCheckerTest, ASpreadingReadOfNothingMaySeeAnEarlierDelete) {
+  begin_delete();
+  const Value value = put();
+  see_and_spread(kNothing);
+  see(value);
+  EXPECT_THAT(problems(), IsEmpty()) << "the delete may be later, or have come late";
+}
+
 TEST_F(RowsCheckerTest, AWeakReadMayMissWrites) {
   const Value value = put();
   remove();
@@ -289,7 +323,7 @@ RowsHistory play() {
       (is_put ? write.puts : write.deletes).push_back(cell);
       open[client] = {.write = history.invoke_write(0, std::move(write)), .is_put = is_put};
     } else {
-      const std::size_t read = history.invoke_read(0, 0, true, "");
+      const std::size_t read = history.invoke_read(0, {.is_strong = true, .spreads = true});
       history.return_read(0, read, {{.cell = cell, .value = shown}});
     }
   }
@@ -309,7 +343,7 @@ RC_GTEST_PROP(RowsChecker, OneThatShowsAnOverwrittenValueIs, ()) {
   RowsHistory::Write next;
   (is_put ? next.puts : next.deletes).push_back(0);
   history.acknowledge(0, history.invoke_write(0, std::move(next)));
-  const std::size_t read = history.invoke_read(0, 0, true, "");
+  const std::size_t read = history.invoke_read(0, {.is_strong = true});
   history.return_read(0, read, {{.cell = 0, .value = old}});
   RC_ASSERT(check_rows(history, {}).size() == 1U);
 }

@@ -54,14 +54,12 @@ void RowsHistory::end_unknown(Moment at) {
   }
 }
 
-std::size_t RowsHistory::invoke_read(Moment at, std::uint32_t client, bool is_strong,
-                                     std::string text) {
-  reads_.push_back({.client = client,
-                    .is_strong = is_strong,
-                    .invoked = moment(at),
-                    .returned = std::nullopt,
-                    .seen = {},
-                    .text = std::move(text)});
+std::size_t RowsHistory::invoke_read(Moment at, Read read) {
+  ASSERT(read.is_strong || !read.spreads);
+  read.invoked = moment(at);
+  read.returned.reset();
+  read.seen.clear();
+  reads_.push_back(std::move(read));
   return reads_.size() - 1;
 }
 

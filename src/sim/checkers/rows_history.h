@@ -49,6 +49,8 @@ class RowsHistory {
     std::uint32_t client = 0;
     // Its level and that of the writes have a replica in common; a weak one may miss writes.
     bool is_strong = false;
+    // What it saw is seen by every strong read that begins after it has returned.
+    bool spreads = false;
     Moment invoked = 0;
     std::optional<Moment> returned = std::nullopt;  // none: it says nothing
     std::vector<Seen> seen = {};
@@ -71,7 +73,8 @@ class RowsHistory {
   void end_unknown(Moment at);
 
   // The number by which it is known.
-  std::size_t invoke_read(Moment at, std::uint32_t client, bool is_strong, std::string text);
+  // Requires: a read that spreads is strong.
+  std::size_t invoke_read(Moment at, Read read);
   void return_read(Moment at, std::size_t read, std::vector<Seen> seen);
 
   // Requires: a value that was written.

@@ -208,9 +208,11 @@ Task<void> RowsClients::read(Worker& worker, StopToken stop) {
   const auto statement = std::visit([](auto one) { return client::Statement(std::move(one)); },
                                     statement_of(asked.part, prepared, 0, dice.chance(0.5)));
   const std::string text = asked.part.literally(0);
-  const std::size_t number =
-      board_.history.invoke_read(board_.now(), worker.number, is_strong,
-                                 fmt::format("{} at {}", text, name_of(options.consistency)));
+  const std::size_t number = board_.history.invoke_read(
+      board_.now(), {.client = worker.number,
+                     .is_strong = is_strong,
+                     .spreads = options.consistency == model::Consistency::quorum,
+                     .text = fmt::format("{} at {}", text, name_of(options.consistency))});
   RowsSeen seen(board_.shape, asked);
   do {
     const auto page = co_await session_.execute(statement, options, draw_route(dice),

@@ -132,8 +132,10 @@ Task<bool> RowsJudge::ask_all(model::Consistency level, std::string when, bool a
         const RowsRead asked = read_of_partition(shape, keyspace, k);
         const std::string text = asked.part.literally(0);
         const std::string who = fmt::format("n{}{}", i, when);
-        const std::size_t read = board_.history.invoke_read(board_.now(), shape.clients, are_strong,
-                                                            fmt::format("{} by {}", text, who));
+        const std::size_t read =
+            board_.history.invoke_read(board_.now(), {.client = shape.clients,
+                                                      .is_strong = are_strong,
+                                                      .text = fmt::format("{} by {}", text, who)});
         auto rows = co_await ask(text, level, i, stop);
         for (std::uint32_t again = 0; !rows && again < kAgainMax && board_.is_world_slow; ++again) {
           rows = co_await ask(text, level, i, stop);
