@@ -70,9 +70,12 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table
     const Bytes& row = message->rows[i].row;
     merged.push_back(merge(row, versions));
     seen.resize(versions.size());
+    std::vector<const causality::PartitionStore*> stores;
+    for (const RowRead& version : versions) stores.push_back(&version.partition);
     for (std::size_t k = 0; k < versions.size(); ++k) {
       seen[k].node = answers[k].from;
-      if (!has_the_same(row, merged.back().partition, versions[k].partition)) {
+      if (lacks_some(row, merged.back().partition, versions[k].partition, versions[k].clock,
+                     stores)) {
         seen[k].lacks_of.insert(message->rows[i].partition);
       }
       seen[k].clock = std::move(versions[k].clock);

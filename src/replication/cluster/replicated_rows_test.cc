@@ -78,6 +78,27 @@ TEST_F(ReplicatedRows, AReadOfSeveralBringsReplicasWhatTheyLack) {
   EXPECT_EQ(read(2, partition_, "r", Consistency::one), std::nullopt);
 }
 
+// The delete is at one replica alone, the second has nothing, the third still has the value: who
+// has read of the first two that nothing is there does not see the value again.
+TEST_F(ReplicatedRows, AReadOfSeveralBringsDeletesToWhoHasNothingOfTheRow) {
+  kill(1);
+  see({0, 2});
+  EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::quorum).met);
+  kill(2);
+  see({0});
+  EXPECT_TRUE(write(0, remove(partition_), Consistency::one).met);
+  start(1);
+  see({0, 1});
+  world().run_for(1s);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::quorum), std::nullopt);
+  kill(0);
+  start(2);
+  see({1, 2});
+  world().run_for(1s);
+  EXPECT_EQ(read(2, partition_, "r", Consistency::one), "v");
+  EXPECT_EQ(read(1, partition_, "r", Consistency::quorum), std::nullopt);
+}
+
 TEST_F(ReplicatedRows, ANodeThatIsThoughtToBeUpAndIsNotCostsASpare) {
   EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::all).met);
   kill(1);

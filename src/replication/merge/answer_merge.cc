@@ -64,7 +64,9 @@ bool has_unseen(const PartitionStore& stored, const Clock& clock) {
       if (unseen(cell)) return true;
     }
   }
-  return false;
+  return std::ranges::any_of(stored.range_deletes(), [&](const causality::RangeDelete& range) {
+    return unseen(range.store);
+  });
 }
 
 }  // namespace
@@ -103,8 +105,11 @@ bool has_all_of(const base::Bytes& row, const PartitionStore& a, const Partition
 
 }  // namespace
 
-bool has_the_same(const base::Bytes& row, const PartitionStore& a, const PartitionStore& b) {
-  return has_all_of(row, a, b) && has_all_of(row, b, a);
+bool lacks_some(const base::Bytes& row, const PartitionStore& merged, const PartitionStore& stored,
+                const Clock& clock, std::span<const PartitionStore* const> answers) {
+  if (!has_all_of(row, merged, stored) || !has_all_of(row, stored, merged)) return true;
+  return std::ranges::any_of(
+      answers, [&](const PartitionStore* answer) { return has_unseen(*answer, clock); });
 }
 
 bool AnswerMerge::Before::operator()(const RowName& a, const RowName& b) const {
@@ -176,8 +181,11 @@ RowsAnswer AnswerMerge::take() {
     merged.rows.push_back({.partition = name.partition,
                            .row = name.row,
                            .stored = merge_row(name.row, seen, merged.clock)});
+    std::vector<const PartitionStore*> answers;
+    for (const Seen& answer : seen) answers.push_back(answer.stored);
     for (std::size_t i = 0; i < pages_.size(); ++i) {
-      if (!has_the_same(name.row, merged.rows.back().stored, *seen[i].stored)) {
+      if (lacks_some(name.row, merged.rows.back().stored, *seen[i].stored, *seen[i].clock,
+                     answers)) {
         differing_[i].insert(name.partition);
       }
     }

@@ -40,10 +40,13 @@ namespace helenus::replication {
 
 // Requires: at least one answer; all are of that row.
 storage::RowRead merge(const base::Bytes& row, std::span<const storage::RowRead> answers);
-// Whether the same versions of the row's cells, deletes apart, are in both. If they are not in an
-// answer and in the merge with others, then that replica lacks a mutation that others have seen.
-bool has_the_same(const base::Bytes& row, const causality::PartitionStore& a,
-                  const causality::PartitionStore& b);
+// Whether a replica lacks a mutation of the row that others have seen, by its answer (what is
+// stored there, and its clock), by the merge, and by all answers: some version of theirs, deletes
+// and those of ranges included, has a dot that it has not seen; or the merge has other values than
+// it has.
+bool lacks_some(const base::Bytes& row, const causality::PartitionStore& merged,
+                const causality::PartitionStore& stored, const causality::Clock& clock,
+                std::span<const causality::PartitionStore* const> answers);
 
 class AnswerMerge {
  public:
@@ -59,7 +62,7 @@ class AnswerMerge {
   // The rows up to the least end, deleted ones too: so whoever goes on behind the last one gets on.
   // Requires: everything needed was supplied.
   RowsAnswer take();
-  // By page: the partitions of which the merge has other versions (has_the_same). Requires: taken.
+  // By page: the partitions of which its replica lacks something (lacks_some). Requires: taken.
   const std::vector<std::set<base::Bytes>>& differing() const { return differing_; }
 
  private:
