@@ -170,10 +170,6 @@ Task<Result<void>> stop_anti_entropy_on_core(Replicas::Core& core) {
   co_return {};
 }
 
-Task<Result<AntiEntropyReport>> report_on_core(const Replicas::Core& core) {
-  co_return core.anti_entropy->report();
-}
-
 }  // namespace
 
 Task<void> Replicas::tables_are_there() {
@@ -199,17 +195,6 @@ Task<void> Replicas::stop_anti_entropy() {
     };
     co_await tell(runtime_, CoreId{core}, there);
   }
-}
-
-Task<Result<AntiEntropyReport>> Replicas::report(Until until) {
-  AntiEntropyReport sum;
-  for (std::uint32_t core = 0; core < cores(); ++core) {
-    const auto there = [&](Runtime&, const Until&) { return report_on_core(*by_core_[core]); };
-    CO_TRY(const AntiEntropyReport one,
-           co_await on_core<AntiEntropyReport>(runtime_, CoreId{core}, there, until));
-    sum.add(one);
-  }
-  co_return sum;
 }
 
 Task<void> Replicas::take(UpNodesPtr up) {

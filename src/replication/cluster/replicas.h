@@ -80,8 +80,6 @@ class Replicas {
   runtime::Task<void> start_anti_entropy();
   // Ends that; the Rpc is stopped after it. Also if it was never started, and again.
   runtime::Task<void> stop_anti_entropy();
-  // Of all cores together.
-  runtime::Task<base::Result<AntiEntropyReport>> report(runtime::Until until);
 
   // Waits for what is under way. Requires: nobody asks any more.
   runtime::Task<void> stop();
