@@ -1,6 +1,6 @@
 # How every Helenus target is compiled, and the seven kinds of target there are.
 #
-#   helenus_library(NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])  one static library a folder
+#   helenus_library([HOT] NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])  a static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads] [SHARDS 2]
 #                [APART ...])
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
@@ -149,11 +149,17 @@ add_custom_target(tests-memory)
 add_custom_target(tests-threads)
 add_custom_target(tests-fuzz)
 
+# A HOT library is optimised under the sanitizers, too, where all others are not: compiling them
+# unoptimised takes a third of the time. It shares no precompiled header, which is of one level.
 function(helenus_library)
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS;APART" ${ARGN})
+  cmake_parse_arguments(ARG "HOT" "NAME" "SOURCES;DEPENDS;APART" ${ARGN})
   add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PUBLIC helenus_flags ${ARG_DEPENDS})
-  helenus_use_precompiled_headers(${ARG_NAME} libraries)
+  if(ARG_HOT AND HELENUS_SANITIZE)
+    target_compile_options(${ARG_NAME} PRIVATE -O1)
+  else()
+    helenus_use_precompiled_headers(${ARG_NAME} libraries)
+  endif()
   helenus_unity(${ARG_NAME} ${ARG_APART})
 endfunction()
 
