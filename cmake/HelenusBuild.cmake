@@ -1,6 +1,7 @@
 # How every Helenus target is compiled, and the seven kinds of target there are.
 #
-#   helenus_library([HOT] NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])  a static library a folder
+#   helenus_library([HOT] NAME base SOURCES ... DEPENDS fmt::fmt [APART ...])
+#                                                                  a static library a folder
 #   helenus_test(NAME base_test SOURCES ... DEPENDS base [LABELS memory threads] [SHARDS 2]
 #                [APART ...])
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
