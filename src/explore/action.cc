@@ -18,6 +18,10 @@ bool perform(State& state, const Scope& scope, const Action& action) {
       return pull_page(state, scope, action);
     case ActionKind::send_reply:
       return send_reply(state, scope, action);
+    case ActionKind::announce:
+      return announce(state, scope, action);
+    case ActionKind::send_announcement:
+      return send_announcement(state, scope, action);
     case ActionKind::receive:
       return receive(state, scope, action);
     case ActionKind::repair:
@@ -43,7 +47,7 @@ bool perform(State& state, const Scope& scope, const Action& action) {
     case ActionKind::cap_log:
       return cap_log(state, action);
     case ActionKind::adopt:
-      return adopt_next(state, action);
+      return adopt_next(state, scope, action);
     case ActionKind::remove:
       return remove(state, action);
     case ActionKind::join:

@@ -21,6 +21,8 @@ enum class ActionKind : std::uint8_t {
   pull,
   pull_page,
   send_reply,
+  announce,
+  send_announcement,
   receive,
   repair,
   send_repair,
@@ -49,7 +51,7 @@ struct Action {
   ActionKind kind;
   // The replica that acts; for `deliver` and `receive` the one that receives.
   std::uint8_t replica = 0;
-  // The other one: reader whose context a write takes, source of a pull, ...
+  // The other one: reader whose context a write takes, source of a pull or of an announcement, ...
   std::uint8_t peer = kNobody;
   // write: cells; deliver, pull_page: event; repair: cell; storage: table; receive: message.
   std::uint8_t what = 0;

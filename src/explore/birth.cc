@@ -64,7 +64,9 @@ bool would_defeat(int timestamp, Strength strength, const Event& known) {
   return known.kind != Kind::remove;
 }
 
-Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp, Strength strength) {
+Mask cells_it_wins(const State& state, const Scope& scope, int r, Mask cells, int timestamp,
+                   Strength strength) {
+  const bool by_log = scope.mutant != Mutant::explicit_ignores_log;
   Mask kept = 0;
   each(cells, [&](int cell) {
     bool applies = true;
@@ -75,7 +77,7 @@ Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp, Strengt
       applies = applies && would_defeat(timestamp, strength, known);
       ties = ties || known.timestamp == timestamp;
     });
-    each(without(replica_of(state, r).log, alive), [&](int e) {
+    each(by_log ? without(replica_of(state, r).log, alive) : 0U, [&](int e) {
       const Event& known = event_of(state, e);
       if (!touches(known, bit(cell))) return;
       applies = applies && (known.timestamp < timestamp || (ties && known.timestamp == timestamp));

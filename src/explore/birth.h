@@ -37,8 +37,9 @@ enum class Strength : std::uint8_t { stays, defeats_expiring };
 bool would_defeat(int timestamp, Strength strength, const Event& known);
 
 // Rule (d): the cells of an explicit-timestamp write through `r` in which it defeats all that is
-// known there; see causality::explicit_write_applies.
-Mask cells_it_wins(const State& state, int r, Mask cells, int timestamp, Strength strength);
+// known there, stored or in the mutation log; see causality::explicit_write_applies.
+Mask cells_it_wins(const State& state, const Scope& scope, int r, Mask cells, int timestamp,
+                   Strength strength);
 // Rule (d) under a client's context: whether the context covers something that `r` has not seen and
 // that the explicit timestamp may not defeat; see causality::mint.
 bool forbids_explicit(const State& state, const Scope& scope, int r, const ReadContext& client,

@@ -245,7 +245,7 @@ class Comparison {
                         int timestamp, Kind kind) const {
     const Replica& it = replica(r);
     const auto strength = kind == Kind::put ? Strength::stays : Strength::defeats_expiring;
-    const Mask wins = cells_it_wins(state_, r, cells, timestamp, strength);
+    const Mask wins = cells_it_wins(state_, scope_, r, cells, timestamp, strength);
     lib::Version write;
     write.timestamp = lib::Timestamp{timestamp};
     write.kind = kind == Kind::remove ? lib::VersionKind::deletion : lib::VersionKind::value;

@@ -13,6 +13,11 @@ namespace helenus::explore {
 
 namespace {
 
+bool may_be_explicit(const Scope& scope, const Action& action) {
+  if ((action.flags & kReplaces) != 0) return false;
+  return (action.flags & kScoped) == 0 || scope.explicit_ranges;
+}
+
 class Enumerator {
  public:
   Enumerator(const State& state, const Scope& scope, const std::function<void(Action)>& emit)
@@ -131,8 +136,8 @@ class Enumerator {
   // Under the given context at the timestamp of a driver, and at an explicit one.
   void with_timestamps(Action action) {
     emit_(action);
-    const bool ranges = (action.flags & (kScoped | kReplaces)) != 0;
-    if (!scope_.explicit_timestamps || scope_.policy != Policy::lww || ranges) return;
+    if (!scope_.explicit_timestamps || scope_.policy != Policy::lww) return;
+    if (!may_be_explicit(scope_, action)) return;
     action.flags |= kExplicit;
     emit_(action);
   }
@@ -179,6 +184,12 @@ class Enumerator {
       if (state_.delays_left > 0) {
         action.kind = ActionKind::send_reply;
         emit_(action);
+      }
+      if (scope_.announces) {
+        action.kind = ActionKind::announce;
+        emit_(action);
+        action.kind = ActionKind::send_announcement;
+        if (state_.delays_left > 0) emit_(action);
       }
       if (scope_.pages) {
         action.kind = ActionKind::pull_page;
@@ -320,8 +331,9 @@ Action random_write(const Scope& scope, base::Prng& random) {
   if (scope.replaces && one_row && action.operation == Kind::put && below(4) == 0) {
     action.flags |= kReplaces;
   }
-  const bool ranges = (action.flags & (kScoped | kReplaces)) != 0;
-  if (scope.explicit_timestamps && !ranges && below(3) == 0) action.flags |= kExplicit;
+  if (scope.explicit_timestamps && may_be_explicit(scope, action) && below(3) == 0) {
+    action.flags |= kExplicit;
+  }
   return action;
 }
 

@@ -30,7 +30,7 @@ Message make_reply(const State& state, const Scope& scope, int to, int from) {
   reply.epoch = replica.epoch;
   reply.served = served;
   reply.clock = replica.clock;
-  reply.base = base_of(state, replica);
+  reply.base = synced_base(state, scope, from);
   reply.wall = replica.wall;
   return reply;
 }
@@ -61,6 +61,37 @@ void keep_only_origin_dots(State& state, const Message& reply, Events before) {
   replica.log &= kept;
 }
 
+// Only a clock that was merged whole, in this epoch, becomes a watermark (c), (R5).
+void take_watermark(State& state, const Scope& scope, const Message& told) {
+  Replica& replica = replica_of(state, told.to);
+  replica.watermark[told.from] |= told.base;
+  replica.pulled |= bit(told.from);
+  if (told.wall != 0) replica.reported |= bit(told.from);
+  close_removed(state, scope, told.to);
+  collect_log(state, told.to);
+}
+
+bool majority_answers(const State& state) {
+  int answering = 0;
+  each(newest(state).members, [&](int r) { answering += answers(state, r) ? 1 : 0; });
+  return answering > std::popcount(newest(state).members) / 2;
+}
+
+// A re-entering replica answers another one only when no majority of members is left to ask.
+bool answers_reentry(const State& state, int from) {
+  const bool in_doubt = replica_of(state, from).phase == Phase::reentering;
+  return answers(state, from) || (in_doubt && !majority_answers(state));
+}
+
+// Re-entry needs a majority of members beside the replica itself; all others when they are fewer.
+bool has_reentered(const State& state, int r) {
+  const Replica& replica = replica_of(state, r);
+  const Mask members = config_of(state, replica).members;
+  const int others = std::popcount(static_cast<Mask>(members & ~bit(r)));
+  return std::popcount(static_cast<Mask>(replica.reconciled & members)) >=
+         std::min(std::popcount(members) / 2 + 1, others);
+}
+
 void take_reply(State& state, const Scope& scope, const Message& reply) {
   Replica& replica = replica_of(state, reply.to);
   const Events before = replica.clock;
@@ -75,21 +106,57 @@ void take_reply(State& state, const Scope& scope, const Message& reply) {
   if (scope.mutant == Mutant::claim_everything || scope.mutant == Mutant::replaced_by_empty_node) {
     replica.clock |= reply.clock;
   }
-  // Only a clock that was merged whole, in this epoch, becomes a watermark.
   if ((reply.clock & ~seen_by(state, replica)) != 0 || reply.epoch != replica.epoch) return;
-  replica.watermark[reply.from] |= reply.base;
-  replica.pulled |= bit(reply.from);
-  if (reply.wall != 0) replica.reported |= bit(reply.from);
-  close_removed(state, scope, reply.to);
-  collect_log(state, reply.to);
+  take_watermark(state, scope, reply);
+  if (replica.phase != Phase::reentering) return;
+  replica.reconciled |= bit(reply.from);
+  if (!has_reentered(state, reply.to)) return;
+  replica.phase = Phase::active;
+  replica.reconciled = 0;
 }
 
 bool may_pull(State& state, const Scope& scope, int to, int from) {
-  if (to == from || !answers(state, from)) return false;
-  if (!answers(state, to) && scope.mutant != Mutant::claim_everything) return false;
+  const bool reenters = scope.reenters_by_pull && replica_of(state, to).phase == Phase::reentering;
+  const auto speaks = [&] {
+    return reenters ? answers_reentry(state, from) : answers(state, from);
+  };
+  if (to == from || !speaks()) return false;
+  if (!answers(state, to) && !reenters && scope.mutant != Mutant::claim_everything) return false;
   if (!has(others_of(state, to), from) || !meet(state, scope, to, from)) return false;
-  return answers(state, from) && has(others_of(state, to), from) &&
+  return speaks() && has(others_of(state, to), from) &&
          replica_of(state, to).phase != Phase::stopped;
+}
+
+// R5: the clock of a member as far as it is synced, and the base of it.
+Message make_announcement(const State& state, const Scope& scope, int to, int from) {
+  const Replica& sender = replica_of(state, from);
+  Message told{};
+  told.kind = MessageKind::announcement;
+  told.from = static_cast<std::uint8_t>(from);
+  told.to = static_cast<std::uint8_t>(to);
+  told.from_actor = sender.actor;
+  told.to_actor = replica_of(state, to).actor;
+  told.epoch = sender.epoch;
+  told.clock = synced_clock(state, scope, from);
+  told.base = synced_base(state, scope, from);
+  told.wall = sender.wall;
+  return told;
+}
+
+// Whether it has become a watermark: what was told is here, exceptions too.
+bool take_announcement(State& state, const Scope& scope, const Message& told) {
+  const Replica& replica = replica_of(state, told.to);
+  const bool covers = (told.clock & ~seen_by(state, replica)) == 0;
+  if (!covers && scope.mutant != Mutant::watermark_without_covering) return false;
+  if (!answers(state, told.to) || told.epoch != replica.epoch) return false;
+  take_watermark(state, scope, told);
+  return true;
+}
+
+bool may_announce(State& state, const Scope& scope, int to, int from) {
+  if (!scope.announces || to == from || !answers(state, from) || !answers(state, to)) return false;
+  if (!has(others_of(state, to), from) || !meet(state, scope, to, from)) return false;
+  return answers(state, from) && answers(state, to) && has(others_of(state, to), from);
 }
 
 }  // namespace
@@ -117,6 +184,18 @@ bool pull_page(State& state, const Scope& scope, const Action& action) {
 bool send_reply(State& state, const Scope& scope, const Action& action) {
   if (state.delays_left == 0 || !may_pull(state, scope, action.replica, action.peer)) return false;
   return post(state, make_reply(state, scope, action.replica, action.peer));
+}
+
+bool announce(State& state, const Scope& scope, const Action& action) {
+  if (!may_announce(state, scope, action.replica, action.peer)) return false;
+  return take_announcement(state, scope,
+                           make_announcement(state, scope, action.replica, action.peer));
+}
+
+bool send_announcement(State& state, const Scope& scope, const Action& action) {
+  if (state.delays_left == 0) return false;
+  if (!may_announce(state, scope, action.replica, action.peer)) return false;
+  return post(state, make_announcement(state, scope, action.replica, action.peer));
 }
 
 namespace {
@@ -193,50 +272,30 @@ bool receive(State& state, const Scope& scope, const Action& action) {
     return true;
   }
   // An answer to a life that is over is dropped (P14), and so is what a removed actor sent.
-  adopt(state, to, message.epoch);
+  adopt(state, scope, to, message.epoch);
   if (replica.actor != message.to_actor || replica.phase == Phase::stopped) return !keep;
   if (fenced(state, scope, to, message.from_actor)) return !keep;
   if (message.kind == MessageKind::pull_reply) {
     take_reply(state, scope, message);
+  } else if (message.kind == MessageKind::announcement) {
+    return take_announcement(state, scope, message) || !keep;
   } else {
     take_repair(state, scope, message);
   }
   return true;
 }
 
-namespace {
-
-// Re-entry needs a majority of members beside the replica itself; all others when they are fewer.
-bool reconciled_enough(const State& state, int r) {
-  const Replica& replica = replica_of(state, r);
-  const Mask members = config_of(state, replica).members;
-  const int others = std::popcount(static_cast<Mask>(members & ~bit(r)));
-  return std::popcount(static_cast<Mask>(replica.reconciled & members)) >=
-         std::min(std::popcount(members) / 2 + 1, others);
-}
-
-bool majority_answers(const State& state) {
-  int answering = 0;
-  each(newest(state).members, [&](int r) { answering += answers(state, r) ? 1 : 0; });
-  return answering > std::popcount(newest(state).members) / 2;
-}
-
-}  // namespace
-
 bool take_reconcile(State& state, const Scope& scope, const Action& action) {
   const int to = action.replica;
   const int from = action.peer;
   if (to == from || !has(others_of(state, to), from)) return false;
   const Replica& source = replica_of(state, from);
-  // A re-entering replica answers another one only when no majority of members is left to ask.
-  const bool source_answers =
-      answers(state, from) || (source.phase == Phase::reentering && !majority_answers(state));
-  if (!source_answers || !meet(state, scope, to, from)) return false;
+  if (!answers_reentry(state, from) || !meet(state, scope, to, from)) return false;
   Replica& replica = replica_of(state, to);
   if (source.phase == Phase::stopped || replica.phase == Phase::stopped) return false;
   if (!has(config_of(state, replica).members, from)) return false;
   if (replica.phase == Phase::reentering) {
-    if (has(replica.reconciled, from)) return false;
+    if (scope.reenters_by_pull || has(replica.reconciled, from)) return false;
   } else {
     // A peer behind the log's cap: some dot it lacks cannot be served.
     const Events withheld =
@@ -246,11 +305,11 @@ bool take_reconcile(State& state, const Scope& scope, const Action& action) {
   }
   reconcile(state, scope, to, from, source.clock, source.log);
   replica.capped |= static_cast<Events>(source.capped & replica.log);
-  replica.watermark[static_cast<unsigned>(from)] |= base_of(state, source);
+  replica.watermark[static_cast<unsigned>(from)] |= synced_base(state, scope, from);
   replica.pulled |= bit(from);
   if (source.wall != 0) replica.reported |= bit(from);
   replica.reconciled |= bit(from);
-  if (replica.phase == Phase::reentering && reconciled_enough(state, to)) {
+  if (replica.phase == Phase::reentering && has_reentered(state, to)) {
     replica.phase = Phase::active;
     replica.reconciled = 0;
   }

@@ -58,6 +58,16 @@ TEST(Exhaustive, ExpiringValues) {
   expect_exhausted("lww-expiry");
 }
 
+TEST(Exhaustive, RangeDeletesAtExplicitTimes) {
+  expect_exhausted("lww-explicit-range");
+}
+TEST(Exhaustive, ClocksThatAreTold) {
+  expect_exhausted("lww-announce");
+}
+TEST(Exhaustive, ReentryByPulling) {
+  expect_exhausted("cell-reenter");
+}
+
 TEST(RandomSchedules, Siblings) {
   expect_walked("group", 200'000);
 }
@@ -66,6 +76,9 @@ TEST(RandomSchedules, LastWriterWins) {
 }
 TEST(RandomSchedules, LastWriterWinsUnderACrash) {
   expect_walked("lww-group-crash", 250'000);
+}
+TEST(RandomSchedules, LastWriterWinsUnderCrashesAndPulls) {
+  expect_walked("lww-group-pull", 150'000);
 }
 TEST(RandomSchedules, Counters) {
   expect_walked("counter-group", 50'000);
@@ -78,7 +91,8 @@ TEST(RandomSchedules, LastWriterWinsAndRingChanges) {
 }
 
 TEST(Library, AgreesWithTheMasksOnRandomSchedules) {
-  for (const char* name : {"group", "lww-group-crash", "counter-group", "ring", "lww-ring"}) {
+  for (const char* name :
+       {"group", "lww-group-crash", "lww-group-pull", "counter-group", "ring", "lww-ring"}) {
     const Scope& scope = *find_scope(name);
     WalkOptions options{.seed = 3, .schedules = 60, .steps_max = 60, .visit = {}};
     options.visit = [&scope](const State& state) { compare_with_library(state, scope); };

@@ -98,6 +98,20 @@ constexpr std::array kMutants = {
                "a replica that lost its tail serves at once", "cell-crash", Invariant::a1},
     MutantInfo{Mutant::delete_by_own_clock, "delete-by-own-clock",
                "a quorum delete takes its minter's clock alone", "cell-quorum", Invariant::s2},
+    MutantInfo{Mutant::watermark_without_covering, "watermark-without-covering",
+               "a clock that was told is a watermark at once", "lww-announce", Invariant::i2},
+    MutantInfo{Mutant::unsynced_watermark, "unsynced-watermark",
+               "a watermark has dots that a loss of the log's tail takes back", "cell-reenter",
+               Invariant::q},
+    MutantInfo{Mutant::adopt_without_sync, "adopt-without-sync",
+               "an epoch begins before all that was taken is synced", "cell-reenter-two",
+               Invariant::i2},
+    MutantInfo{Mutant::explicit_ignores_log, "explicit-ignores-log",
+               "an explicit timestamp is judged by what is stored, without the mutation log",
+               "lww-explicit-log", Invariant::t},
+    MutantInfo{Mutant::explicit_range_as_one, "explicit-range-as-one",
+               "a range delete at an explicit time holds in all of the range if it wins somewhere",
+               "lww-explicit-range", Invariant::t},
 };
 
 }  // namespace

@@ -53,6 +53,11 @@ enum class Mutant : std::uint8_t {
   claim_everything,
   reenter_without_reconcile,
   delete_by_own_clock,
+  watermark_without_covering,
+  unsynced_watermark,
+  adopt_without_sync,
+  explicit_ignores_log,
+  explicit_range_as_one,
 };
 
 struct MutantInfo {

@@ -27,7 +27,7 @@ bool take_client_context(State& state, const Scope& scope, const Action& action,
   const bool quorum = (action.flags & kQuorum) != 0;
   if (!answers(state, action.peer) || (quorum && action.peer == action.replica)) return false;
   if (scope.mutant != Mutant::context_without_epoch) {
-    adopt(state, action.replica, replica_of(state, action.peer).epoch);
+    adopt(state, scope, action.replica, replica_of(state, action.peer).epoch);
   }
   const Mask cells = replaces(action) ? row_of(action.what) : action.what;
   client = quorum ? context_of_clock(state, action.peer, cells)
@@ -106,9 +106,24 @@ void add_scope_beneath(State& state, const Scope& scope, int r, int e, const Rea
   state.replacing |= event_bit(e);
 }
 
+// Rule (d): leaves to a write with an explicit timestamp the cells in which it wins; of a range
+// delete, too: it holds for the range as such only where it wins in all of it. False: in none.
+bool judge_explicit(const State& state, const Scope& scope, Action& action) {
+  const bool stays = action.operation == Kind::put && (action.flags & kExpires) == 0;
+  const Mask wins = cells_it_wins(state, scope, action.replica, action.what, action.timestamp,
+                                  stays ? Strength::stays : Strength::defeats_expiring);
+  if (wins == action.what) return true;
+  const bool is_range = (action.flags & kScoped) != 0;
+  if (is_range && wins != 0 && scope.mutant == Mutant::explicit_range_as_one) return true;
+  if (is_range) action.flags &= static_cast<std::uint8_t>(~kScoped);
+  action.what = wins;
+  return wins != 0;
+}
+
 }  // namespace
 
-bool write(State& state, const Scope& scope, const Action& action) {
+bool write(State& state, const Scope& scope, const Action& asked) {
+  Action action = asked;
   const int r = action.replica;
   const bool blind = action.peer == kNobody;
   const int mints = replaces(action) ? 2 : 1;
@@ -116,14 +131,10 @@ bool write(State& state, const Scope& scope, const Action& action) {
   ReadContext client{};
   if (!blind && !take_client_context(state, scope, action, client)) return false;
   const Replica& replica = replica_of(state, r);
-  Mask cells = action.what;
-  if (replica.lacks_range != 0 && cells >> kCellsPerTable != 0) return false;
+  if (replica.lacks_range != 0 && action.what >> kCellsPerTable != 0) return false;
   if (is_explicit(action)) {
-    const bool stays = action.operation == Kind::put && (action.flags & kExpires) == 0;
-    cells = cells_it_wins(state, r, cells, action.timestamp,
-                          stays ? Strength::stays : Strength::defeats_expiring);
     const bool raised = scope.mutant == Mutant::explicit_is_raised;
-    if (cells == 0) return false;
+    if (!judge_explicit(state, scope, action)) return false;
     if (!raised && forbids_explicit(state, scope, r, client, action.timestamp)) return false;
   }
   const ReadContext read = context_of_write(state, scope, action, client);
@@ -133,13 +144,13 @@ bool write(State& state, const Scope& scope, const Action& action) {
       (state.acked & ~state.lost & ~read.context) != 0) {
     state.delete_missed_acknowledged = 1;
   }
-  const Mask touched = replaces(action) ? row_of(cells) : cells;
+  const Mask touched = replaces(action) ? row_of(action.what) : action.what;
   if (is_explicit(action) && timestamp != action.timestamp) state.explicit_timestamp_raised = 1;
   if (scope.policy == Policy::lww && scope.mutant != Mutant::no_timestamp_raise &&
       below_unstable_past(state, read.past, touched, timestamp - (replaces(action) ? 1 : 0))) {
     state.timestamp_below_past = 1;
   }
-  const int e = add_event(state, r, action, cells, timestamp, read);
+  const int e = add_event(state, r, action, action.what, timestamp, read);
   if (replaces(action)) add_scope_beneath(state, scope, r, e, read);
   apply_mutation(state, scope, r, e);
   return true;
@@ -152,7 +163,7 @@ bool deliver(State& state, const Scope& scope, const Action& action) {
   Replica& replica = replica_of(state, r);
   if (replica.phase == Phase::absent || replica.phase == Phase::stopped) return false;
   if (state.slot_of_actor[event.actor] == r) return false;
-  adopt(state, r, event.epoch);
+  adopt(state, scope, r, event.epoch);
   if (replica.phase == Phase::stopped || fenced(state, scope, r, event.actor)) return false;
   if (has(seen_by(state, replica), e)) return false;
   apply_mutation(state, scope, r, e);

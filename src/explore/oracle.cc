@@ -228,6 +228,7 @@ class Settler {
       state_.freezes_left = 255;
       ring();
       for_each_pair(ActionKind::pull);
+      if (scope_.announces) for_each_pair(ActionKind::announce);
       for_each_pair(ActionKind::reconcile);
       storage();
       state_.reconciles_left = before.reconciles_left;

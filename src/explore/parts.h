@@ -26,8 +26,8 @@ inline bool coordinates(const State& state, int r) {
 // Both sides adopt the higher epoch, then refuse each other where one was removed (S9, S10).
 inline bool meet(State& state, const Scope& scope, int a, int b) {
   const int epoch = std::max(replica_of(state, a).epoch, replica_of(state, b).epoch);
-  adopt(state, a, epoch);
-  adopt(state, b, epoch);
+  adopt(state, scope, a, epoch);
+  adopt(state, scope, b, epoch);
   return !fenced(state, scope, a, replica_of(state, b).actor) &&
          !fenced(state, scope, b, replica_of(state, a).actor);
 }
@@ -54,6 +54,8 @@ void acknowledge(State& state, const Scope& scope);
 bool pull(State& state, const Scope& scope, const Action& action);
 bool pull_page(State& state, const Scope& scope, const Action& action);
 bool send_reply(State& state, const Scope& scope, const Action& action);
+bool announce(State& state, const Scope& scope, const Action& action);
+bool send_announcement(State& state, const Scope& scope, const Action& action);
 bool repair(State& state, const Scope& scope, const Action& action);
 bool send_repair(State& state, const Scope& scope, const Action& action);
 bool receive(State& state, const Scope& scope, const Action& action);
@@ -74,7 +76,7 @@ bool tick(State& state, const Scope& scope, const Action& action);
 
 // ring_actions.cc
 bool crash(State& state, const Scope& scope, const Action& action);
-bool adopt_next(State& state, const Action& action);
+bool adopt_next(State& state, const Scope& scope, const Action& action);
 bool remove(State& state, const Action& action);
 bool join(State& state, const Scope& scope, const Action& action);
 bool may_scan(State& state, const Scope& scope, const Action& action);

@@ -138,11 +138,11 @@ bool crash(State& state, const Scope& scope, const Action& action) {
   return true;
 }
 
-bool adopt_next(State& state, const Action& action) {
+bool adopt_next(State& state, const Scope& scope, const Action& action) {
   const Replica& replica = replica_of(state, action.replica);
   if (replica.phase == Phase::absent || replica.phase == Phase::stopped) return false;
   if (replica.epoch + 1 >= state.epochs) return false;
-  adopt(state, action.replica, replica.epoch + 1);
+  adopt(state, scope, action.replica, replica.epoch + 1);
   return true;
 }
 

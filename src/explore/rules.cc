@@ -47,6 +47,25 @@ Events stable_at(const State& state, const Scope& scope, int self) {
   return stable;
 }
 
+namespace {
+
+bool may_lose_tail(const State& state, const Scope& scope, int self) {
+  return has(state.crashable, self) && scope.mutant != Mutant::unsynced_watermark;
+}
+
+}  // namespace
+
+Events synced_clock(const State& state, const Scope& scope, int self) {
+  const Replica& replica = replica_of(state, self);
+  return may_lose_tail(state, scope, self) ? replica.clock_synced : replica.clock;
+}
+
+Events synced_base(const State& state, const Scope& scope, int self) {
+  const Replica& replica = replica_of(state, self);
+  return base_of(state, synced_clock(state, scope, self),
+                 may_lose_tail(state, scope, self) ? replica.closed_synced : replica.closed);
+}
+
 bool expired_everywhere(const State& state, const Scope& scope, int self) {
   const Replica& replica = replica_of(state, self);
   if (scope.mutant == Mutant::expiry_by_one_wall_clock) return replica.wall != 0;
@@ -152,9 +171,10 @@ void apply_mutation(State& state, const Scope& scope, int r, int e) {
   if (event.partner != 0) apply_mutation(state, scope, r, event.partner - 1);
 }
 
-void adopt(State& state, int r, int epoch) {
+void adopt(State& state, const Scope& scope, int r, int epoch) {
   Replica& replica = replica_of(state, r);
   if (replica.epoch >= epoch) return;
+  if (scope.mutant != Mutant::adopt_without_sync) sync_log(state, r);
   replica.epoch = static_cast<std::uint8_t>(epoch);
   replica.pulled = 0;
   replica.reconciled = 0;

@@ -26,6 +26,12 @@ Events stable_at(const State& state, const Scope& scope, int self);
 // Whether the wall clocks of all of them have passed the expiry.
 bool expired_everywhere(const State& state, const Scope& scope, int self);
 
+// R4: what of the replica's clock survives a loss of its tail, and the contiguous part of that,
+// which is all that peers may take as its watermark. An actor that was closed in the tail is open
+// again without it.
+Events synced_clock(const State& state, const Scope& scope, int self);
+Events synced_base(const State& state, const Scope& scope, int self);
+
 // Both fragments together: causality::sync.
 Fragment merged(const Fragment& a, const Fragment& b);
 // The versions of a cell without the deletes of a scope by mutations that also wrote the cell: what
@@ -46,8 +52,10 @@ Events visible(const State& state, const Scope& scope, Events versions, int wall
 
 // S3: merges the mutation's fragment into the memtable, notes it in the mutation log, adds the dot.
 void apply_mutation(State& state, const Scope& scope, int replica, int event);
-// S10: a higher epoch is adopted before anything else; watermarks and pulls begin anew.
-void adopt(State& state, int replica, int epoch);
+// S10: a higher epoch is adopted before anything else; watermarks and pulls begin anew. What was
+// taken before is synced first: what is told in the new epoch then has all of an actor that is
+// closed in it, and whoever closes by that misses nothing (R11).
+void adopt(State& state, const Scope& scope, int replica, int epoch);
 // S9: closes removed actors once every other member was fully pulled from in this epoch.
 void close_removed(State& state, const Scope& scope, int replica);
 // S7: forgets mutations that every member and pending one has.

@@ -35,6 +35,11 @@ struct Scope {
   int repairs = 0;
   // Complete pulls; kUnlimited in large scopes.
   int pulls = kUnlimited;
+  // Whether replicas tell one another their clocks, beside complete pulls (R5).
+  bool announces = false;
+  // Whether a replica that lost its tail comes back by pulling (R10), instead of by S14's
+  // reconcile.
+  bool reenters_by_pull = false;
   // Replies that travel: taken at one moment, delivered at a later one, or never, or twice.
   int delays = 0;
   int removals = 0;
@@ -51,6 +56,8 @@ struct Scope {
   bool quorum_deletes = false;
   bool expiring = false;
   bool explicit_timestamps = false;
+  // Range deletes at explicit timestamps, too.
+  bool explicit_ranges = false;
   bool multi_cell = true;
   // Pulls cut off after one mutation.
   bool pages = false;

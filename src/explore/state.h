@@ -119,7 +119,7 @@ enum class Phase : std::uint8_t {
   absent,
   joining,     // pending and silent until a member's state is installed (S8)
   installed,   // pending, holds a copy, answers pulls
-  reentering,  // took a new actor id, silent until reconciled (S14)
+  reentering,  // took a new actor id, silent until reconciled (S14), or until it has pulled (R10)
   active,
   stopped,  // knows that it was removed
 };
@@ -142,7 +142,7 @@ struct Replica {
   Mask closed_synced;
   // Members of this epoch whose whole clock was merged since the epoch was adopted.
   Mask pulled;
-  // Members reconciled with since re-entry.
+  // Members reconciled with, or pulled from completely, since re-entry.
   Mask reconciled;
   // Members whose wall clock, as reported in a complete pull, has passed the expiry.
   Mask reported;
@@ -161,7 +161,7 @@ struct Config {
   Mask removed;  // actors
 };
 
-enum class MessageKind : std::uint8_t { none, pull_reply, repair, scan };
+enum class MessageKind : std::uint8_t { none, pull_reply, announcement, repair, scan };
 
 // A reply on its way. Mutations themselves need no message: once minted, a mutation may reach any
 // replica at any time, never, or twice, which is what a lossy, reordering network does to it.
@@ -175,8 +175,8 @@ struct Message {
   std::uint8_t cell;
   std::uint8_t wall;
   Events served;  // pull_reply, repair: the mutations in it
-  Events clock;   // pull_reply, scan: the sender's clock
-  Events base;    // pull_reply: the base of that clock
+  Events clock;   // pull_reply, scan: the sender's clock; announcement: what of it is synced
+  Events base;    // pull_reply, announcement: the base of what of that clock is synced
 };
 
 struct State {

@@ -55,6 +55,10 @@ std::string told_receive(const State& state, const Action& action) {
       text = fmt::format("{} gets the reply that {} sent earlier: {}", to, from,
                          names_of(state, message.served));
       break;
+    case MessageKind::announcement:
+      text = fmt::format("{} gets the clock that {} told earlier: {}", to, from,
+                         names_of(state, message.clock));
+      break;
     case MessageKind::repair:
       text = fmt::format("{} gets the read repair of {} that {} sent earlier", to,
                          names_of_cells(bit(message.cell)), from);
@@ -106,6 +110,10 @@ std::string told(const State& state, const Scope& scope, const Action& action) {
                          name_of_event(state, action.what));
     case ActionKind::send_reply:
       return fmt::format("{} asks {} for what it lacks; the reply is on its way", self, peer);
+    case ActionKind::announce:
+      return fmt::format("{} tells {} what it has synced", peer, self);
+    case ActionKind::send_announcement:
+      return fmt::format("{} tells {} what it has synced; that is on its way", peer, self);
     case ActionKind::receive:
       return told_receive(state, action);
     case ActionKind::repair:
