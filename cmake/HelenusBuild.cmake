@@ -7,7 +7,8 @@
 #   helenus_test_support(NAME runtime_contract SOURCES ... DEPENDS runtime)    shared by tests
 #   helenus_benchmark(NAME await SOURCES ... DEPENDS runtime)      the program bench-await
 #   helenus_program(NAME helenus-sim SOURCES ... DEPENDS sim)
-#   helenus_fuzzer(NAME codec SOURCES ... DEPENDS base)            the program fuzz-codec, in asan
+#   helenus_fuzzer(NAME codec SOURCES ... DEPENDS base [MUTATIONS 1000])
+#                                                                  the program fuzz-codec, in asan
 #   helenus_scenario(NAME echo SEEDS_TEST 100 SEEDS_ASAN 10 SEEDS_LONG 1000 [FAILED 17 4711])
 #
 # ./test runs a test labelled `memory` under the asan preset, one labelled `threads` under tsan, and
@@ -256,7 +257,7 @@ function(helenus_fuzzer)
   if(NOT HELENUS_TESTS OR NOT HELENUS_SANITIZE MATCHES "address")
     return()
   endif()
-  cmake_parse_arguments(ARG "" "NAME" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;MUTATIONS" "SOURCES;DEPENDS" ${ARGN})
   set(program fuzz-${ARG_NAME})
   set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${ARG_NAME}")
   add_executable(${program} ${ARG_SOURCES})
@@ -273,7 +274,11 @@ function(helenus_fuzzer)
     add_dependencies(tests-fuzz ${program})
   else()
     target_link_libraries(${program} PRIVATE fuzz_replay)
-    add_test(NAME fuzz.${ARG_NAME} COMMAND ${program} "${corpus}"
+    set(mutations "")
+    if(ARG_MUTATIONS)
+      set(mutations --mutations ${ARG_MUTATIONS})
+    endif()
+    add_test(NAME fuzz.${ARG_NAME} COMMAND ${program} ${mutations} "${corpus}"
              WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
     set_tests_properties(fuzz.${ARG_NAME} PROPERTIES TIMEOUT 120 LABELS memory)
     add_dependencies(tests-memory ${program})
