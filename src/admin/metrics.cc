@@ -295,6 +295,9 @@ constexpr auto kPeerMetrics = std::to_array<PeerMetric>({
     {"helenus_rpc_requests_refused_total",
      "Requests of a node that were too many, or that nobody serves.", MetricKind::counter,
      field_of<&Peer::requests_refused>},
+    {"helenus_rpc_requests_late_total",
+     "Requests of a node that were not executed, as their time was over when they were read.",
+     MetricKind::counter, field_of<&Peer::requests_late>},
     {"helenus_rpc_one_way_received_total", "One-way messages of a node.", MetricKind::counter,
      field_of<&Peer::one_way_received>},
 });

@@ -18,6 +18,7 @@ std::string tables_json(std::span<const TableReport> tables) {
     json["sstables_set_aside"] = each.here.sstables_set_aside;
     json["sstable_bytes"] = each.here.sstable_bytes;
     json["sstable_keys"] = each.here.sstable_keys;
+    json["sstable_deletes"] = each.here.sstable_deletes;
     json["sstable_resident_bytes"] = each.here.sstable_resident_bytes;
     json["memtable_keys"] = each.here.memtable_keys;
     json["memtable_bytes"] = each.here.memtable_bytes;

@@ -75,6 +75,10 @@ struct Config {
   std::optional<std::uint32_t> cql_connections_per_address_max = std::nullopt;
   std::uint32_t cql_request_bytes_max = std::uint32_t{16} << 20;
   std::uint32_t request_timeout_ms = 10'000;
+  // Of a write, if that is less.
+  std::uint32_t write_timeout_ms = 4'000;
+  // See cql::ConnectionTimeouts::lost_after.
+  std::uint32_t client_lost_after_ms = 3'000;
 
   // The commit log's folder; "commitlog" in the data folder if empty.
   std::string commitlog_directory = {};

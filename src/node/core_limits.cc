@@ -64,11 +64,12 @@ cql::AdmissionLimits admission_limits(const Config& config, std::uint32_t cores)
   return limits;
 }
 
-cql::ServerOptions server_options(std::uint32_t cores) {
+cql::ServerOptions server_options(const Config& config, std::uint32_t cores) {
   ASSERT(cores > 0);
   cql::ServerOptions options;
   options.cql_version = cql::kCqlVersion;
   options.shared_between_cores = cores > 1;
+  options.timeouts.lost_after = std::chrono::milliseconds(config.client_lost_after_ms);
   return options;
 }
 
@@ -78,7 +79,8 @@ cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t
   cql::QueryProcessorOptions options;
   options.timeouts.read = timeout;
   options.timeouts.range = timeout;
-  options.timeouts.write = timeout;
+  options.timeouts.write =
+      std::min<runtime::Duration>(timeout, std::chrono::milliseconds(config.write_timeout_ms));
   options.prepared.bytes_max = std::max(options.prepared.bytes_max / cores, kPreparedBytesMin);
   return options;
 }

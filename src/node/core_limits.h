@@ -20,7 +20,7 @@ storage::EngineOptions engine_options(const Config& config, std::uint32_t cores)
 // What clients may take. What is the node's is the same for any number of cores.
 cql::AdmissionLimits admission_limits(const Config& config, std::uint32_t cores);
 // Without the core's admission.
-cql::ServerOptions server_options(std::uint32_t cores);
+cql::ServerOptions server_options(const Config& config, std::uint32_t cores);
 cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t cores);
 
 }  // namespace helenus::node

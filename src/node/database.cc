@@ -84,7 +84,7 @@ CoreService::Options Database::service_options() const {
           .admission = admission_,
           .limits = admission_limits(config_, cores_),
           .processor = processor_options(config_, cores_),
-          .server = server_options(cores_)};
+          .server = server_options(config_, cores_)};
 }
 
 // ---- Start and stop ----

@@ -180,6 +180,7 @@ void put_fields(Encoder& out, const Welcome& frame) {
   out.varint(frame.version.value());
   put(out, frame.node);
   out.varint(frame.body_size_max);
+  out.varint(frame.clock_us);
 }
 
 Welcome get_welcome(Input& input) {
@@ -191,6 +192,7 @@ Welcome get_welcome(Input& input) {
   frame.version = get_version(in);
   frame.node = get_node(in);
   frame.body_size_max = in.varint();
+  frame.clock_us = in.varint();
   input.skip_rest();
   return frame;
 }
@@ -216,6 +218,7 @@ void put_fields(Encoder& out, const Request& frame) {
   out.varint(frame.id);
   out.varint(frame.verb);
   out.varint(frame.remaining_us);
+  out.varint(frame.begun_by_us);
 }
 
 Request get_request(Input& input) {
@@ -223,6 +226,7 @@ Request get_request(Input& input) {
   frame.id = input.in.varint();
   frame.verb = get_verb(input.in);
   frame.remaining_us = input.in.varint();
+  frame.begun_by_us = input.in.varint();
   frame.payload = input.payload();
   return frame;
 }
@@ -268,6 +272,11 @@ void put_fields(Encoder& out, const Ping& frame) {
 }
 void put_fields(Encoder& out, const Pong& frame) {
   out.varint(frame.number);
+  out.varint(frame.clock_us);
+}
+Pong get_pong(Decoder& in) {
+  const std::uint64_t number = in.varint();
+  return {.number = number, .clock_us = in.varint()};
 }
 void put_fields(Encoder&, const Goodbye&) {}
 
@@ -319,7 +328,7 @@ Frame get_frame(Input& input, std::size_t kind) {
     case 8:
       return Ping{.number = input.in.varint()};
     case 9:
-      return Pong{.number = input.in.varint()};
+      return get_pong(input.in);
     case 10:
       return Goodbye();
     case 11:

@@ -70,6 +70,7 @@ struct Welcome {
   ProtocolVersion version;  // spoken from now on
   model::NodeId node;
   std::uint64_t body_size_max = 0;  // of frames that may be sent
+  std::uint64_t clock_us = 0;       // what the callee's monotonic clock shows
 
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
@@ -99,6 +100,9 @@ struct Request {
   std::uint64_t id = 0;
   std::uint16_t verb = 0;
   std::uint64_t remaining_us = 0;  // until the caller gives up; 0 if it never does
+  // By when it must have been begun, on the callee's monotonic clock; 0 if that is not known. What
+  // remains counts from where it is read, this from where it was sent.
+  std::uint64_t begun_by_us = 0;
   base::Bytes payload;
 
   friend bool operator==(const Request&, const Request&) = default;
@@ -131,6 +135,7 @@ struct Ping {
 };
 struct Pong {
   std::uint64_t number = 0;
+  std::uint64_t clock_us = 0;  // what the callee's monotonic clock shows
   friend bool operator==(const Pong&, const Pong&) = default;
 };
 // The callee stops: it answers what it was asked, and takes no more.

@@ -41,32 +41,37 @@ Hello a_hello() {
 }
 
 std::vector<Frame> one_of_each() {
-  return {
-      a_hello(),
-      Hello{.versions = kOneToTwo,
-            .cluster = std::string(kClusterNameSizeMax, 'c'),
-            .from = node_with(3),
-            .life = 0,
-            .to = {},
-            .lane = Lane::control,
-            .address = Address::v6({0xfd, 0, 1}, 1),
-            .body_size_max = 100,
-            .nonce = Nonce{std::byte{7}}},
-      Welcome{.version = ProtocolVersion(2), .node = node_with(2), .body_size_max = 1 << 20},
-      Refusal{.reason = RefusalReason::other_cluster,
-              .versions = kOneToTwo,
-              .text = "this is a node of the cluster 'b', not of 'a'"},
-      Request{
-          .id = 300, .verb = 2, .remaining_us = 1'500'000, .payload = Bytes::copy_of("question")},
-      Answer{.id = 300, .payload = Bytes::copy_of("answer")},
-      Failure{.id = 301, .code = Errc::overloaded, .text = "too much"},
-      OneWay{.verb = 1, .payload = Bytes::copy_of("news")},
-      Cancel{.id = 300},
-      Ping{.number = 7},
-      Pong{.number = 7},
-      Goodbye(),
-      Challenge{.nonce = {std::byte{1}, std::byte{2}}},
-      Proof{.proof = {std::byte{3}}}};
+  return {a_hello(),
+          Hello{.versions = kOneToTwo,
+                .cluster = std::string(kClusterNameSizeMax, 'c'),
+                .from = node_with(3),
+                .life = 0,
+                .to = {},
+                .lane = Lane::control,
+                .address = Address::v6({0xfd, 0, 1}, 1),
+                .body_size_max = 100,
+                .nonce = Nonce{std::byte{7}}},
+          Welcome{.version = ProtocolVersion(2),
+                  .node = node_with(2),
+                  .body_size_max = 1 << 20,
+                  .clock_us = 1'000'000},
+          Refusal{.reason = RefusalReason::other_cluster,
+                  .versions = kOneToTwo,
+                  .text = "this is a node of the cluster 'b', not of 'a'"},
+          Request{.id = 300,
+                  .verb = 2,
+                  .remaining_us = 1'500'000,
+                  .begun_by_us = 61'500'000,
+                  .payload = Bytes::copy_of("question")},
+          Answer{.id = 300, .payload = Bytes::copy_of("answer")},
+          Failure{.id = 301, .code = Errc::overloaded, .text = "too much"},
+          OneWay{.verb = 1, .payload = Bytes::copy_of("news")},
+          Cancel{.id = 300},
+          Ping{.number = 7},
+          Pong{.number = 7, .clock_us = 60'000'000},
+          Goodbye(),
+          Challenge{.nonce = {std::byte{1}, std::byte{2}}},
+          Proof{.proof = {std::byte{3}}}};
 }
 
 Bytes bytes_of(const std::vector<Frame>& frames) {
@@ -109,14 +114,18 @@ TEST(Frame, BytesAreAsDocumented) {
             "42000000bffd7894c131e02e"
             "00484c4e5301010474726f79000000000000000000000000000000010102030405060708"
             "010000000000000000000000000000000201040a000001581b8080800800");
-  EXPECT_EQ(
-      hex(Welcome{.version = ProtocolVersion(1), .node = node_with(2), .body_size_max = 4096}),
-      "18000000dbfd0cbc0614c33c"
-      "01484c4e5301000000000000000000000000000000028020");
-  EXPECT_EQ(
-      hex(Request{
-          .id = 300, .verb = 2, .remaining_us = 1'500'000, .payload = Bytes::copy_of("question")}),
-      "0f000000d57691eb846f60a803ac0202e0c65b7175657374696f6e");
+  EXPECT_EQ(hex(Welcome{.version = ProtocolVersion(1),
+                        .node = node_with(2),
+                        .body_size_max = 4096,
+                        .clock_us = 60'000'000}),
+            "1c0000004330b4a33da20677"
+            "01484c4e5301000000000000000000000000000000028020808ece1c");
+  EXPECT_EQ(hex(Request{.id = 300,
+                        .verb = 2,
+                        .remaining_us = 1'500'000,
+                        .begun_by_us = 61'500'000,
+                        .payload = Bytes::copy_of("question")}),
+            "130000005a458aa5428c29f203ac0202e0c65be0d4a91d7175657374696f6e");
   EXPECT_EQ(hex(Failure{.id = 300, .code = Errc::overloaded, .text = "too much"}),
             "0d000000dc2f93fafe79befe05ac020308746f6f206d756368");
 }

@@ -176,6 +176,7 @@ Task<Result<Dialled>> dial(runtime::Runtime& runtime, const Self& self, runtime:
   CO_TRY(auto stream, co_await runtime.transport.connect(address, until));
   auto pipe = std::make_unique<Pipe>(runtime, std::move(stream), kHandshakeBodySizeMax);
   Transcript transcript;
+  auto asked_at = runtime.clock.now();
   CO_TRY_VOID(co_await pipe->write(hello, until, &transcript));
   CO_TRY(Frame frame, co_await pipe->read(until, &transcript));
   const bool is_challenged = std::holds_alternative<Challenge>(frame);
@@ -185,9 +186,11 @@ Task<Result<Dialled>> dial(runtime::Runtime& runtime, const Self& self, runtime:
   }
   if (is_challenged) {
     const Proof proof = prove(self.options.secrets.front(), Side::caller, transcript);
+    asked_at = runtime.clock.now();
     CO_TRY_VOID(co_await pipe->write(proof, until, &transcript));
     CO_TRY(frame, co_await pipe->read(until, &transcript));
   }
+  const auto heard_at = runtime.clock.now();
   if (const auto* refused = std::get_if<Refusal>(&frame)) {
     Dialled dialled{.pipe = std::move(pipe), .reply = *refused, .is_proved = !has_secret};
     if (is_challenged && refused->reason != RefusalReason::no_proof) {
@@ -201,7 +204,11 @@ Task<Result<Dialled>> dial(runtime::Runtime& runtime, const Self& self, runtime:
   CO_TRY_VOID(check(self, hello, *welcome));
   if (is_challenged) CO_TRY_VOID(co_await take_proof(self, *pipe, transcript, until));
   pipe->set_body_size_max(self.options.limits.body_size_max);
-  co_return Dialled{.pipe = std::move(pipe), .reply = *welcome, .is_proved = true};
+  co_return Dialled{.pipe = std::move(pipe),
+                    .reply = *welcome,
+                    .is_proved = true,
+                    .asked_at = asked_at,
+                    .heard_at = heard_at};
 }
 
 void note_id_taken(const Self& self, const Dialled& dialled) {

@@ -72,6 +72,9 @@ struct Dialled {
   std::variant<Welcome, Refusal> reply;
   // It has proved that it is of this cluster, or there is no secret to prove.
   bool is_proved = false;
+  // When it was asked for that, and when the answer was here.
+  runtime::MonotonicTime asked_at = {};
+  runtime::MonotonicTime heard_at = {};
 };
 
 // Connects and shakes hands. Requires: the hello is complete but for its nonce.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "rpc/peer_clock.h"
 #include "runtime/dawdle.h"
 #include "runtime/random.h"
 
@@ -72,9 +73,10 @@ Task<Result<void>> Inbound::shake_hands() {
   }
   CO_TRY(const ClusterSecret* const prover, co_await challenge(*hello, until));
   auto verdict = judge(self_, *hello);
-  const auto* const welcome = std::get_if<Welcome>(&verdict);
+  auto* const welcome = std::get_if<Welcome>(&verdict);
   auto refusal = welcome == nullptr ? std::get<Refusal>(verdict) : owner_.admit(*hello);
   if (refusal) co_return co_await refuse(*hello, *std::move(refusal), prover, until);
+  welcome->clock_us = microseconds_of(runtime_.clock.now());
   if (prover != nullptr) {
     CO_TRY_VOID(co_await write_proved(*welcome, prover, until));
     // The owner may have had to forget the peer, or may be stopping.
@@ -238,16 +240,40 @@ std::optional<Error> Inbound::on_frame(Frame frame) {
     on_cancel(*cancel);
   } else if (const auto* ping = std::get_if<Ping>(&frame)) {
     owner_.on_ping(*hello_);
-    send(Pong{.number = ping->number}, 0);
+    send(Pong{.number = ping->number, .clock_us = microseconds_of(runtime_.clock.now())}, 0);
   } else {
     return Error(Errc::corrupt, "a frame of the kind '{}' out of turn", name_of(frame));
   }
   return std::nullopt;
 }
 
+Result<MonotonicTime> Inbound::deadline_of(const Request& request) const {
+  if (request.remaining_us == 0) return MonotonicTime::never();
+  constexpr std::uint64_t kRemainingMax = 1'000'000'000'000;  // eleven days
+  const std::chrono::microseconds remaining(
+      static_cast<std::int64_t>(std::min(request.remaining_us, kRemainingMax)));
+  const MonotonicTime now = runtime_.clock.now();
+  if (request.begun_by_us == 0 || self_.options.believes_remaining_time) return now + remaining;
+  const MonotonicTime begun_by = time_of(request.begun_by_us);
+  // It was sent no earlier than that.
+  const runtime::Duration ahead = begun_by + -remaining - now;
+  if (ahead > PeerClock::kErrorMax) {
+    return Error(Errc::corrupt, "a request from {} ms in the future", ahead / 1ms);
+  }
+  return std::min(now + remaining, begun_by);
+}
+
 std::optional<Error> Inbound::on_request(Request request) {
   ++peer_->requests_received;
   const std::uint64_t id = request.id;
+  const auto in_time = deadline_of(request);
+  if (!in_time) return in_time.error();
+  const MonotonicTime deadline = *in_time;
+  if (deadline <= runtime_.clock.now()) {
+    // It lay somewhere for too long, and nobody waits for it any more.
+    ++peer_->requests_late;
+    return std::nullopt;
+  }
   if (at_work_.contains(id)) return Error(Errc::corrupt, "two requests of the number {}", id);
   const Handler* const handler = owner_.handler_of(request.verb);
   if (draining_ || handler == nullptr || !has_room(request.payload.size())) {
@@ -262,13 +288,6 @@ std::optional<Error> Inbound::on_request(Request request) {
     return std::nullopt;
   }
   const std::size_t size = request.payload.size();
-  auto deadline = MonotonicTime::never();
-  if (request.remaining_us > 0) {
-    constexpr std::uint64_t kRemainingMax = 1'000'000'000'000;  // eleven days
-    const std::chrono::microseconds remaining(
-        static_cast<std::int64_t>(std::min(request.remaining_us, kRemainingMax)));
-    deadline = runtime_.clock.now() + remaining;
-  }
   const auto work = at_work_.try_emplace(id, over_.token()).first;
   take_room(size);
   tasks_.spawn(
@@ -356,7 +375,8 @@ void Inbound::answer(std::uint64_t id, Result<Bytes> result) {
   if (result && result->size() + kFrameOverheadMax > hello_->body_size_max) {
     result = Error(Errc::invalid_argument, "the answer has {} bytes", result->size());
   } else if (result && outgoing_bytes_ + result->size() > self_.options.limits.answer_bytes_max) {
-    result = Error(Errc::overloaded, "{} bytes of answers wait to be read", outgoing_bytes_);
+    // Not `overloaded`, which says that nothing was done.
+    result = Error(Errc::timeout, "{} bytes of answers wait to be read", outgoing_bytes_);
   }
   if (!result) {
     Failure failure{.id = id, .code = result.error().code(), .text = cut(result.error().context())};

@@ -3,6 +3,7 @@
 //
 //   handler at its limit, or its bytes   the request is answered Errc::overloaded
 //   answers that the peer does not take  we stop reading from it, and large ones become errors
+//   its time is over                     it is not executed: no handler, no answer (R3)
 //   a frame that is none                 the connection ends, with a line in the log
 //
 // When the connection ends its handlers are stopped, and it goes when they have ended.
@@ -120,6 +121,8 @@ class Inbound final : private FrameSource {
 
   std::optional<base::Error> on_frame(Frame frame);
   std::optional<base::Error> on_request(Request request);
+  // Errors: corrupt, if our clock and what its sender thinks that it shows cannot both be right.
+  base::Result<runtime::MonotonicTime> deadline_of(const Request& request) const;
   void on_one_way(OneWay message);
   void on_cancel(const Cancel& cancel);
   bool has_room(std::size_t bytes) const;

@@ -82,6 +82,9 @@ struct Options {
   // What nodes of this cluster prove that they are of it; the first one proves that this one is.
   // None: it talks in the clear, over loopback addresses, with nodes that have none either.
   std::vector<ClusterSecret> secrets = {};
+  // Wrong on purpose, for tests that must find it: what remains of a request's time begins anew
+  // where it is read.
+  bool believes_remaining_time = false;
   // In the clear over any address. For networks that are simulated.
   bool any_address_in_the_clear = false;
   Limits limits = {};

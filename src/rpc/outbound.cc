@@ -147,7 +147,9 @@ void Outbound::close() {
   stopped_ = true;
   const Error why(Errc::closed, "this node is stopping");
   if (state_ != State::open) return fail_all(why);
-  for (const auto& [id, call] : std::exchange(calls_, {})) finish(*call, why);
+  for (const auto& [id, call] : std::exchange(calls_, {})) {
+    finish(*call, call->written_ ? Error(Errc::connection_lost, "{}", why.context()) : why);
+  }
 }
 
 Task<void> Outbound::stop(Until until) {
@@ -197,6 +199,8 @@ Task<void> Outbound::connect_once() {
   const auto& welcome = std::get<Welcome>(dialled->reply);
   version_ = welcome.version;
   peer_body_size_max_ = static_cast<std::size_t>(welcome.body_size_max);
+  peer_clock_ = {};
+  peer_clock_.note(dialled->asked_at, time_of(welcome.clock_us), dialled->heard_at);
   co_await talk(*dialled->pipe);
 }
 
@@ -336,7 +340,9 @@ void Outbound::on_answered(std::uint64_t id, base::Result<Reply> result) {
 
 void Outbound::on_pong(const Pong& pong) {
   if (pong.number != pings_) return;
-  const Duration round_trip = runtime_.clock.now() - ping_sent_at_;
+  const auto now = runtime_.clock.now();
+  peer_clock_.note(ping_sent_at_, time_of(pong.clock_us), now);
+  const Duration round_trip = now - ping_sent_at_;
   statistics_.round_trip_us.record(microseconds(round_trip));
   auto& smoothed = statistics_.round_trip_smoothed;
   smoothed = smoothed ? *smoothed + (round_trip - *smoothed) / 8 : round_trip;
@@ -408,12 +414,15 @@ void Outbound::add_request(FrameBatch& batch, std::uint64_t id) {
     calls_.erase(found);
     return finish(call, too_large(payload.size()));
   }
-  std::uint64_t remaining_us = 0;
+  Request request{.id = id, .verb = call.verb_, .payload = std::move(payload)};
   if (!call.deadline_.is_never()) {
-    remaining_us = std::max<std::uint64_t>(microseconds(call.deadline_ - runtime_.clock.now()), 1);
+    const auto now = runtime_.clock.now();
+    request.remaining_us = std::max<std::uint64_t>(microseconds(call.deadline_ - now), 1);
+    if (const auto begun_by = peer_clock_.at_least(call.deadline_, now)) {
+      request.begun_by_us = microseconds_of(*begun_by);
+    }
   }
-  batch.add(Request{
-      .id = id, .verb = call.verb_, .remaining_us = remaining_us, .payload = std::move(payload)});
+  batch.add(request);
   call.written_ = true;
   release_bytes(call);
   ++statistics_.requests_sent;
@@ -432,9 +441,9 @@ void Outbound::fail_all(const Error& why) {
     ++statistics_.one_way_dropped;
   }
   for (const auto& [id, call] : std::exchange(calls_, {})) {
-    const Errc code = call->written_ ? Errc::connection_lost : Errc::unavailable;
-    finish(*call,
-           Error(stopped_ ? Errc::closed : code, "node {}: {}", peer_.value(), why.to_string()));
+    const Errc unsent = stopped_ ? Errc::closed : Errc::unavailable;
+    finish(*call, Error(call->written_ ? Errc::connection_lost : unsent, "node {}: {}",
+                        peer_.value(), why.to_string()));
   }
 }
 

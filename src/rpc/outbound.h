@@ -23,6 +23,7 @@
 #include "rpc/frame.h"
 #include "rpc/handshake.h"
 #include "rpc/message.h"
+#include "rpc/peer_clock.h"
 #include "rpc/pipe.h"
 #include "rpc/statistics.h"
 #include "runtime/operation.h"
@@ -160,6 +161,7 @@ class Outbound final : private FrameSource {
   bool ping_wanted_ = false;
   bool ping_under_way_ = false;  // to the stream
   runtime::MonotonicTime ping_sent_at_;
+  PeerClock peer_clock_;
   // Since when the peer owes us a sign of life: a ping went, and nothing came since. A ping that
   // waits behind a large request cannot be answered yet.
   std::optional<runtime::MonotonicTime> unanswered_since_;

@@ -35,6 +35,7 @@ struct PeerStatistics {
   std::uint64_t requests_received = 0;
   std::uint64_t one_way_received = 0;
   std::uint64_t requests_refused = 0;  // overloaded, or a verb that nobody serves
+  std::uint64_t requests_late = 0;     // not executed: their time was over when they were read
   std::uint64_t requests_cancelled = 0;
   std::uint64_t answers_dropped = 0;  // cancelled, too late, or the connection was gone
   std::uint64_t handlers_current = 0;

@@ -133,6 +133,10 @@ struct ListenOptions {
   // Lets every core listen on the same address; the system spreads connections over them. The
   // address is still not shared with another process.
   bool shared_between_cores = false;
+  // Connections break (connection_lost) when their other side has given no sign of life for so
+  // long, or a little longer, also when nobody has anything to say: what it sent before then never
+  // arrives. None: they last for minutes. Whole seconds are kept, at least two.
+  std::optional<Duration> lost_after = std::nullopt;
 };
 
 class Transport {

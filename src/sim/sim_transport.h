@@ -51,6 +51,7 @@ class SimListener final : public runtime::Listener {
 
   std::uint64_t id() const { return id_; }
   bool shared() const { return options_.shared_between_cores; }
+  std::optional<Duration> lost_after() const { return options_.lost_after; }
   Core& core() { return core_; }
   // Connections that shake hands or wait to be accepted.
   bool full() const;

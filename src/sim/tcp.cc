@@ -20,6 +20,8 @@ constexpr std::uint16_t kEphemeralPortMin = 32768;
 constexpr std::uint16_t kEphemeralPortMax = 60999;
 // As many acknowledgements that tell nothing new say that a segment is missing.
 constexpr std::uint32_t kRepeatsThatTell = 3;
+// Within the time after which a silent peer is lost.
+constexpr int kProbes = 4;
 
 }  // namespace
 
@@ -465,7 +467,13 @@ void Tcp::restart_timer(Endpoint& endpoint) {
   const bool waits = endpoint.next > endpoint.acknowledged ||
                      (endpoint.end_sent && !endpoint.end_acknowledged) ||
                      endpoint.next < endpoint.written_end();
-  WorldTime due = waits ? world_.now() + patience(endpoint) : WorldTime::never();
+  endpoint.again_at = waits ? world_.now() + patience(endpoint) : WorldTime::never();
+  set_timer_of_open(endpoint);
+}
+
+void Tcp::set_timer_of_open(Endpoint& endpoint) {
+  WorldTime due = endpoint.again_at;
+  if (endpoint.lost_after) due = std::min(due, world_.now() + *endpoint.lost_after / kProbes);
   if (!endpoint.attached) due = std::min(due, endpoint.linger_until);
   set_timer(endpoint, due);
 }
@@ -488,7 +496,14 @@ void Tcp::on_timer(EndpointId id) {
   if (!endpoint->attached && endpoint->linger_until <= world_.now()) {
     return leave_network(*endpoint);
   }
-  if (endpoint->state == State::open) return send_again(*endpoint);
+  if (endpoint->state == State::open) {
+    const bool is_lost =
+        endpoint->lost_after && world_.now() - endpoint->heard_at >= *endpoint->lost_after;
+    if (is_lost) return break_off(*endpoint, Errc::connection_lost);
+    if (endpoint->again_at <= world_.now()) return send_again(*endpoint);
+    send_flags(*endpoint, Packet::kAck | Packet::kProbe);
+    return set_timer_of_open(*endpoint);
+  }
   const bool is_client = endpoint->state == State::connecting;
   if (++endpoint->attempts >= options_.syn_attempts_max) {
     return break_off(*endpoint, Errc::timeout);
@@ -521,6 +536,7 @@ void Tcp::deliver(const Packet& packet, Endpoint* sender) {
     return;
   }
   if (packet.has(Packet::kReset)) return on_reset(*endpoint);
+  endpoint->heard_at = world_.now();
   if (packet.has(Packet::kSyn)) return on_syn_answer(*endpoint, packet);
   if (endpoint->state == State::connecting) return;
   if (endpoint->state == State::accepting && !enqueue(*endpoint)) return;
@@ -547,6 +563,7 @@ void Tcp::on_syn(const Packet& packet, Endpoint& sender) {
   endpoint.peer_address = sender.local_address;
   endpoint.window = packet.window;
   endpoint.listener = listener->id();
+  endpoint.lost_after = listener->lost_after();
   sender.answered_by = endpoint.id;
   listener->on_handshake();
   send_flags(endpoint, Packet::kSyn | Packet::kAck);
@@ -577,6 +594,7 @@ bool Tcp::enqueue(Endpoint& endpoint) {
   endpoint.state = State::open;
   endpoint.attempts = 0;
   endpoint.due = WorldTime::never();
+  if (endpoint.lost_after) restart_timer(endpoint);
   (*found)->on_handshake_over();
   (*found)->enqueue(endpoint.id);
   return true;

@@ -8,6 +8,8 @@
 //                sent again, less and less often, until the connection is given up
 //   back-pressure a receive buffer that is full closes the window, a send buffer that is full
 //                makes the writer wait
+//   sign of life an accepted connection of a listener that asks for it is probed, and broken when
+//                nothing comes back for long
 //   end          fin for each half; a reset when somebody closes with bytes unread, or when a
 //                packet finds no connection
 //
@@ -89,6 +91,8 @@ struct Endpoint {
   std::size_t write_offset = 0;  // within that piece
   std::optional<base::Errc> broken;
   std::uint64_t listener = 0;  // whose queue it is in, while accepting
+  std::optional<Duration> lost_after;
+  WorldTime heard_at;  // a packet of the peer
 
   // Sending: the buffer holds what was written and is not acknowledged.
   ByteRing sent;
@@ -115,6 +119,7 @@ struct Endpoint {
 
   // Timer: the moment something is due, and the event that will look.
   WorldTime due = WorldTime::never();
+  WorldTime again_at = WorldTime::never();  // of what waits to be acknowledged
   WorldTime event_at = WorldTime::never();
   WorldTime linger_until = WorldTime::never();
   WorldTime last_arrival;
@@ -203,6 +208,7 @@ class Tcp {
   Duration patience(const Endpoint& endpoint) const;
   void set_timer(Endpoint& endpoint, WorldTime due);
   void restart_timer(Endpoint& endpoint);
+  void set_timer_of_open(Endpoint& endpoint);
 
   void deliver(const Packet& packet, Endpoint* sender);
   void on_syn(const Packet& packet, Endpoint& sender);

@@ -165,6 +165,10 @@ bool is_static(const ModificationPlan& plan, const Assignment& assignment) {
   return plan.table->columns[assignment.column].kind == ColumnKind::static_column;
 }
 
+bool unites_clocks(const ModificationPlan& plan) {
+  return plan.table->options.causal_writes == model::CausalWrites::quorum;
+}
+
 bool marks_row(const ModificationPlan& plan) {
   return plan.kind == StatementKind::insert && !plan.only_static;
 }
@@ -183,7 +187,9 @@ CellChange row_marker(const std::optional<causality::WallTime>& expires) {
 WriteCollector::Changes& WriteCollector::changes_of(const ModificationPlan& plan,
                                                     const Bytes& partition, Stamp stamp,
                                                     bool increments) {
-  return changes_[{plan.storage, partition, stamp, increments}];
+  Changes& changes = changes_[{plan.storage, partition, stamp, increments}];
+  changes.unites_clocks = unites_clocks(plan);
+  return changes;
 }
 
 void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
@@ -241,6 +247,7 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
     write.table = key.table;
     write.partition = key.partition;
     write.explicit_timestamp = key.stamp.is_explicit;
+    write.unites_clocks = changes.unites_clocks;
     write.mutation.timestamp = causality::Timestamp{key.stamp.timestamp_us};
     for (auto& [place, cell] : changes.cells) {
       if (deleted.contains(place.first) || plainly_deleted.contains(place.first)) continue;
@@ -304,6 +311,7 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
   write.table = plan.storage;
   write.partition = std::move(key.partition);
   write.explicit_timestamp = stamp.is_explicit;
+  write.unites_clocks = unites_clocks(plan);
   mutation.timestamp = causality::Timestamp{stamp.timestamp_us};
   return std::optional(std::move(write));
 }

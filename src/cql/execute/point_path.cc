@@ -95,6 +95,7 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
   if (!read) {
     co_return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
   }
+  how.now = std::max(how.now, read->wall);
   QueryResult<Response> answer = answer_point(select, key, how, read->partition);
   if (!answer) co_return Response::of(answer.error().message());
   co_return *std::move(answer);

@@ -134,7 +134,7 @@ class StoredRows final : public RowStream {
   replication::Coordinator& coordinator_;
   const storage::TableId storage_;
   const RowRequest request_;
-  const RowReader reader_;
+  RowReader reader_;
   const bool clustered_;
   Phase phase_ = Phase::between_partitions;
   std::unique_ptr<replication::RangeCursor> cursor_;

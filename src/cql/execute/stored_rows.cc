@@ -114,6 +114,7 @@ Task<Result<void>> StoredRows::read_static() {
   if (!wants_static()) co_return {};
   CO_TRY(const auto read,
          co_await coordinator_.read_row(storage_, partition_, {}, request_.until, how()));
+  reader_.not_before(read.wall);
   static_is_live_ = reader_.read_static(read.partition, partition_row_);
   co_return {};
 }
@@ -171,6 +172,7 @@ Task<Result<void>> StoredRows::enter_scanned() {
   CO_TRY_VOID(begin_partition(Bytes::copy_of(cursor_->partition())));
   if (clustered_ && cursor_->row_key().empty()) {
     CO_TRY(const PartitionStore stored, cursor_->read());
+    reader_.not_before(cursor_->wall());
     static_is_live_ = reader_.read_static(stored, partition_row_);
     CO_TRY_VOID(co_await cursor_->next());
   }
@@ -260,6 +262,7 @@ Task<Result<void>> StoredRows::read_next_points(std::vector<Row>& rows) {
     CO_TRY(reads, co_await coordinator_.read_rows_at_one_moment(
                       storage_, partition_, std::move(wanted), request_.until, how()));
   }
+  for (const storage::RowRead& read : reads) reader_.not_before(read.wall);
   if (with_static) {
     static_is_live_ = reader_.read_static(reads.front().partition, partition_row_);
     static_is_read_ = true;

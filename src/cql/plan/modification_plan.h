@@ -123,6 +123,7 @@ class WriteCollector {
     std::set<causality::RowRange> deleted_ranges;
     std::optional<causality::WallTime> remembered_until;  // of the ranges: they are of one table
     replication::RowColumns columns;                      // if they have a timestamp of their own
+    bool unites_clocks = false;
   };
 
   Changes& changes_of(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,

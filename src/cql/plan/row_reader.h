@@ -7,6 +7,7 @@
 // replaces them all.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -67,6 +68,9 @@ class RowReader {
 
   const RowLayout& layout() const { return layout_; }
 
+  // A reader's moment is the latest of its own clock and of what the answers say (R8).
+  void not_before(causality::WallTime wall) { now_ = std::max(now_, wall); }
+
   // Makes a row of nulls; of one that was used before, in the memory that it has.
   void begin(Row& row) const;
   // Each sets cells of `row`, which begin() made. Errors: corrupt, of keys.
@@ -88,7 +92,7 @@ class RowReader {
   static void show(const causality::Version& version, Cell* cell);
 
   const RowLayout& layout_;
-  const causality::WallTime now_;
+  causality::WallTime now_;
 };
 
 }  // namespace helenus::cql

@@ -16,6 +16,8 @@ std::string_view text_of(Refusal refusal) {
       return "Too many bytes of results are under way";
     case Refusal::response_bytes:
       return "Too many answers wait to be read";
+    case Refusal::waited_too_long:
+      return "The request waited too long before it could begin";
   }
   UNREACHABLE("refusal {}", static_cast<int>(refusal));
 }

@@ -109,6 +109,7 @@ enum class Refusal : std::uint8_t {
   request_bytes,
   result_bytes,
   response_bytes,
+  waited_too_long,
 };
 std::string_view text_of(Refusal refusal);
 

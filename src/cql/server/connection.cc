@@ -107,7 +107,8 @@ Task<void> Connection::read_requests() {
     }
     note_frame_start();
     const Until until{.deadline = read_deadline(), .stop = draining_.token()};
-    const auto got = co_await stream_->read(reader_.room(), until);
+    const base::MutableByteView room = reader_.room();
+    const auto got = co_await stream_->read(room, until);
     if (!got) {
       if (got.failed_with(Errc::timeout)) ++context_.statistics.connections_timed_out;
       if (!got.failed_with(Errc::cancelled)) break_off();
@@ -115,10 +116,19 @@ Task<void> Connection::read_requests() {
     }
     // The client ended its half: it may still wait for answers.
     if (*got == 0) co_return;
+    context_.standstill.look();
+    if (broken_) co_return;
+    note_arrival(*got, room.size());
     context_.statistics.bytes_read += *got;
     note_frame_bytes(*got);
     reader_.commit(*got);
   }
+}
+
+void Connection::note_arrival(std::size_t bytes, std::size_t room) {
+  came_at_ = unread_since_.value_or(context_.runtime.clock.now());
+  const bool may_be_more = bytes == room;
+  if (!may_be_more) unread_since_.reset();
 }
 
 Task<bool> Connection::pause_reading(Pause pause) {
@@ -127,6 +137,7 @@ Task<bool> Connection::pause_reading(Pause pause) {
     co_return true;
   }
   const auto stopped_at = context_.runtime.clock.now();
+  unread_since_ = unread_since_.value_or(stopped_at);
   base::Result<void> woken;
   if (pause == Pause::needs_capacity) {
     woken = co_await capacity_.wait({.stop = draining_.token()});
@@ -253,6 +264,9 @@ void Connection::on_request(Request&& request, Admission::RequestCharge charge) 
   if (opcode == Opcode::options) return answer(request.stream, context_.supported);
   if (const auto* wanted = std::get_if<protocol::RegisterRequest>(&request.message)) {
     return answer(request.stream, register_for(*wanted));
+  }
+  if (context_.runtime.clock.now() - came_at_ >= timeouts_.lost_after) {
+    return refuse(request.stream, Refusal::waited_too_long);
   }
   ++requests_under_way_;
   ++context_.statistics.requests_current;

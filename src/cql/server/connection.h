@@ -10,7 +10,8 @@
 // how long it can make us wait by timeouts: the connection is closed when
 //
 //   a frame lies frame_timeout behind bytes_per_second_min, or nothing more of it comes for
-//   stall_timeout; answers wait longer than write_timeout and go more slowly than
+//   stall_timeout; nothing was heard of the client, or this core stood still, for lost_after;
+//   answers wait longer than write_timeout and go more slowly than
 //   bytes_per_second_min; no STARTUP comes for startup_timeout
 //
 // A body that is not admitted waits for room_timeout at most, in which it is not read.
@@ -35,6 +36,7 @@
 #include "cql/server/request_handler.h"
 #include "cql/server/response_queue.h"
 #include "cql/server/server_statistics.h"
+#include "cql/server/standstill_watch.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
@@ -64,6 +66,10 @@ struct ConnectionTimeouts {
   // to read its last answers.
   runtime::Duration linger_timeout = std::chrono::seconds(5);
   std::size_t linger_size_max = std::size_t{1} << 20;
+  // How long a client may give no sign of life, and this core stand still: after that what clients
+  // sent before is not executed any more, as they may have given it up. Nor is what waited here for
+  // so long, since others were executed.
+  runtime::Duration lost_after = std::chrono::seconds(3);
 };
 
 // What the connections of one core share. It outlives them.
@@ -74,6 +80,7 @@ struct ConnectionContext {
   ServerStatistics& statistics;
   const protocol::Response& supported;  // the answer to OPTIONS
   const ConnectionTimeouts& timeouts;
+  StandstillWatch& standstill;
 };
 
 class Connection {
@@ -148,6 +155,7 @@ class Connection {
   runtime::Duration time_for(std::uint64_t bytes) const;
   void on_frame(const protocol::Frame& frame);
   void on_request(protocol::Request&& request, Admission::RequestCharge charge);
+  void note_arrival(std::size_t bytes, std::size_t room);
   void refuse(std::int16_t stream, protocol::ErrorCode code, std::string message);
   void refuse(std::int16_t stream, Refusal refusal);
   protocol::Response start_up(const protocol::StartupRequest& request);
@@ -172,6 +180,10 @@ class Connection {
   std::size_t bytes_in_write_ = 0;
   std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), by the admission
   const runtime::MonotonicTime began_at_;
+  // No byte that waits in the reader came before. Reading pauses while there is no capacity: what
+  // is read after that may have come when the pause began.
+  runtime::MonotonicTime came_at_;
+  std::optional<runtime::MonotonicTime> unread_since_;
   // When the frame that is coming in will lie too far behind; none between frames. Time in which we
   // do not read does not count.
   std::optional<runtime::MonotonicTime> frame_due_;

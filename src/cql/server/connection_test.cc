@@ -670,5 +670,103 @@ TEST_F(ServerTest, AClientThatLeavesInTheMiddleStopsItsRequests) {
   EXPECT_EQ(server_->admission().request_bytes(), 0U);
 }
 
+// ---- What its client may have given up (R3) ----
+
+class LateTest : public ServerTest {
+ protected:
+  static constexpr auto kAskedAt = 2s;
+
+  // Asks at kAskedAt, and is told "late", or loses its connection.
+  static Task<void> ask_later(Runtime& rt, Address server, std::string& answer) {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, kAskedAt, {}));
+    const bool sent = co_await client.send(TestClient::query(1, "echo late"));
+    CO_ASSERT_TRUE(sent);
+    const auto received = co_await client.receive(1min);
+    answer = TestClient::describe(received);
+  }
+  void begin_asking() {
+    start_server();
+    begin([this](Runtime& rt, Address server) { return ask_later(rt, server, answer_); });
+    world_.run_for(kAskedAt - 100ms);
+  }
+  void wait_for_the_answer() {
+    EXPECT_TRUE(world_.run_until([&] { return !client_machine_.is_up(); }, 2min));
+  }
+  void stand_still(Duration duration) {
+    begin_asking();
+    server_machine_.pause();
+    world_.run_for(duration);
+    server_machine_.resume();
+    wait_for_the_answer();
+  }
+  void be_cut_off(Duration duration) {
+    begin_asking();
+    world_.network().set_blocked(client_machine_.id(), server_machine_.id(), true);
+    world_.network().set_blocked(server_machine_.id(), client_machine_.id(), true);
+    world_.run_for(duration);
+    world_.network().set_blocked(client_machine_.id(), server_machine_.id(), false);
+    world_.network().set_blocked(server_machine_.id(), client_machine_.id(), false);
+    wait_for_the_answer();
+  }
+
+  std::string answer_;
+};
+
+TEST_F(LateTest, WhatLayInASocketWhileTheProcessStoodStillIsNotExecuted) {
+  stand_still(options_.timeouts.lost_after + 100ms);
+  EXPECT_NE(answer_, "late");
+  EXPECT_EQ(handler_->handled(), 0U);
+  EXPECT_EQ(statistics().connections_timed_out, 1U);
+}
+
+TEST_F(LateTest, AfterAShortPauseItIs) {
+  stand_still(options_.timeouts.lost_after / 2);
+  EXPECT_EQ(answer_, "late");
+}
+
+TEST_F(LateTest, WhatAClientSentThatWasCutOffIsNotExecuted) {
+  be_cut_off(options_.timeouts.lost_after + 1s);
+  EXPECT_NE(answer_, "late");
+  EXPECT_EQ(handler_->handled(), 0U);
+}
+
+TEST_F(LateTest, AfterAShortInterruptionItIs) {
+  be_cut_off(options_.timeouts.lost_after / 2);
+  EXPECT_EQ(answer_, "late");
+}
+
+TEST_F(LateTest, AClientThatHasNothingToSayKeepsItsConnection) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 5min, {}));
+    const std::string answer = co_await client.text_of(1, "echo here");
+    EXPECT_EQ(answer, "here");
+  });
+}
+
+TEST_F(LateTest, WhatWaitedHereForLongIsRefused) {
+  options_.limits.connection.requests_max = 1;
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    base::Buffer all;
+    all.append(TestClient::query(1, "wait 4000 first"));
+    all.append(TestClient::query(2, "echo second"));
+    const bool sent = co_await client.send(std::move(all).freeze());
+    CO_ASSERT_TRUE(sent);
+    const auto first = co_await client.receive(10s);
+    EXPECT_EQ(TestClient::describe(first), "first");
+    const auto second = co_await client.receive(10s);
+    EXPECT_EQ(TestClient::describe(second), "error 1001");
+  });
+  EXPECT_EQ(handler_->handled(), 1U);
+}
+
 }  // namespace
 }  // namespace helenus::cql

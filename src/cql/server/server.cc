@@ -54,13 +54,17 @@ Server::Server(runtime::Runtime& runtime, RequestHandler& handler, ServerOptions
                .admission = *admission_,
                .statistics = statistics_,
                .supported = supported_,
-               .timeouts = options_.timeouts},
+               .timeouts = options_.timeouts,
+               .standstill = standstill_},
       refused_context_{.runtime = runtime,
                        .handler = handler,
                        .admission = *admission_,
                        .statistics = statistics_,
                        .supported = supported_,
-                       .timeouts = refused_timeouts_},
+                       .timeouts = refused_timeouts_,
+                       .standstill = standstill_},
+      standstill_(runtime, options_.timeouts.lost_after,
+                  [this](runtime::Duration duration) { on_standstill(duration); }),
       tasks_(runtime) {
   const AdmissionLimits::Node& limits = admission_->node_limits();
   ASSERT(limits.request_bytes_max >= (2 * limits.request_size_max) + Connection::kRequestOverhead);
@@ -70,8 +74,10 @@ base::Result<void> Server::start(const runtime::Address& address) {
   ASSERT(listener_ == nullptr && !stopping_.stop_requested());
   runtime::ListenOptions listen;
   listen.shared_between_cores = options_.shared_between_cores;
+  listen.lost_after = options_.timeouts.lost_after;
   TRY(listener_, runtime_.transport.listen(address, listen));
   tasks_.spawn(accept_connections());
+  tasks_.spawn(standstill_.run(stopping_.token()));
   return {};
 }
 
@@ -102,6 +108,15 @@ Task<void> Server::accept_connections() {
     const auto paused = co_await runtime::sleep_for(runtime_, kAcceptRetryDelay, stop);
     if (!paused) co_return;
   }
+}
+
+void Server::on_standstill(runtime::Duration duration) {
+  if (connections_.empty() && refused_.empty()) return;
+  log_.warn("this core stood still: its clients' connections are closed", kv("ms", duration / 1ms),
+            kv("connections", connections_.size()));
+  statistics_.connections_timed_out += connections_.size();
+  for (const auto& [id, connection] : connections_) connection->abort();
+  for (const auto& [id, connection] : refused_) connection->abort();
 }
 
 void Server::admit(std::unique_ptr<runtime::Stream> stream) {

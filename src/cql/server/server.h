@@ -79,6 +79,8 @@ class Server {
  private:
   runtime::Task<void> accept_connections();
   void admit(std::unique_ptr<runtime::Stream> stream);
+  // Ends the connections that were open meanwhile.
+  void on_standstill(runtime::Duration duration);
   runtime::Task<void> serve(std::unique_ptr<runtime::Stream> stream);
   runtime::Task<void> turn_away(std::unique_ptr<runtime::Stream> stream, Refusal refusal);
 
@@ -96,6 +98,7 @@ class Server {
   // By id, which is by age. They live in the frames of the tasks that serve them.
   std::map<std::uint64_t, Connection*> connections_;
   std::map<std::uint64_t, Connection*> refused_;
+  StandstillWatch standstill_;
   runtime::StopSource stopping_;
   std::unique_ptr<runtime::Listener> listener_;
   runtime::TaskGroup tasks_;

@@ -21,7 +21,8 @@ struct ServerStatistics {
   std::uint64_t connections_current = 0;
   std::uint64_t connections_accepted = 0;
   std::uint64_t connections_refused = 0;    // too many at once
-  std::uint64_t connections_timed_out = 0;  // slow to start, to finish a frame, or to take answers
+  std::uint64_t connections_timed_out = 0;  // slow to start, to finish a frame, or to
+                                            // take answers; closed as this core stood still
   std::uint64_t requests_current = 0;       // given to the handler and not answered
   std::array<std::uint64_t, protocol::kOpcodesEnd> requests{};  // by opcode
   // From a request about data that is wholly read to its answer, which waits to be written; in

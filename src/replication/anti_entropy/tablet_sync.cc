@@ -24,8 +24,11 @@ std::uint64_t count_missing(const Clock& mine, const Clock& theirs) {
 
 }  // namespace
 
-TabletSync::TabletSync(causality::Epoch epoch, std::vector<NodeId> peers)
-    : epoch_(epoch), peers_(std::move(peers)), states_(peers_.size()) {}
+TabletSync::TabletSync(causality::Epoch epoch, std::vector<NodeId> peers, bool takes_uncovered)
+    : epoch_(epoch),
+      takes_uncovered_(takes_uncovered),
+      peers_(std::move(peers)),
+      states_(peers_.size()) {}
 
 const TabletSync::Peer* TabletSync::find(NodeId peer) const {
   const auto found = std::ranges::find(peers_, peer);
@@ -38,8 +41,9 @@ TabletSync::Peer* TabletSync::find(NodeId peer) {
 }
 
 bool TabletSync::advance(Peer& peer) {
-  if (peer.covered || !peer.announced || !clock_.covers(*peer.announced)) return false;
-  peer.covered = true;
+  if (peer.covered || !peer.announced) return false;
+  peer.covered = clock_.covers(*peer.announced);
+  if (!peer.covered && !takes_uncovered_) return false;
   Watermark next{.base = causality::base(*peer.announced), .wall = peer.wall};
   if (peer.watermark) {
     // An older announcement may have come late.

@@ -44,8 +44,10 @@ namespace helenus::replication {
 
 class TabletSync {
  public:
-  // `peers`: the other members and pending ones.
-  TabletSync(causality::Epoch epoch, std::vector<model::NodeId> peers);
+  // `peers`: the other members and pending ones. `takes_uncovered` is wrong, for tests that must
+  // find it (PlantedBugs::watermarks_without_covering).
+  TabletSync(causality::Epoch epoch, std::vector<model::NodeId> peers,
+             bool takes_uncovered = false);
 
   causality::Epoch epoch() const { return epoch_; }
 
@@ -104,6 +106,7 @@ class TabletSync {
   bool advance(Peer& peer);
 
   causality::Epoch epoch_;
+  bool takes_uncovered_;
   std::vector<model::NodeId> peers_;
   std::vector<Peer> states_;  // by peer
   causality::Clock clock_;

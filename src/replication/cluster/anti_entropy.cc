@@ -81,8 +81,11 @@ void AntiEntropyReport::add(const AntiEntropyReport& other) {
   tablets_behind += other.tablets_behind;
 }
 
-AntiEntropy::Tablet::Tablet(const HeldTablet& its, std::uint64_t number)
-    : held(its), life(number), sync(its.epoch, its.peers), peers(its.peers.size()) {}
+AntiEntropy::Tablet::Tablet(const HeldTablet& its, std::uint64_t number, PlantedBugs bugs)
+    : held(its),
+      life(number),
+      sync(its.epoch, its.peers, bugs.watermarks_without_covering),
+      peers(its.peers.size()) {}
 
 AntiEntropy::AntiEntropy(runtime::Runtime& runtime, ClusterLink& link, Replica& replica,
                          AntiEntropyOptions options)
@@ -143,7 +146,7 @@ void AntiEntropy::take(const HeldTabletsPtr& held) {
 
 void AntiEntropy::add(const HeldTablet& held) {
   auto& tablet = tablets_[held.info.id];
-  tablet = std::make_unique<Tablet>(held, runtime_.random.next());
+  tablet = std::make_unique<Tablet>(held, runtime_.random.next(), options_.bugs);
   behind_.erase(held.info.id);
   // What was stable among other replicas need not be among these.
   replica_.engine().set_watermarks(held.info.id, tablet->sync.watermarks());
@@ -447,7 +450,8 @@ Task<Result<void>> AntiEntropy::take_page(TabletId id, PullReply reply, Clock& l
   Clock covered = std::move(reply.covered);
   for (const auto& [table, dot] : done.without_table) {
     const bool was_given =
-        map_ != nullptr && metadata::StorageId{table.value()} < map_->next_storage();
+        options_.bugs.unknown_is_dropped ||
+        (map_ != nullptr && metadata::StorageId{table.value()} < map_->next_storage());
     if (was_given) {
       covered.add(dot);
       continue;

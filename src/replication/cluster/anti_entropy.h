@@ -56,6 +56,7 @@
 #include "replication/map/replica_map.h"
 #include "replication/messages/messages.h"
 #include "replication/replica/replica.h"
+#include "replication/request/planted_bugs.h"
 #include "replication/tablets/held_tablets.h"
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
@@ -85,6 +86,7 @@ struct AntiEntropyOptions {
   runtime::Duration pause_max = std::chrono::seconds(10);
   // Before a peer that does not hold a tablet, or is in another epoch, is told of it again.
   runtime::Duration pause_refused = std::chrono::seconds(1);
+  PlantedBugs bugs = {};
 };
 
 // Numbers since the start, unless they say otherwise.
@@ -163,7 +165,7 @@ class AntiEntropy {
     runtime::MonotonicTime told_not_before;
   };
   struct Tablet {
-    Tablet(const HeldTablet& its, std::uint64_t number);
+    Tablet(const HeldTablet& its, std::uint64_t number, PlantedBugs bugs);
     HeldTablet held;
     std::uint64_t life;
     TabletSync sync;

@@ -101,11 +101,13 @@ Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId se
           [this](CoreId core) -> ReplicatedWriter& { return *on(core).writer; }),
       anti_entropy_service_(
           runtime, [this](CoreId core) -> AntiEntropy& { return *on(core).anti_entropy; }) {
+  options.anti_entropy.bugs = options.bugs;
   for (std::uint32_t number = 0; number < engines.cores(); ++number) {
     const CoreId id{number};
     storage::Engine& engine = engines.on(id);
-    auto core = std::make_unique<Core>(engine, self);
-    core->writer = std::make_unique<ReplicatedWriter>(core->link, core->replica, options.deltas);
+    auto core = std::make_unique<Core>(engine, self, options.bugs);
+    core->writer =
+        std::make_unique<ReplicatedWriter>(core->link, core->replica, options.deltas, options.bugs);
     core->anti_entropy = std::make_unique<AntiEntropy>(engine.runtime(), core->link, core->replica,
                                                        options.anti_entropy);
     const OwnReplicas own(*this, id);

@@ -38,8 +38,8 @@ namespace helenus::replication {
 
 // What one core has of them.
 struct ReplicaCore {
-  ReplicaCore(storage::Engine& engine, model::NodeId self)
-      : link(engine.runtime(), self), replica(engine) {}
+  ReplicaCore(storage::Engine& engine, model::NodeId self, PlantedBugs bugs)
+      : link(engine.runtime(), self), replica(engine, bugs) {}
 
   ClusterLink link;
   Replica replica;
@@ -53,6 +53,7 @@ struct ReplicaCore {
 struct ReplicaOptions {
   ReplicatedWriter::Deltas deltas = ReplicatedWriter::Deltas::sent;
   AntiEntropyOptions anti_entropy = {};
+  PlantedBugs bugs = {};
 };
 
 class Replicas {

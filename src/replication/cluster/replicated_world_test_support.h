@@ -94,6 +94,7 @@ struct ReplicatedSetup {
   std::vector<storage::TableId> tables = {kTable};
   ReplicatedWriter::Deltas deltas = ReplicatedWriter::Deltas::sent;
   bool anti_entropy = false;
+  PlantedBugs bugs = {};
   AntiEntropyOptions options = {};
   storage::LogSyncMode sync_mode = storage::LogSyncMode::batch;
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
@@ -267,9 +268,14 @@ class ReplicaNode final : public sim::Process {
   struct OfCore {
     OfCore(runtime::Runtime& there, ReplicaNode& node)
         : link(there, node.rpc_, node.runtime_.cores.here(), node.id_),
-          replica(node.engines_->on(there.cores.here())),
-          anti_entropy(there, link, replica, node.setup_.options),
-          writer(link, replica, node.setup_.deltas) {}
+          replica(node.engines_->on(there.cores.here()), node.setup_.bugs),
+          anti_entropy(there, link, replica, with_bugs(node.setup_)),
+          writer(link, replica, node.setup_.deltas, node.setup_.bugs) {}
+    static AntiEntropyOptions with_bugs(const ReplicatedSetup& setup) {
+      AntiEntropyOptions options = setup.options;
+      options.bugs = setup.bugs;
+      return options;
+    }
     ClusterLink link;
     Replica replica;
     AntiEntropy anti_entropy;
@@ -325,6 +331,7 @@ class ReplicaNode final : public sim::Process {
     options.log = storage::testing::small_log(setup_.sync_mode);
     options.shards = 2;
     options.mutation_log_bytes_max = setup_.mutation_log_bytes_max;
+    options.keeps_timestamps = setup_.bugs.timestamps_are_not_raised;
     CO_TRY(engines_, co_await storage::Engines::open(runtime_, options, setup_.cores));
     const HeldTablets held(ReplicaMap::make(setup_.metadata, 1, id_), core_of());
     for (const HeldTablet& each : held.all()) {
@@ -451,6 +458,12 @@ class ReplicatedWorld {
     nodes_[i]->tell(keep(std::move(task), result));
     EXPECT_TRUE(world_.run_until([&] { return result.has_value(); }, 2min));
     return *std::move(result);
+  }
+  // The same, which goes on beside what follows.
+  template <class T>
+  void begin(std::size_t i, runtime::Task<base::Result<T>> task,
+             std::optional<base::Result<T>>& result) {
+    nodes_[i]->tell(keep(std::move(task), result));
   }
   WriteReply write(std::size_t i, PartitionWrite what, model::Consistency level) {
     auto written = run(i, nodes_[i]->write(std::move(what), level));

@@ -22,14 +22,18 @@ namespace {
 
 constexpr runtime::Duration kClockPatience = std::chrono::milliseconds(50);
 
-bool is_delete(const causality::Mutation& mutation) {
-  return std::ranges::all_of(mutation.cells, [](const causality::CellChange& cell) {
-    return cell.kind == causality::VersionKind::deletion;
-  });
+// Whether it deletes anything, beside what it writes.
+bool deletes(const causality::Mutation& mutation) {
+  return !mutation.deleted_ranges.empty() ||
+         std::ranges::any_of(mutation.cells, [](const causality::CellChange& cell) {
+           return cell.kind == causality::VersionKind::deletion;
+         });
 }
 
 bool reads_several(Consistency level) {
   switch (level) {
+    case Consistency::two:
+    case Consistency::three:
     case Consistency::quorum:
     case Consistency::all:
     case Consistency::local_quorum:
@@ -110,7 +114,8 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
   const auto candidates = in_order_of_asking(tablet, link_);
   CO_TRY_VOID(count_needed(candidates, rule, &reply.report));
 
-  if (reads_several(level) && !write.explicit_timestamp && is_delete(write.mutation)) {
+  const bool unites = write.unites_clocks || deletes(write.mutation);
+  if (unites && reads_several(level) && !write.explicit_timestamp && !bugs_.deletes_by_own_clock) {
     CO_TRY_VOID(co_await unite_clocks(tablet, rule, write, until));
   }
   auto message = std::make_shared<ApplyMessage>();
@@ -186,6 +191,7 @@ Task<Result<RepairReply>> ReplicatedWriter::repair(HeldTablet held, const Repair
       apply->table = message.table;
       apply->partition = message.partition;
       CO_TRY(apply->delta, causality::decode_delta(mutation.delta));
+      if (bugs_.repairs_bring_parts && !apply->delta.cells.empty()) apply->delta.cells.resize(1);
       CO_TRY_VOID(co_await link_.call(
           message.to, kApplyMethod, std::shared_ptr<const ApplyMessage>(std::move(apply)), until));
       ++reply.applied;

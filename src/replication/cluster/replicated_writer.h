@@ -3,8 +3,11 @@
 //
 // Rules.
 //   - Nothing leaves before the record is durable here (S1).
-//   - A delete at a level that is a quorum or more first unites the clocks of as many replicas as
-//     the level reads (S2): else an acknowledged write that has not come here yet would outlive it.
+//   - What deletes anything at a level of several replicas first unites the clocks of as many as
+//   the
+//     level reads (S2): else an acknowledged write that has not come here yet would outlive it. In
+//     a table with causal_writes = 'quorum' every write does, as long as it has no explicit
+//     timestamp.
 //   - A delta is sent once. Who does not get it (down, slow, too much under way to it) gets it by
 //     anti-entropy; so an answer of "too late" leaves the write where it is, and is a timeout.
 //   - Pending replicas get every delta and count for nothing (S8).
@@ -25,6 +28,7 @@
 #include "replication/messages/messages.h"
 #include "replication/replica/replica.h"
 #include "replication/request/partition_write.h"
+#include "replication/request/planted_bugs.h"
 #include "replication/tablets/held_tablets.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
@@ -43,8 +47,13 @@ class ReplicatedWriter {
   enum class Deltas : std::uint8_t { sent, left_to_anti_entropy };
 
   // Both outlive it.
-  ReplicatedWriter(ClusterLink& link, Replica& replica, Deltas deltas = Deltas::sent)
-      : link_(link), replica_(replica), deltas_(deltas), sends_(link.runtime(), kSendsMax) {}
+  ReplicatedWriter(ClusterLink& link, Replica& replica, Deltas deltas = Deltas::sent,
+                   PlantedBugs bugs = {})
+      : link_(link),
+        replica_(replica),
+        deltas_(deltas),
+        bugs_(bugs),
+        sends_(link.runtime(), kSendsMax) {}
   ReplicatedWriter(const ReplicatedWriter&) = delete;
   ReplicatedWriter& operator=(const ReplicatedWriter&) = delete;
 
@@ -77,6 +86,7 @@ class ReplicatedWriter {
   ClusterLink& link_;
   Replica& replica_;
   const Deltas deltas_;
+  const PlantedBugs bugs_;
   std::size_t bytes_sending_ = 0;
   runtime::TaskGroup sends_;
 };

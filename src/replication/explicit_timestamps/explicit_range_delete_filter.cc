@@ -22,6 +22,10 @@ bool wins(const Version& write, const CellStore& there) {
   return causality::explicit_write_applies(there, causality::kTimestampMin, write);
 }
 
+bool wins(const Version& write, const CellStore& there, causality::Timestamp covered_floor) {
+  return causality::explicit_write_applies(there, covered_floor, write);
+}
+
 bool wins(const Version& write, const Version& there) {
   return wins(write, CellStore({there}, {}));
 }

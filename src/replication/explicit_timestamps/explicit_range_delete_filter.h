@@ -53,6 +53,9 @@ namespace helenus::replication {
 // Whether an explicit write may replace what is there; see causality::explicit_write_applies.
 bool wins(const causality::Version& write, const causality::CellStore& there);
 bool wins(const causality::Version& write, const causality::Version& there);
+// Also over what of the cell is in the mutation log, alive or not.
+bool wins(const causality::Version& write, const causality::CellStore& there,
+          causality::Timestamp covered_floor);
 
 // Where the delete wins.
 struct FilteredRangeDelete {

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -83,6 +84,7 @@ Task<Result<void>> ExplicitTimestampFilter::take_turn() {
 
 Task<Result<void>> ExplicitTimestampFilter::judge(std::span<PartitionWrite* const> writes) {
   CO_TRY(causality::Clock clock, engine_.staged_clock(tablet_.id));
+  CO_TRY_VOID(co_await read_covered(writes));
   CO_TRY_VOID(co_await read_ranges(writes));
   for (std::size_t i = 0; i < writes.size(); ++i) {
     PartitionWrite& write = *writes[i];
@@ -102,6 +104,26 @@ Task<Result<void>> ExplicitTimestampFilter::judge(std::span<PartitionWrite* cons
 }
 
 // ---- Deletes of ranges ----
+
+Task<Result<void>> ExplicitTimestampFilter::read_covered(std::span<PartitionWrite* const> writes) {
+  std::optional<causality::Timestamp> oldest;
+  for (const PartitionWrite* write : writes) {
+    if (!write->explicit_timestamp || write->mutation.deleted_ranges.empty()) continue;
+    oldest = std::min(oldest.value_or(write->mutation.timestamp), write->mutation.timestamp);
+  }
+  if (!oldest || bugs_.judges_without_log) co_return {};
+  const PartitionWrite& any = *writes.front();
+  CO_TRY(covered_, co_await CoveredMutations::read(engine_, tablet_.id, any.table, any.partition,
+                                                   *oldest, until_));
+  co_return {};
+}
+
+causality::PartitionStore ExplicitTimestampFilter::beside_covered(
+    causality::PartitionStore stored, const causality::RowKey& row,
+    causality::Timestamp timestamp) const {
+  if (!covered_.is_empty()) covered_.add_to(stored, row, timestamp);
+  return stored;
+}
 
 Task<Result<void>> ExplicitTimestampFilter::read_ranges(std::span<PartitionWrite* const> writes) {
   std::vector<RowRange> deleted_ranges;
@@ -151,14 +173,22 @@ Task<Result<Mutation>> ExplicitTimestampFilter::judge(const PartitionWrite& writ
   co_return judged;
 }
 
+Task<Result<causality::Timestamp>> ExplicitTimestampFilter::covered_floor(
+    const PartitionWrite& write, const CellChange& cell) {
+  if (bugs_.judges_without_log) co_return causality::kTimestampMin;
+  co_return co_await engine_.covered_floor(write.table, tablet_.id, write.partition, cell.row,
+                                           cell.column, until_);
+}
+
 Task<Result<void>> ExplicitTimestampFilter::judge_cells(const PartitionWrite& write,
                                                         Mutation& judged) {
   std::optional<storage::RowRead> read;
   const Bytes* row = nullptr;
   for (const CellChange& cell : write.mutation.cells) {
     const Version version = version_of(write.mutation, cell);
+    CO_TRY(const causality::Timestamp floor, co_await covered_floor(write, cell));
     if (const Version* const there = before_.find(cell.row, cell.column)) {
-      if (wins(version, *there)) judged.cells.push_back(cell);
+      if (wins(version, causality::CellStore({*there}, {}), floor)) judged.cells.push_back(cell);
       if (turn_is_over(1)) CO_TRY_VOID(co_await take_turn());
       continue;
     }
@@ -168,7 +198,9 @@ Task<Result<void>> ExplicitTimestampFilter::judge_cells(const PartitionWrite& wr
              co_await engine_.read_row(write.table, tablet_.id, write.partition, *row, until_));
       effort_ += kEffortPerRow;
     }
-    if (wins(version, read->partition.cell(cell.row, cell.column))) judged.cells.push_back(cell);
+    if (wins(version, read->partition.cell(cell.row, cell.column), floor)) {
+      judged.cells.push_back(cell);
+    }
     if (turn_is_over(1)) CO_TRY_VOID(co_await take_turn());
   }
   co_return {};
@@ -181,6 +213,9 @@ Task<Result<void>> ExplicitTimestampFilter::judge_range(const PartitionWrite& wr
   change.kind = VersionKind::deletion;
   change.expires = write.mutation.remembered_until;
   const Version deletion = version_of(write.mutation, change);
+  // They outlive the judgement.
+  std::vector<RangeDelete> ranges;
+  causality::RangeIndex with_covered;
   ExplicitRangeDeleteFilter judgement(row_range, deletion, write.columns, before_);
   if (const Bytes* const row = only_row_of(row_range)) {
     CO_TRY(const auto read,
@@ -189,10 +224,15 @@ Task<Result<void>> ExplicitTimestampFilter::judge_range(const PartitionWrite& wr
     judgement.take_ranges(kNone);
     while (judgement.take_newer_range()) {
     }
-    const std::size_t effort = judgement.take_row(*row, read.partition);
+    const std::size_t effort =
+        judgement.take_row(*row, beside_covered(read.partition, *row, write.mutation.timestamp));
     if (turn_is_over(kEffortPerRow + effort)) CO_TRY_VOID(co_await take_turn());
   } else {
-    judgement.take_ranges(index_);
+    if (!covered_.is_empty()) {
+      ranges = covered_.beside(ranges_, write.mutation.timestamp);
+      with_covered = causality::RangeIndex(ranges);
+    }
+    judgement.take_ranges(covered_.is_empty() ? index_ : with_covered);
     CO_TRY_VOID(co_await look_across(write, row_range, judgement));
     changes_judged_ += judgement.size();
   }
@@ -216,14 +256,25 @@ Task<Result<void>> ExplicitTimestampFilter::look_across(const PartitionWrite& wr
   }
   CO_TRY(const auto cursor, engine_.cursor(write.table, tablet_.id, {.until = until_}));
   CO_TRY_VOID(co_await cursor->seek(write.partition, row_range.from.value_or(Bytes())));
+  std::set<causality::RowKey> taken;
   while (cursor->valid() && base::equal(cursor->partition(), write.partition.view())) {
     const Bytes row = Bytes::copy_of(cursor->row_key());
     if (!row_range.contains(row)) break;
     CO_TRY(const auto read, cursor->read());
-    const std::size_t effort = judgement.take_row(row, read);
+    const std::size_t effort =
+        judgement.take_row(row, beside_covered(read, row, write.mutation.timestamp));
+    taken.insert(row);
     CO_TRY_VOID(check_changes(changes_judged_ + judgement.size()));
     if (turn_is_over(kEffortPerRow + effort)) CO_TRY_VOID(co_await take_turn());
     CO_TRY_VOID(co_await cursor->next());
+  }
+  // Rows of which nothing is stored any more.
+  for (const causality::RowKey& row : covered_.rows_in(row_range)) {
+    if (taken.contains(row)) continue;
+    causality::PartitionStore around;
+    index_.each_overlapping(causality::range_of_row(row),
+                            [&](const RangeDelete& range) { around.absorb(range); });
+    judgement.take_row(row, beside_covered(std::move(around), row, write.mutation.timestamp));
   }
   while (const auto effort = judgement.take_row_of_overlay()) {
     CO_TRY_VOID(check_changes(changes_judged_ + judgement.size()));

@@ -79,6 +79,7 @@ RowRead merge(const base::Bytes& row, std::span<const RowRead> answers) {
     seen.push_back({.stored = &answer.partition, .clock = &answer.clock});
     merged.clock = causality::join(merged.clock, answer.clock);
     merged.floor = std::max(merged.floor, answer.floor);
+    merged.wall = std::max(merged.wall, answer.wall);
   }
   merged.partition = merge_row(row, seen, merged.clock);
   return merged;
@@ -165,7 +166,13 @@ RowsAnswer AnswerMerge::take() {
   differing_.assign(pages_.size(), {});
   RowsAnswer merged;
   merged.more = more_;
-  for (const RowsAnswer& page : pages_) merged.clock = causality::join(merged.clock, page.clock);
+  for (const RowsAnswer& page : pages_) {
+    merged.clock = causality::join(merged.clock, page.clock);
+    merged.wall = std::max(merged.wall, page.wall);
+  }
+  for (const auto& reads : supplied_) {
+    for (const auto& [name, read] : reads) merged.wall = std::max(merged.wall, read.wall);
+  }
   static const PartitionStore kNothing;
   for (const auto& [name, versions] : rows_) {
     std::vector<Seen> seen;

@@ -44,7 +44,12 @@ Bytes bytes(std::string_view text) {
 }
 
 // What goes wrong on purpose.
-enum class Bug : std::uint8_t { none, claims_beyond_its_end, absent_is_not_asked };
+enum class Bug : std::uint8_t {
+  none,
+  claims_beyond_its_end,
+  absent_is_not_asked,
+  comes_without_ranges
+};
 
 // A replica as the engine keeps one, without the engine: everything merged, and stripped at times.
 struct Replica {
@@ -65,7 +70,8 @@ struct Replica {
       partition.strip(causality::base(clock));
     }
   }
-  PartitionStore row_of(const std::string& partition, const Bytes& row) const {
+  PartitionStore row_of(const std::string& partition, const Bytes& row,
+                        bool with_ranges = true) const {
     PartitionStore found;
     const auto at = stored.find(partition);
     if (at == stored.end()) return found;
@@ -73,17 +79,18 @@ struct Replica {
       if (key == row) found.absorb(row, cells);
     }
     for (const auto& range : at->second.range_deletes()) {
-      if (range.range.contains(row)) found.absorb(range);
+      if (with_ranges && range.range.contains(row)) found.absorb(range);
     }
     return found;
   }
-  RowRead read(const RowName& name) const {
-    return {.partition = row_of(std::string(name.partition.text()), name.row),
+  RowRead read(const RowName& name, bool with_ranges = true) const {
+    return {.partition = row_of(std::string(name.partition.text()), name.row, with_ranges),
             .clock = clock,
             .floor = largest};
   }
   // The rows behind `after`, in the order of reading.
-  RowsAnswer page(const std::optional<RowName>& after, bool backwards, std::size_t rows_max) const {
+  RowsAnswer page(const std::optional<RowName>& after, bool backwards, std::size_t rows_max,
+                  bool with_ranges = true) const {
     std::vector<RowName> names;
     for (const auto& [partition, store] : stored) {
       for (const auto& [row, cells] : store.rows()) {
@@ -103,9 +110,10 @@ struct Replica {
         answer.more = true;
         break;
       }
-      answer.rows.push_back({.partition = name.partition,
-                             .row = name.row,
-                             .stored = row_of(std::string(name.partition.text()), name.row)});
+      answer.rows.push_back(
+          {.partition = name.partition,
+           .row = name.row,
+           .stored = row_of(std::string(name.partition.text()), name.row, with_ranges)});
     }
     return answer;
   }
@@ -225,8 +233,9 @@ class World {
     std::optional<RowName> after;
     for (int trip = 0; trip < 100; ++trip) {
       std::vector<RowsAnswer> pages;
+      const bool with_ranges = bug != Bug::comes_without_ranges;
       for (const Replica& replica : replicas_) {
-        pages.push_back(replica.page(after, backwards, 1 + below(4)));
+        pages.push_back(replica.page(after, backwards, 1 + below(4), with_ranges));
         if (bug == Bug::claims_beyond_its_end) pages.back().more = false;
       }
       AnswerMerge merging(backwards, std::move(pages));
@@ -235,7 +244,7 @@ class World {
         for (const RowName& name : merging.needed()[i]) {
           reads.push_back(bug == Bug::absent_is_not_asked
                               ? RowRead{.partition = {}, .clock = replicas_[i].clock}
-                              : replicas_[i].read(name));
+                              : replicas_[i].read(name, with_ranges));
         }
         merging.supply(i, std::move(reads));
       }
@@ -280,6 +289,10 @@ TEST(AnswerMerge, APageThatClaimsBeyondItsEndIsFound) {
 
 TEST(AnswerMerge, AnAbsentRowThatIsNotAskedForIsFound) {
   EXPECT_GT(count_wrong(Bug::absent_is_not_asked), 0U);
+}
+
+TEST(AnswerMerge, APageWithoutItsRangesIsFound) {
+  EXPECT_GT(count_wrong(Bug::comes_without_ranges), 0U);
 }
 
 TEST(AnswerMerge, RowsByTheirNamesShowWhatTheJoinShows) {

@@ -250,6 +250,7 @@ void put(Writer& writer, const storage::RowRead& read) {
   writer.store(read.partition);
   writer.nested(read.clock);
   writer.out().signed_varint(read.floor.value());
+  writer.out().signed_varint(read.wall.value());
 }
 
 storage::RowRead get_read(Reader& reader) {
@@ -257,6 +258,7 @@ storage::RowRead get_read(Reader& reader) {
   read.partition = reader.store();
   read.clock = reader.nested(&causality::decode_clock);
   read.floor = Timestamp{reader.in().signed_varint()};
+  read.wall = causality::WallTime{reader.in().signed_varint()};
   return read;
 }
 
@@ -275,6 +277,7 @@ Bytes Codec<WriteMessage>::encode(const WriteMessage& message, ProtocolVersion) 
   writer.out().varint(message.write.table.value());
   writer.bytes(message.write.partition);
   writer.flag(message.write.explicit_timestamp);
+  writer.flag(message.write.unites_clocks);
   writer.columns(message.write.columns.of_rows);
   writer.columns(message.write.columns.of_first);
   writer.mutation(message.write.mutation);
@@ -291,6 +294,7 @@ Result<WriteMessage> Codec<WriteMessage>::decode(const Bytes& bytes, ProtocolVer
   message.write.table = reader.table();
   message.write.partition = reader.bytes();
   message.write.explicit_timestamp = reader.flag();
+  message.write.unites_clocks = reader.flag();
   message.write.columns.of_rows = reader.columns();
   message.write.columns.of_first = reader.columns();
   message.write.mutation = reader.mutation();
@@ -437,6 +441,7 @@ Bytes Codec<RowsAnswer>::encode(const RowsAnswer& answer, ProtocolVersion) {
   Writer writer;
   writer.nested(answer.clock);
   writer.flag(answer.more);
+  writer.out().signed_varint(answer.wall.value());
   writer.out().varint(answer.rows.size());
   for (const RowsAnswer::Row& row : answer.rows) {
     writer.bytes(row.partition);
@@ -451,6 +456,7 @@ Result<RowsAnswer> Codec<RowsAnswer>::decode(const Bytes& bytes, ProtocolVersion
   RowsAnswer answer;
   answer.clock = reader.nested(&causality::decode_clock);
   answer.more = reader.flag();
+  answer.wall = causality::WallTime{reader.in().signed_varint()};
   constexpr std::size_t kRowBytesMin = 4;
   const std::size_t count = reader.in().count(kRowBytesMin);
   if (count > kAnswerRowsMax) reader.in().fail("too many rows");

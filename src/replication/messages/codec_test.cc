@@ -63,10 +63,12 @@ RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
                      .table = storage::TableId{7},
                      .partition = bytes("partition"),
                      .delta = causality::testing::delta_of({causality::actor_of(1, 1), 5})});
-  check(ReadReply{.rows = {{.partition = a_store(), .clock = clock}}});
+  check(ReadReply{
+      .rows = {{.partition = a_store(), .clock = clock, .wall = causality::WallTime{77}}}});
   RowsAnswer answer;
   answer.clock = clock;
   answer.more = true;
+  answer.wall = causality::WallTime{78};
   answer.rows.push_back({.partition = bytes("p"), .row = bytes("r"), .stored = a_store()});
   check(answer);
   check(ClockReply{.clock = clock, .floor = causality::Timestamp{-4}});
@@ -99,6 +101,7 @@ TEST(ReplicationMessages, RequestsReadBack) {
   write.write.table = storage::TableId{9};
   write.write.partition = bytes("p");
   write.write.explicit_timestamp = true;
+  write.write.unites_clocks = true;
   write.write.columns.of_rows = {causality::ColumnId{1}, causality::ColumnId{2}};
   write.write.columns.of_first = {causality::ColumnId{4}};
   causality::Mutation& mutation = write.write.mutation;

@@ -70,6 +70,11 @@ class RangeCursor {
     return remote_ == nullptr ? cursor_->clock() : remote_->clock();
   }
 
+  // What is read is shown to nobody whose moment is earlier (R8).
+  causality::WallTime wall() const {
+    return remote_ == nullptr ? causality::WallTime{} : remote_->wall();
+  }
+
   // Waits until everything the cursor has shown is durable.
   runtime::Task<base::Result<void>> wait_durable(runtime::Until until);
 

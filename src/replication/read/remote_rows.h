@@ -52,6 +52,7 @@ class RemoteRows {
   base::ByteView row_key() const { return answer_.rows[index_].row; }
   const causality::PartitionStore& stored() const { return answer_.rows[index_].stored; }
   const causality::Clock& clock() const { return answer_.clock; }
+  causality::WallTime wall() const { return answer_.wall; }
 
  private:
   Motion step(bool backwards);

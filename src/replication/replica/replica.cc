@@ -46,6 +46,16 @@ std::size_t size_of(const causality::PartitionStore& stored) {
   return size;
 }
 
+// What is staged may be on the disk, whatever the log then says: nobody may take it for an error
+// that says that nothing was executed (R3).
+Result<void> may_have_happened(Result<void> durable) {
+  if (durable || durable.failed_with(Errc::timeout) || durable.failed_with(Errc::cancelled) ||
+      durable.failed_with(Errc::io_error)) {
+    return durable;
+  }
+  return Error(Errc::io_error, "staged, and then: {}", durable.error());
+}
+
 // A client's context may come from anywhere: nobody saw what it claims in an epoch that has not
 // begun. mint() takes that for granted.
 Result<void> check_epoch(const PartitionWrite& write, causality::Epoch epoch) {
@@ -87,10 +97,11 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
   }
   CO_TRY_VOID(check_epoch(write, epoch));
   CO_TRY(auto hold, co_await enter(tablet, write, false, until));
+  CO_TRY_VOID(check_in_time(until));
   CO_TRY(auto staged, engine_.stage(write.table, tablet, write.partition.view(),
                                     std::move(write.mutation), epoch));
   hold.release();
-  CO_TRY_VOID(co_await engine_.durable(staged.position, std::move(until)));
+  CO_TRY_VOID(may_have_happened(co_await engine_.durable(staged.position, std::move(until))));
   co_return std::move(staged.delta);
 }
 
@@ -125,6 +136,9 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
     const TabletId tablet = held.info.id;
     // The log had room for each of them; whether it has for all of them together shows now.
     auto entered = co_await enter(tablet, write, !holds.empty(), until);
+    if (entered) {
+      if (auto in_time = check_in_time(until); !in_time) entered = std::move(in_time).error();
+    }
     Result<storage::Staged> staged =
         entered ? engine_.stage(write.table, tablet, write.partition.view(),
                                 std::move(write.mutation), held.epoch)
@@ -138,8 +152,14 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
     deltas.push_back(std::move(staged->delta));
   }
   holds.clear();
-  CO_TRY_VOID(co_await engine_.durable(last, std::move(until)));
+  CO_TRY_VOID(may_have_happened(co_await engine_.durable(last, std::move(until))));
   co_return deltas;
+}
+
+Result<void> Replica::check_in_time(const Until& until) const {
+  if (until.stop.stop_requested()) return Error(Errc::cancelled);
+  if (engine_.runtime().clock.now() < until.deadline) return {};
+  return Error(Errc::timeout, "its time was over before it was written");
 }
 
 storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet,
@@ -207,7 +227,7 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
   for (auto& [place, of_partition] : partitions) {
     if (std::ranges::none_of(of_partition, &PartitionWrite::explicit_timestamp)) continue;
     CO_TRY(const HeldTablet* const tablet, find(tablets, place.second.view()));
-    ExplicitTimestampFilter judge(engine_, tablet->info, until);
+    ExplicitTimestampFilter judge(engine_, tablet->info, until, bugs_);
     CO_TRY_VOID(co_await judge.judge(of_partition));
   }
   co_return {};
@@ -218,7 +238,7 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
 Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes partition,
                                   Delta delta, Until until) {
   const PartitionWrite shape{.table = table, .partition = partition, .mutation = {}};
-  CO_TRY(auto hold, co_await enter(tablet, shape, false, until));
+  CO_TRY(auto hold, co_await enter(tablet, shape, bugs_.deltas_ignore_latches, until));
   CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
   hold.release();
   co_return co_await engine_.durable(staged.position, std::move(until));
@@ -279,6 +299,7 @@ Task<Result<ReadReply>> Replica::read(TabletId tablet, const ReadMessage& messag
     CO_TRY(reply.rows,
            co_await read_rows_at_one_moment(message.table, tablet, message.rows.front().partition,
                                             std::move(rows), std::move(until)));
+    for (auto& read : reply.rows) read.wall = engine_.dropped_before(tablet);
     co_return reply;
   }
   std::size_t bytes = 0;
@@ -286,6 +307,7 @@ Task<Result<ReadReply>> Replica::read(TabletId tablet, const ReadMessage& messag
     CO_TRY(auto read,
            co_await engine_.read_row(message.table, tablet, name.partition, name.row, until));
     bytes += size_of(read.partition);
+    read.wall = engine_.dropped_before(tablet);
     reply.rows.push_back(std::move(read));
     if (bytes >= RowsAnswer::kBytesMax) break;
   }
@@ -405,6 +427,7 @@ Task<Result<RowsAnswer>> Replica::read_rows(const RowsRequest& request, Until un
     CO_TRY_VOID(request.backwards ? co_await cursor->previous() : co_await cursor->next());
   }
   answer.clock = cursor->clock();
+  answer.wall = engine_.dropped_before(request.tablet);
   CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
   co_return answer;
 }

@@ -6,6 +6,10 @@
 // staged, and every way to stage something here goes by their latches (partition_latches.h). What
 // it left out because something newer was there is durable when it returns, as what it wrote is.
 //
+// Never late (R3). A write is minted only while its time lasts and somebody waits for it: that is
+// looked at in the step that mints, behind every wait. A delta of another replica has its
+// timestamp, and is taken whenever it comes.
+//
 // Core affinity: the core of its engine.
 #pragma once
 
@@ -23,6 +27,7 @@
 #include "replication/explicit_timestamps/partition_latches.h"
 #include "replication/messages/messages.h"
 #include "replication/request/partition_write.h"
+#include "replication/request/planted_bugs.h"
 #include "replication/request/rows_request.h"
 #include "replication/tablets/held_tablets.h"
 #include "runtime/operation.h"
@@ -35,7 +40,8 @@ namespace helenus::replication {
 class Replica {
  public:
   // Requires: it outlives this.
-  explicit Replica(storage::Engine& engine) : engine_(engine), latches_(engine.runtime()) {}
+  explicit Replica(storage::Engine& engine, PlantedBugs bugs = {})
+      : engine_(engine), bugs_(bugs), latches_(engine.runtime()) {}
 
   storage::Engine& engine() const { return engine_; }
 
@@ -101,6 +107,8 @@ class Replica {
                                                             std::size_t bytes,
                                                             runtime::Until until);
   bool has_table(storage::TableId table) const;
+  // Errors: timeout, cancelled.
+  base::Result<void> check_in_time(const runtime::Until& until) const;
   // Waits until there is room for the write and nobody else holds its partition: it may be staged
   // in the step in which this returns. The hold, if there is one, is let go after that. `is_held`:
   // the caller holds the partition.
@@ -126,6 +134,7 @@ class Replica {
   bool unchanged_since(storage::TabletId tablet, const causality::Clock& clock) const;
 
   storage::Engine& engine_;
+  const PlantedBugs bugs_;
   HeldTabletsPtr held_;
   PartitionLatches latches_;
 };

@@ -27,6 +27,9 @@ struct PartitionWrite {
   // cell in which it does not win is left out of the mutation (rule (d)). Such a write reads. Only
   // in 'lww' tables.
   bool explicit_timestamp = false;
+  // Of a table with causal_writes = 'quorum': it is minted under the clocks of as many replicas as
+  // its level reads (S2). One with an explicit timestamp is not.
+  bool unites_clocks = false;
   // Of a delete of rows with an explicit timestamp: what its rows may have
   // (ExplicitRangeDeleteFilter).
   RowColumns columns = {};

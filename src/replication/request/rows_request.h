@@ -42,6 +42,8 @@ struct RowsAnswer {
   std::vector<Row> rows;  // in the order of reading
   causality::Clock clock;
   bool more = false;  // there may be rows behind the last one
+  // As RowRead's of this name.
+  causality::WallTime wall = {};
 };
 
 }  // namespace helenus::replication

@@ -35,7 +35,7 @@ bool has_fine_waits(const Descriptor& epoll) {
 }  // namespace
 
 MonotonicTime NativeClock::now() const {
-  return MonotonicTime(read_clock(CLOCK_MONOTONIC));
+  return MonotonicTime(read_clock(CLOCK_BOOTTIME));
 }
 
 WallTime NativeClock::wall_now() const {

@@ -51,12 +51,13 @@ bool concerns_one_connection(int error_number) {
 class NativeListener final : public Listener, private Pollable {
  public:
   NativeListener(Runtime& runtime, Loop& loop, Descriptor socket,
-                 std::optional<SharedAddresses::Share> share)
+                 std::optional<SharedAddresses::Share> share, std::optional<Duration> lost_after)
       : Listener(runtime),
         loop_(loop),
         socket_(std::move(socket)),
         address_(local_address_of(socket_)),
-        share_(std::move(share)) {}
+        share_(std::move(share)),
+        lost_after_(lost_after) {}
   ~NativeListener() override {
     ASSERT(accept_ == nullptr, "listener at {} destroyed while accepting", address_);
     close();
@@ -108,6 +109,7 @@ class NativeListener final : public Listener, private Pollable {
   void try_accept() {
     Accepted accepted = accept_connection(socket_);
     if (accepted.socket.valid()) {
+      if (lost_after_) set_lost_after(accepted.socket, *lost_after_);
       end(NativeStream::make(runtime_, loop_, std::move(accepted.socket), accepted.peer));
       return;
     }
@@ -128,6 +130,7 @@ class NativeListener final : public Listener, private Pollable {
   Descriptor socket_;
   const Address address_;
   std::optional<SharedAddresses::Share> share_;
+  const std::optional<Duration> lost_after_;
   // Connections may be waiting. Cleared only when the kernel said that none is.
   bool waiting_ = true;
   Accept* accept_ = nullptr;
@@ -239,8 +242,8 @@ Result<std::unique_ptr<Listener>> NativeTransport::listen(const Address& address
   if (::listen(socket.number(), options.backlog) != 0) {
     return system_error(errno, fmt::format("listen on {}", address));
   }
-  auto listener =
-      std::make_unique<NativeListener>(runtime_, loop_, std::move(socket), std::move(share));
+  auto listener = std::make_unique<NativeListener>(runtime_, loop_, std::move(socket),
+                                                   std::move(share), options.lost_after);
   TRY_VOID(listener->watch());
   return listener;
 }

@@ -98,6 +98,13 @@ TEST(NativeTransport, APeerThatVanishedIsNoticed) {
   EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE) +
                 (option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT)),
             kVanishedAfterSeconds);
+
+  set_lost_after(accepted.socket, 8s);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 8000);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 2);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPINTVL), 2);
+  set_lost_after(accepted.socket, 2s);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 1);
 }
 
 // Ways that lead nowhere

@@ -87,6 +87,20 @@ void set_up_connection(const Descriptor& socket) {
   set(IPPROTO_TCP, TCP_KEEPCNT, kProbes);
 }
 
+void set_lost_after(const Descriptor& socket, Duration lost_after) {
+  constexpr int kProbes = 4;
+  const auto set = [&](int option, int value) {
+    ::setsockopt(socket.number(), IPPROTO_TCP, option, &value, sizeof value);
+  };
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(lost_after).count();
+  const int between = std::max(1, static_cast<int>(seconds) / kProbes);
+  set(TCP_KEEPIDLE, between);
+  set(TCP_KEEPINTVL, between);
+  set(TCP_KEEPCNT, kProbes);
+  // With it the connection ends at a probe, or at data sent again, that finds it so long silent.
+  set(TCP_USER_TIMEOUT, static_cast<int>(lost_after / std::chrono::milliseconds(1)));
+}
+
 base::Result<void> bind_socket(const Descriptor& socket, const Address& address,
                                std::string_view doing) {
   SocketAddress system = to_system(address);

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "runtime/address.h"
 #include "runtime/native/descriptor.h"
+#include "runtime/time.h"
 
 namespace helenus::runtime::native {
 
@@ -17,6 +18,9 @@ base::Result<Descriptor> make_socket(const Address& for_address);
 // nobody has anything to say.
 inline constexpr int kVanishedAfterSeconds = 120;
 void set_up_connection(const Descriptor& socket);
+// Noticed after so long instead, or about a quarter longer; also when it does not take what was
+// sent.
+void set_lost_after(const Descriptor& socket, Duration lost_after);
 
 // `doing` begins the error's text: "listen on".
 base::Result<void> bind_socket(const Descriptor& socket, const Address& address,

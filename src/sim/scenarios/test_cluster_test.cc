@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -181,6 +182,44 @@ TEST_F(LonelyTest, KeepsRowsOnItsDisk) {
   EXPECT_EQ(cluster_.ask(0, "SELECT v FROM ks.t WHERE k = 1"), "2");
   cluster_.fail_disk(0, 1);
   EXPECT_NE(cluster_.ask(0, "INSERT INTO ks.t (k, v) VALUES (1, 3)"), "done");
+}
+
+// Deletes wait for it, however long: there is no time after which they are forgotten.
+TEST_F(TestClusterTest, AReplicaThatWasAwayForAYearBringsNothingBack) {
+  make_quiet();
+  EXPECT_EQ(cluster_.ask(0,
+                         "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
+                         "'replication_factor': 3}"),
+            "done");
+  EXPECT_EQ(cluster_.ask(0, "CREATE TABLE ks.t (k int, c int, v int, PRIMARY KEY (k, c))"), "done");
+  for (int c = 0; c < 6; ++c) {
+    EXPECT_EQ(cluster_.ask(0, fmt::format("INSERT INTO ks.t (k, c, v) VALUES (1, {}, 7)", c)),
+              "done");
+  }
+  world_.run_for(10s);
+  cluster_.kill(2);
+  EXPECT_EQ(cluster_.ask(0, "DELETE FROM ks.t WHERE k = 1 AND c = 0"), "done");
+  EXPECT_EQ(cluster_.ask(1, "DELETE FROM ks.t WHERE k = 1 AND c >= 1 AND c < 3"), "done");
+  EXPECT_EQ(cluster_.ask(1, "DELETE v FROM ks.t WHERE k = 1 AND c = 3"), "done");
+  const auto compact = [](runtime::Runtime& runtime, node::Node& node) -> runtime::Task<void> {
+    const auto merged = co_await node.database().maintain(
+        node::Database::Maintenance::compact, "ks", "t", runtime::Until::after(runtime, 1min));
+    EXPECT_TRUE(merged.has_value());
+  };
+  for (const std::size_t i : {0U, 1U}) EXPECT_TRUE(cluster_.tell(i, compact));
+  constexpr Duration kYear = 365 * 24h;
+  for (std::size_t i = 0; i < 3; ++i) cluster_.step_clock(i, kYear);
+  world_.run_for(5min);
+  for (const std::size_t i : {0U, 1U}) EXPECT_TRUE(cluster_.tell(i, compact));
+  cluster_.start(2);
+  ASSERT_TRUE(cluster_.wait_quiet()) << cluster_.phases();
+  const std::string left = cluster_.ask(0, "SELECT c, v FROM ks.t WHERE k = 1");
+  EXPECT_EQ(left, "3, null; 4, 7; 5, 7");
+  world_.run_for(10s);
+  const std::string select = "SELECT c, v FROM ks.t WHERE k = 1";
+  EXPECT_THAT(cluster_.ask_at_once({{0, select}, {1, select}, {2, select}}), Each(Eq(left)));
+  for (const std::size_t i : {0U, 1U, 2U}) EXPECT_TRUE(cluster_.tell(i, compact));
+  EXPECT_THAT(cluster_.ask_at_once({{0, select}, {1, select}, {2, select}}), Each(Eq(left)));
 }
 
 }  // namespace

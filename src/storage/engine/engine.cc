@@ -196,6 +196,14 @@ Result<Clock> Engine::staged_clock(TabletId tablet) const {
   return parts_->reads.staged_clock(tablet);
 }
 
+bool Engine::has_shed_mutations(TabletId tablet) const {
+  return parts_->mutation_reader.has_shed_mutations(tablet);
+}
+
+causality::WallTime Engine::dropped_before(TabletId tablet) const {
+  return parts_->reads.dropped_before(tablet);
+}
+
 Result<Clock> Engine::durable_clock(TabletId tablet) {
   return parts_->reads.durable_clock(tablet);
 }
@@ -364,6 +372,9 @@ std::vector<TableStatistics> Engine::table_statistics() const {
       for (const auto& sstable : table->sstables()) {
         sum.sstable_bytes += sstable->record.bytes;
         sum.sstable_keys += sstable->record.keys;
+        for (const auto& [tablet, garbage] : sstable->metadata.garbage) {
+          sum.sstable_deletes += garbage.deletes;
+        }
         if (!sstable->damage) sum.sstable_resident_bytes += sstable->reader->resident_bytes();
       }
       sum.memtable_keys += table->active().key_count();

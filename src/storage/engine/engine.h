@@ -125,6 +125,9 @@ class Engine {
   void set_watermarks(TabletId tablet, std::vector<std::optional<causality::Watermark>> watermarks);
   // The dots whose records are staged: what a write in this step would take as its context.
   base::Result<causality::Clock> staged_clock(TabletId tablet) const;
+  // Merges may have dropped what had expired before it (R8), since the start. Asked after a read it
+  // holds for what was read.
+  causality::WallTime dropped_before(TabletId tablet) const;
   // The dots whose records are durable.
   base::Result<causality::Clock> durable_clock(TabletId tablet);
   // Those whose records survive a power loss, whatever the sync mode: what peers may take for a
@@ -144,6 +147,8 @@ class Engine {
   // The dots that missing_mutations() can give. The oldest of an actor is where its first range
   // begins; a peer that lacks an older one is behind the cap.
   base::Result<causality::Clock> kept_mutations(TabletId tablet) const;
+  // Whether there were others, which the cap took.
+  bool has_shed_mutations(TabletId tablet) const;
   // These dots are of mutations of tables that were dropped, as a peer says (MissingMutations) or
   // as the schema does when one comes for such a table. They count as seen, and peers are told the
   // same; durable when it returns. Errors: not_found; invalid_argument (dots of this replica's own

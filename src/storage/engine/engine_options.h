@@ -65,6 +65,9 @@ struct EngineOptions {
   std::size_t sstables_slow = 96;
   std::size_t sstables_max = 256;
 
+  // Wrong on purpose, for tests that must find it: writes keep their timestamps (rule (b)).
+  bool keeps_timestamps = false;
+
   // What mutation logs may take on disk, of all tablets of a core. Beyond it the oldest file of the
   // shard that has most is given up, and peers that need it are reconciled key by key.
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;

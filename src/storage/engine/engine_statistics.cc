@@ -90,6 +90,7 @@ void TableStatistics::add(const TableStatistics& other) {
   sstables_set_aside += other.sstables_set_aside;
   sstable_bytes += other.sstable_bytes;
   sstable_keys += other.sstable_keys;
+  sstable_deletes += other.sstable_deletes;
   memtable_keys += other.memtable_keys;
   sstable_resident_bytes += other.sstable_resident_bytes;
   memtable_bytes += other.memtable_bytes;

@@ -95,6 +95,9 @@ struct TableStatistics {
   // Rows and their like: keys of the files and of memtables. One that lies in several counts in
   // each.
   std::uint64_t sstable_keys = 0;
+  // Deletes in files, of cells and ranges, and contexts with nothing beside them: they go when they
+  // are stable.
+  std::uint64_t sstable_deletes = 0;
   std::uint64_t memtable_keys = 0;
   std::size_t sstable_resident_bytes = 0;
   std::size_t memtable_bytes = 0;  // of frozen ones, too

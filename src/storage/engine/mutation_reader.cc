@@ -55,6 +55,11 @@ std::vector<MutationFileWalk> walks_of(const Shard& shard, TabletId tablet, cons
 
 }  // namespace
 
+bool MutationReader::has_shed_mutations(TabletId tablet) const {
+  const Tablet* found = state_.find_tablet(tablet);
+  return found != nullptr && !found->mutations.shed().empty();
+}
+
 Task<Result<MissingMutations>> MutationReader::missing_mutations(TabletId tablet, Clock peer,
                                                                  std::size_t bytes_max,
                                                                  Until until) {

@@ -27,6 +27,7 @@ class MutationReader {
 
   // As Engine's.
   base::Result<causality::Clock> kept_mutations(TabletId tablet) const;
+  bool has_shed_mutations(TabletId tablet) const;
   runtime::Task<base::Result<MissingMutations>> missing_mutations(TabletId tablet,
                                                                   causality::Clock peer,
                                                                   std::size_t bytes_max,

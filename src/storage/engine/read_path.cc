@@ -17,6 +17,11 @@ using runtime::Until;
 
 ReadPath::ReadPath(EngineState& state) : state_(state) {}
 
+causality::WallTime ReadPath::dropped_before(TabletId tablet) const {
+  const Tablet* replica = state_.find_tablet(tablet);
+  return replica == nullptr ? causality::WallTime{} : replica->dropped_before;
+}
+
 Result<causality::Clock> ReadPath::staged_clock(TabletId tablet) const {
   const Tablet* replica = state_.find_tablet(tablet);
   if (replica == nullptr) return Error(Errc::not_found, "tablet {}", tablet);

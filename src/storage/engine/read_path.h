@@ -33,6 +33,7 @@ class ReadPath {
 
   // As Engine's.
   base::Result<causality::Clock> staged_clock(TabletId tablet) const;
+  causality::WallTime dropped_before(TabletId tablet) const;
   base::Result<causality::Clock> durable_clock(TabletId tablet);
   base::Result<causality::Clock> synced_clock(TabletId tablet);
   std::vector<TabletId> take_changed_clocks();

@@ -246,7 +246,9 @@ Knowledge Shard::knowledge() const {
   const causality::WallTime now = wall_seconds(environment_.runtime.clock.wall_now());
   Knowledge knowledge;
   for (const auto& [id, tablet] : tablets_) {
-    knowledge.emplace_hint(knowledge.end(), id, tablet->knowledge(now));
+    const auto known = knowledge.emplace_hint(knowledge.end(), id, tablet->knowledge(now));
+    const auto wall = known->second.stable.wall;
+    if (wall) tablet->dropped_before = std::max(tablet->dropped_before, *wall);
   }
   return knowledge;
 }

@@ -49,6 +49,8 @@ struct Tablet {
   MutationLog mutations = {};
   TimestampFloors floors = TimestampFloors();
   std::optional<LostMutations> lost_mutations = {};
+  // What expired before it may have been dropped by merges. Only ever grows.
+  causality::WallTime dropped_before = {};
 
   // No other replica, and none to be: everything is stable at once.
   bool alone() const { return watermarks.empty(); }

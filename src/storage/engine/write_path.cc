@@ -126,7 +126,8 @@ Result<causality::Delta> WritePath::mint(const TableOfTablet& found, TableId tab
   const causality::Policy policy = found.table->options().policy;
   causality::Timestamp floor = causality::kTimestampMin;
   // An explicit timestamp was judged cell by cell (covered_floor()); the rest is up to mint.
-  if (policy == causality::Policy::lww && !mutation.timestamp_is_explicit) {
+  if (policy == causality::Policy::lww && !mutation.timestamp_is_explicit &&
+      !state_.options.keeps_timestamps) {
     floor = found.tablet->floors.of(table, partition, mutation.cells, mutation.deleted_ranges);
   }
   return causality::mint(clock, found.tablet->actor, epoch, policy, std::move(mutation), floor);

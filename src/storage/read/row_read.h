@@ -15,6 +15,8 @@ struct RowRead {
   // What a context made of it must carry (docs/adr/0012): no less than the timestamp of any
   // unstable mutation of the row.
   causality::Timestamp floor = causality::kTimestampMin;
+  // A reader's moment is no earlier: what had expired before it may have been dropped here (R8).
+  causality::WallTime wall = {};
 };
 
 }  // namespace helenus::storage

@@ -34,6 +34,9 @@ struct RowsBoard {
   // How long a node may take for a request, and how long clients wait for the answer.
   Duration node_limit{0};
   Duration client_limit{0};
+  // After how long nodes reset clients that they do not hear of, or that waited while they stood
+  // still (R3).
+  Duration client_lost_after{0};
   // Nodes do not wait for each other as long as some packets take in calm, too: then not every
   // request of the calm can succeed.
   bool is_world_slow = false;
@@ -42,6 +45,9 @@ struct RowsBoard {
   bool has_client_timestamps = true;
   std::function<WorldTime()> true_time;
   std::function<bool()> is_quiet;  // all nodes are up, and see each other
+  // Asks every node whether it is at rest; of so many the answer is not there yet.
+  std::function<void()> begin_rest_check;
+  std::size_t rest_checks_left = 0;
   // By how much clocks differed so far, and what else may delay or round a time to live.
   std::function<Duration()> expiry_slack;
 
@@ -72,6 +78,10 @@ struct RowsBoard {
     }
   }
 
+  // How long after it was sent a write may be executed, whatever became of its client: what is sent
+  // again over a connection that was cut off, where it stood still and waited, and what the node
+  // then takes. Clocks may be a tenth too slow.
+  Duration late_at_most() const { return (4 * client_lost_after + node_limit) * 11 / 10 + 1s; }
   RowsHistory::Moment now() const {
     return static_cast<RowsHistory::Moment>(true_time().since_origin() / 1ns);
   }

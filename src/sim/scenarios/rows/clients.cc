@@ -23,8 +23,6 @@ constexpr Duration kDisappointed = 300ms;
 constexpr std::uint64_t kCalmRequests = 15;
 constexpr Duration kSchemaLimit = 20s;
 constexpr std::uint64_t kSchemaChangesMax = 8;
-// After so long nothing executes a write any more that a node has said it timed out.
-constexpr Duration kTimedOutIsOver = 5s;
 
 RowsHistory::Moment moments(Duration duration) {
   return static_cast<RowsHistory::Moment>(duration / 1ns);
@@ -172,7 +170,8 @@ Task<void> RowsClients::write(Worker& worker, StopToken stop) {
   if (write.ttl_seconds) record.ttl = moments(*write.ttl_seconds * 1s);
   record.text = write.to_string(history.writes().size() + 1);
   const std::string text = record.text;
-  const RowsHistory::Value value = history.invoke_write(board_.now(), std::move(record));
+  const RowsHistory::Moment began_at = board_.now();
+  const RowsHistory::Value value = history.invoke_write(began_at, std::move(record));
   client::RequestOptions options{.consistency = board_.shape.keyspaces[keyspace].write_level};
   if (board_.has_client_timestamps) options.default_timestamp_us = board_.next_timestamp();
   const auto done = co_await session_.execute(
@@ -186,10 +185,10 @@ Task<void> RowsClients::write(Worker& worker, StopToken stop) {
   note_failure(done.error(), text, is_calm);
   if (was_not_executed(done.error())) {
     history.refuse(board_.now(), value);
-  } else if (done.error().fate() == client::Fate::answered && worker.number % 2 == 0) {
-    // A patient client, who goes on when the node's answer must have come true.
+  } else if (worker.number % 2 == 0) {
+    // A patient client, who goes on when the write is executed no more.
     worker.in_doubt = value;
-    worker.waits_until = board_.now() + moments(board_.node_limit + kTimedOutIsOver);
+    worker.waits_until = std::max(board_.now(), began_at + moments(board_.late_at_most()));
   }
 }
 

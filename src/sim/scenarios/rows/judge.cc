@@ -120,6 +120,10 @@ Task<void> RowsJudge::converge(StopToken stop) {
   for (const std::string& difference : check_convergence(board_.convergence)) {
     board_.add_problem("changed after all was calm", difference);
   }
+  board_.begin_rest_check();
+  const bool checked =
+      co_await wait_for([this] { return board_.rest_checks_left == 0; }, kConvergenceLimit, stop);
+  if (!checked && !stop.stop_requested()) board_.problems.push_back("at rest: a node does not say");
 }
 
 Task<bool> RowsJudge::ask_all(model::Consistency level, std::string when, bool are_strong,

@@ -35,6 +35,7 @@ constexpr Duration kNodePatience = 2s;
 // Some packets take longer than usual by this factor, in calm, too.
 constexpr std::int64_t kSlowestPacket = 130;
 constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
+constexpr Duration kClientLostAfter = 2s;
 
 class RowsScenario final : public Scenario {
  public:
@@ -63,8 +64,10 @@ class RowsScenario final : public Scenario {
     board_.is_world_slow = slowest > kNodePatience;
     board_.node_limit = kNodeLimit + slowest;
     board_.client_limit = board_.node_limit * 3 / 2;
+    board_.client_lost_after = kClientLostAfter + 2 * slowest;
     board_.true_time = [this] { return world_->now(); };
     board_.is_quiet = [this] { return cluster_->is_quiet(); };
+    board_.begin_rest_check = [this] { begin_rest_check(); };
     board_.expiry_slack = [this] { return most_ahead_ - most_behind_ + kExpirySlack; };
     begin_cluster(dice);
     if (board_.problems.empty()) begin_clients(dice);
@@ -121,12 +124,15 @@ class RowsScenario final : public Scenario {
     const std::size_t seeds = std::min(kSeedsMax, shape.nodes());
     const auto configure = [this](node::Config& config) {
       config.request_timeout_ms = static_cast<std::uint32_t>(board_.node_limit / 1ms);
+      config.write_timeout_ms = config.request_timeout_ms;
+      config.client_lost_after_ms = static_cast<std::uint32_t>(board_.client_lost_after / 1ms);
       if (options_.acks_before_sync) config.commitlog_sync = storage::LogSyncMode::periodic;
     };
     cluster_.emplace(*world_, TestCluster::Options{
                                   .cores = shape.cores, .seeds = seeds, .configure = configure});
     for (std::size_t i = 0; i < shape.nodes(); ++i) {
       cluster_->config(i).data_center = shape.datacenters[i];
+      cluster_->config(i).rack = shape.racks[i];
       board_.nodes.push_back(cluster_->address(i));
     }
     cluster_->start_all();
@@ -172,6 +178,68 @@ class RowsScenario final : public Scenario {
   void must(base::Prng& dice, const std::string& text) {
     const std::string answer = cluster_->ask(dice.below(cluster_->size()), text);
     if (answer != "done") refuse(fmt::format("{}: {}", text, answer));
+  }
+
+  // What each node says of its replicas when all is at rest.
+  void begin_rest_check() {
+    board_.rest_checks_left = cluster_->size();
+    for (std::size_t i = 0; i < cluster_->size(); ++i) {
+      if (!cluster_->is_up(i)) {
+        board_.add_problem("at rest", fmt::format("n{} is not up", i));
+        --board_.rest_checks_left;
+        continue;
+      }
+      cluster_->begin(
+          i,
+          [this, i](runtime::Runtime& runtime, node::Node& node) {
+            return at_rest(runtime, node, i);
+          },
+          [this] { --board_.rest_checks_left; });
+    }
+  }
+  Task<void> at_rest(runtime::Runtime& runtime, node::Node& node, std::size_t number) {
+    const auto wrong = [&](const std::string& what) {
+      board_.add_problem("at rest", fmt::format("n{}: {}", number, what));
+    };
+    node::Database& database = node.database();
+    const auto report = co_await database.anti_entropy();
+    if (!report) {
+      wrong(report.error().to_string());
+      co_return;
+    }
+    if (report->tablets_behind > 0) wrong(fmt::format("{} tablets behind", report->tablets_behind));
+    if (report->tablets_behind_themselves > 0) wrong("it has lost its own writes");
+    if (report->withheld > 0) wrong(fmt::format("{} writes withheld", report->withheld));
+    if (report->mutations_refused > 0) wrong("it refused mutations");
+    for (const auto& peer : report->peers) {
+      if (peer.lacking_here + peer.lacking_there + peer.clocks_to_tell == 0) continue;
+      wrong(
+          fmt::format("it lacks {}, a peer {}, of {} clocks it is not known whether they are known",
+                      peer.lacking_here, peer.lacking_there, peer.clocks_to_tell));
+    }
+    const auto merged = co_await database.maintain(node::Database::Maintenance::compact, "", "",
+                                                   Until::after(runtime, 1min));
+    if (!merged) wrong("compaction: " + merged.error().to_string());
+    const auto metrics = co_await database.metrics();
+    if (!metrics) {
+      wrong(metrics.error().to_string());
+      co_return;
+    }
+    for (const auto& metric : *metrics) {
+      const bool must_be_zero = metric.name == "helenus_mutation_log_mutations" ||
+                                metric.name == "helenus_mutation_log_files";
+      if (must_be_zero && metric.value != 0) wrong(fmt::format("{} {}", metric.name, metric.value));
+    }
+    const auto tables = co_await database.tables("", "");
+    if (!tables) {
+      wrong(tables.error().to_string());
+      co_return;
+    }
+    for (const auto& table : *tables) {
+      if (table.here.sstable_deletes == 0) continue;
+      wrong(fmt::format("{}.{} has {} deletes and contexts in its files", table.keyspace,
+                        table.table, table.here.sstable_deletes));
+    }
   }
 
   void look_at_clocks() {

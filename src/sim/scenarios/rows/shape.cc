@@ -38,6 +38,10 @@ RowsShape RowsShape::draw(base::Prng& dice, std::size_t nodes_min, std::size_t n
   for (std::size_t i = 0; i < nodes; ++i) {
     shape.datacenters.push_back(fmt::format("dc{}", i % datacenter_count));
   }
+  const std::size_t rack_count = dice.between(1, 3);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    shape.racks.push_back(fmt::format("r{}", (i / datacenter_count) % rack_count));
+  }
   shape.draw_keyspaces(dice, datacenter_count);
   shape.clients = static_cast<std::uint32_t>(dice.between(4, 8));
   const std::size_t share = kPartitionsMax / shape.keyspaces.size();
@@ -103,7 +107,8 @@ RowsHistory::Cell RowsShape::cell(std::size_t keyspace, std::int32_t partition, 
 }
 
 std::string RowsShape::to_string() const {
-  std::string text = fmt::format("{} nodes in {}", nodes(), fmt::join(datacenters, " "));
+  std::string text = fmt::format("{} nodes in {}, racks {}", nodes(), fmt::join(datacenters, " "),
+                                 fmt::join(racks, " "));
   for (const RowsKeyspace& keyspace : keyspaces) {
     text += fmt::format("; {} {} {}/{}", keyspace.name, keyspace.replication,
                         model::name_of(keyspace.write_level), model::name_of(keyspace.read_level));

@@ -37,6 +37,7 @@ class RowsShape {
 
   std::vector<std::uint16_t> cores;      // of each node
   std::vector<std::string> datacenters;  // of each node
+  std::vector<std::string> racks;        // of each node
   std::vector<RowsKeyspace> keyspaces;
   std::int32_t partitions = 0;         // of each keyspace
   std::int32_t partitions_of_one = 0;  // the first ones: each is written by one client
