@@ -259,7 +259,8 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
   for (const Range& range :
        {Range{"cql_connections_max", 1, 65536}, Range{"cql_connections_per_address_max", 0, 65536},
         Range{"cql_request_bytes_max", 65536, 134'215'680},
-        Range{"request_timeout_ms", 1, 3'600'000}, Range{"commitlog_sync_period_ms", 1, 600'000},
+        Range{"request_timeout_ms", 1, 3'600'000}, Range{"write_timeout_ms", 1, 3'600'000},
+        Range{"client_lost_after_ms", 2000, 600'000}, Range{"commitlog_sync_period_ms", 1, 600'000},
         Range{"commitlog_segment_mib", 32, 1024}, Range{"commitlog_total_mib", 128, 1 << 20},
         Range{"memtable_mib", 8, 1 << 20}, Range{"block_cache_mib", 1, 1 << 20},
         Range{"compactions_max", 1, 64}, Range{"compaction_mib_per_second", 0, 1 << 20},

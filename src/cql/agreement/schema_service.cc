@@ -53,6 +53,18 @@ QueryError error_of(const Error& error) {
   }
 }
 
+// R9: whether more than half of the members of each tablet of the keyspace are here.
+bool has_majorities(const ClusterMetadata& metadata, std::string_view keyspace,
+                    const std::function<bool(model::NodeId)>& is_here) {
+  const auto found = metadata.keyspaces.find(keyspace);
+  if (found == metadata.keyspaces.end()) return true;
+  const auto tablets = metadata::replicas_of(metadata, found->second.replication);
+  return std::ranges::all_of(tablets, [&](const metadata::TabletReplicas& tablet) {
+    const auto here = static_cast<std::size_t>(std::ranges::count_if(tablet.members, is_here));
+    return tablet.members.empty() || 2 * here > tablet.members.size();
+  });
+}
+
 Error no_longer_here() {
   return Error(Errc::refused, "this node is no longer one of the cluster");
 }
@@ -70,6 +82,7 @@ Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunct
   // Of the last attempt.
   std::optional<QueryError> refusal;
   std::optional<SchemaChange> change;
+  std::optional<ClusterMetadata> before;
   const auto transition = [&](const ClusterMetadata& now) -> Result<ClusterMetadata> {
     refusal.reset();
     change.reset();
@@ -81,26 +94,49 @@ Task<QueryResult<std::optional<SchemaChange>>> SchemaService::change(SchemaFunct
     }
     change = std::move(changed->change);
     if (!change) return now;
+    before = now;
     return with_schema(now, std::move(changed->next));
   };
   const auto decided = co_await decide(transition, std::move(until));
   if (!decided && refusal) co_return *std::move(refusal);
   if (!decided) co_return decided.error();
+  const bool drops_rows = change && change->kind == protocol::SchemaChangeKind::dropped &&
+                          (change->target == protocol::SchemaTarget::table ||
+                           change->target == protocol::SchemaTarget::keyspace);
+  if (drops_rows) CO_TRY_VOID(check_held(*before, change->keyspace));
   co_return change;
 }
 
 Task<QueryResult<void>> SchemaService::truncate(base::Uuid table, Until until) {
   // Of the last attempt.
   bool is_gone = false;
+  std::optional<ClusterMetadata> before;
   const auto transition = [&](const ClusterMetadata& now) -> Result<ClusterMetadata> {
     if (now.find(self_) == nullptr) return no_longer_here();
     auto truncated = metadata::truncate(now, table);
     is_gone = truncated.failed_with(Errc::not_found);
+    before = now;
     return truncated;
   };
   auto decided = co_await decide(transition, std::move(until));
   if (!decided && is_gone) co_return invalid("The table was dropped meanwhile");
-  co_return decided;
+  if (!decided) co_return decided;
+  const auto truncated = before->schema.find_table(table);
+  if (truncated == nullptr) co_return decided;
+  co_return check_held(*before, truncated->keyspace);
+}
+
+QueryResult<void> SchemaService::check_held(const ClusterMetadata& before,
+                                            std::string_view keyspace) const {
+  const auto is_here = [this](model::NodeId node) {
+    const auto* seen = cluster_->gossip().view().find(node);
+    return node == self_ || (seen != nullptr && seen->up);
+  };
+  if (has_majorities(before, keyspace, is_here)) return {};
+  return QueryError(
+      ErrorCode::server_error,
+      "It is done, and not yet known to a majority of the replicas of every row, as too "
+      "few nodes are up");
 }
 
 Task<QueryResult<void>> SchemaService::decide(cluster::Transition transition, Until until) {

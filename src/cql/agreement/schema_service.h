@@ -16,6 +16,8 @@
 //   No node goes back. Metadata are applied in the order of their versions, each as a whole: what
 //   a node missed in between is in the next one. What was applied is durable here before, so that
 //   a start has it, or something newer.
+//   Rows do not go half. DROP and TRUNCATE are answered when a majority of each tablet's replicas
+//   know of them (R9).
 //   Acknowledged is everywhere. A node tells a version by gossip when its catalog has it, on all
 //   its cores, and the metadata are on its disk; change() returns when all nodes that are up have
 //   told theirs, also where there was nothing to do. Who is down starts with what it has, and hears
@@ -74,6 +76,10 @@ class SchemaService final : public SchemaAuthority {
  private:
   // Returns when what was decided is applied wherever it must be.
   runtime::Task<QueryResult<void>> decide(cluster::Transition transition, runtime::Until until);
+  // Rows went, and a majority of the replicas of each knows it: else others could go on
+  // acknowledging writes that nobody will have (R9). Errors: server_error. Requires: decided.
+  QueryResult<void> check_held(const metadata::ClusterMetadata& before,
+                               std::string_view keyspace) const;
 
   const model::NodeId self_;
   Catalog& catalog_;
