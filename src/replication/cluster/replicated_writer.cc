@@ -115,7 +115,8 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
   CO_TRY_VOID(count_needed(candidates, rule, &reply.report));
 
   const bool unites = write.unites_clocks || deletes(write.mutation);
-  if (unites && reads_several(level) && !write.explicit_timestamp && !bugs_.deletes_by_own_clock) {
+  const bool has_past = write.mutation.context.has_value() || write.explicit_timestamp;
+  if (unites && !has_past && reads_several(level) && !bugs_.deletes_by_own_clock) {
     CO_TRY_VOID(co_await unite_clocks(tablet, rule, write, until));
   }
   auto message = std::make_shared<ApplyMessage>();
@@ -214,8 +215,7 @@ Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, co
   };
   CO_TRY(const auto answers, co_await gather<ClockReply>(link_, sends_, tablet, rule, ask,
                                                          kClockPatience, until, nullptr));
-  causality::Context context = write.mutation.context.value_or(
-      causality::Context{.epoch = tablet.epoch, .floor = causality::kTimestampMin, .dots = {}});
+  causality::Context context{.epoch = tablet.epoch, .floor = causality::kTimestampMin, .dots = {}};
   for (const Gathered<ClockReply>& answer : answers) {
     context.dots = causality::join(context.dots, answer.answer.clock);
     context.floor = std::max(context.floor, answer.answer.floor);

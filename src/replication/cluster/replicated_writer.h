@@ -6,8 +6,8 @@
 //   - What deletes anything at a level of several replicas first unites the clocks of as many as
 //   the
 //     level reads (S2): else an acknowledged write that has not come here yet would outlive it. In
-//     a table with causal_writes = 'quorum' every write does, as long as it has no explicit
-//     timestamp.
+//     a table with causal_writes = 'quorum' every write does. One under a client's context has seen
+//     what that says, and with siblings nothing else; an explicit timestamp is judged here.
 //   - A delta is sent once. Who does not get it (down, slow, too much under way to it) gets it by
 //     anti-entropy; so an answer of "too late" leaves the write where it is, and is a timeout.
 //   - Pending replicas get every delta and count for nothing (S8).
