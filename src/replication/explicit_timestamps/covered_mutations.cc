@@ -99,7 +99,8 @@ void CoveredMutations::add_to(causality::PartitionStore& stored, const causality
   }
   for (const OfRange& of_range : ranges_) {
     if (of_range.timestamp < timestamp || !of_range.range.contains(row)) continue;
-    stored.absorb({.range = of_range.range, .store = CellStore({newer_than(timestamp)}, {})});
+    stored.absorb(causality::RangeDelete{.range = of_range.range,
+                                         .store = CellStore({newer_than(timestamp)}, {})});
   }
 }
 
