@@ -182,6 +182,7 @@ class RowsScenario final : public Scenario {
 
   // What each node says of its replicas when all is at rest.
   void begin_rest_check() {
+    rest_is_checked_ = true;
     board_.rest_checks_left = cluster_->size();
     for (std::size_t i = 0; i < cluster_->size(); ++i) {
       if (!cluster_->is_up(i)) {
@@ -266,7 +267,7 @@ class RowsScenario final : public Scenario {
     const std::size_t node = chore_dice_->below(cluster_->size());
     const bool is_flush = chore_dice_->chance(0.7);
     const std::size_t keyspace = chore_dice_->below(board_.shape.keyspaces.size());
-    if (!cluster_->is_up(node)) return;
+    if (!cluster_->is_up(node) || rest_is_checked_) return;
     cluster_->begin(node, tidying(is_flush, board_.shape.keyspaces[keyspace].name),
                     [this] { ++chores_; });
   }
@@ -296,6 +297,7 @@ class RowsScenario final : public Scenario {
   Duration most_behind_{0};
   std::optional<base::Prng> chore_dice_;
   std::uint64_t chores_ = 0;
+  bool rest_is_checked_ = false;
 };
 
 }  // namespace
