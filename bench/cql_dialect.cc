@@ -1,9 +1,11 @@
 #include "bench/cql_dialect.h"
 
 #include <cerrno>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include "base/codec.h"
@@ -86,10 +88,13 @@ base::Result<void> CqlDialect::prepare(std::uint16_t port) {
   TRY(auto socket, connect_to_loopback(port));
   Conversation conversation(std::move(socket));
   TRY_VOID(conversation.ask(startup()));
+  const std::string keyspace = fmt::format(
+      "CREATE KEYSPACE ycsb WITH replication = "
+      "{{'class': 'SimpleStrategy', 'replication_factor': {}}}",
+      options_.replication_factor);
   for (const std::string_view statement : {
-           "CREATE KEYSPACE ycsb WITH replication = "
-           "{'class': 'SimpleStrategy', 'replication_factor': 1}",
-           "CREATE TABLE ycsb.usertable (key text PRIMARY KEY, value blob)",
+           std::string_view(keyspace),
+           std::string_view("CREATE TABLE ycsb.usertable (key text PRIMARY KEY, value blob)"),
        }) {
     TRY_VOID(conversation.ask(protocol::QueryRequest{.text = statement, .parameters = {}}));
   }
@@ -111,6 +116,7 @@ void CqlDialect::encode(const Operation& operation, std::uint16_t slot, base::Bu
   std::array<char, kValueSize> value;
   protocol::ExecuteRequest execute;
   execute.id = reads ? select_ : insert_;
+  execute.parameters.consistency = options_.level;
   execute.parameters.skip_metadata = true;
   execute.parameters.page_size = kDriversPageSize;
   execute.parameters.values.push_back(protocol::Value::of(std::as_bytes(std::span(key))));

@@ -11,11 +11,20 @@
 
 #include "base/bytes.h"
 #include "bench/dialect.h"
+#include "model/consistency.h"
 
 namespace helenus::bench {
 
 class CqlDialect final : public Dialect {
  public:
+  // Of several nodes: as many replicas, and what is asked of them.
+  struct Options {
+    std::uint32_t replication_factor = 1;
+    model::Consistency level = model::Consistency::one;
+  };
+  CqlDialect() : options_() {}
+  explicit CqlDialect(Options options) : options_(options) {}
+
   // Makes the table and prepares the statements, on a connection of its own. Errors: whatever the
   // server refuses with, and the loss of the connection.
   base::Result<void> prepare(std::uint16_t port);
@@ -26,6 +35,7 @@ class CqlDialect final : public Dialect {
   base::Result<std::optional<Reply>> first_reply(base::ByteView bytes) override;
 
  private:
+  const Options options_;
   base::Bytes select_;
   base::Bytes insert_;
 };

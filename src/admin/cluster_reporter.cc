@@ -1,5 +1,7 @@
 #include "admin/cluster_reporter.h"
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -15,6 +17,9 @@ using membership::StateKey;
 using runtime::Task;
 
 namespace {
+
+// What a clock may show, in a thousand years.
+constexpr std::uint64_t kMicrosecondsMax = 32'000'000'000'000'000;
 
 HeardByNode heard_in(cluster::ClusterService& cluster) {
   return heard_by(cluster.gossip().membership());
@@ -46,8 +51,27 @@ ClusterReporter::ClusterReporter(runtime::Runtime& runtime, cluster::ClusterServ
       tasks_(runtime) {
   cluster_.on_metadata([this](const cluster::MetadataPtr&) { note_change(); });
   cluster_.gossip().on_event([this](const membership::Event&) { note_change(); });
-  cluster_.gossip().on_state(
-      [this](model::NodeId, StateKey, const base::Bytes&) { note_change(); });
+  cluster_.gossip().on_state([this](model::NodeId node, StateKey key, const base::Bytes& value) {
+    if (key == StateKey::wall_clock) {
+      note_clock(node, value);
+    } else {
+      note_change();
+    }
+  });
+}
+
+void ClusterReporter::note_clock(model::NodeId node, const base::Bytes& value) {
+  const auto theirs = membership::decode_wall_clock(value);
+  if (node == self_ || !theirs || *theirs > kMicrosecondsMax) return;
+  const auto change = clocks_.note(
+      node, runtime::WallTime(std::chrono::microseconds(static_cast<std::int64_t>(*theirs))),
+      runtime_.clock.wall_now());
+  if (change == ClockWatch::Change::apart) {
+    log_.warn("the clock of a node is ahead of this one's by more than half a second",
+              kv("node", node));
+  } else if (change == ClockWatch::Change::together) {
+    log_.info("the clock of a node is not ahead any more", kv("node", node));
+  }
 }
 
 void ClusterReporter::note_change() {
@@ -108,6 +132,11 @@ Task<void> ClusterReporter::publish_news() {
 
 Task<void> ClusterReporter::tell_load() {
   for (;;) {
+    say(StateKey::wall_clock,
+        membership::encode_wall_clock(static_cast<std::uint64_t>(std::max<std::int64_t>(
+            std::chrono::floor<std::chrono::microseconds>(runtime_.clock.wall_now().since_origin())
+                .count(),
+            0))));
     const auto load = co_await load_();
     if (load) {
       say(StateKey::load, membership::encode_load(*load));
@@ -134,6 +163,9 @@ void ClusterReporter::add_metrics(std::vector<Metric>& metrics) const {
     statistics.peers.push_back({.node = peer.node,
                                 .is_of_cluster = metadata.find(peer.node) != nullptr,
                                 .statistics = *cluster_.rpc().statistics_of_peer(peer.node)});
+  }
+  for (const ClockWatch::Ahead& clock : clocks_.all()) {
+    if (metadata.find(clock.node) != nullptr) statistics.clocks.push_back(clock);
   }
   add_cluster_metrics(statistics, metrics);
 }

@@ -1,5 +1,6 @@
 // ClusterReporter: keeps what a node tells of its cluster up to date (cluster_report.h), and tells
-// the others what only this node knows: whether it serves clients, and its load.
+// the others what only this node knows: whether it serves clients, its load, and what its clock
+// shows. It warns of nodes whose clocks are ahead (clock_watch.h).
 //
 //   metadata, gossip ──something changed──▶ PeerNews::take ──▶ Publish: every core shows the
 //                                                              peers, then sends the events
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admin/clock_watch.h"
 #include "admin/cluster_report.h"
 #include "admin/metrics.h"
 #include "base/log.h"
@@ -33,7 +35,7 @@ namespace helenus::admin {
 
 class ClusterReporter {
  public:
-  // How often others are told of the load.
+  // How often others are told of the load, and what the clock shows.
   static constexpr runtime::Duration kLoadPeriod = std::chrono::seconds(10);
 
   // Returns when every core has done it.
@@ -70,6 +72,7 @@ class ClusterReporter {
   HeardByNode heard_with_silence() const;
   void say(membership::StateKey key, base::Bytes value);
   void note_change();
+  void note_clock(model::NodeId node, const base::Bytes& value);
   runtime::Task<void> publish_news();
   runtime::Task<void> tell_load();
 
@@ -80,6 +83,7 @@ class ClusterReporter {
   const Load load_;
   base::Logger log_;
   PeerNews news_;
+  ClockWatch clocks_;
   std::uint64_t changes_ = 0;    // of which this was woken
   std::uint64_t published_ = 0;  // of them: all up to this one
   runtime::StopSource stopping_;

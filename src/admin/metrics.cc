@@ -343,6 +343,7 @@ void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric
   add.gauge("helenus_cluster_nodes", "Nodes of the cluster.", statistics.nodes);
   add.gauge("helenus_cluster_nodes_up", "Those that are up, as this node sees it.",
             statistics.nodes_up);
+  add_clock_metrics(statistics.clocks, metrics);
   add.gauge("helenus_cluster_metadata_version", "Version of the metadata that this node acts by.",
             statistics.metadata_version);
   add_gossip(statistics.gossip, add);

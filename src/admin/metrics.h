@@ -11,11 +11,13 @@
 #include <string_view>
 #include <vector>
 
+#include "admin/clock_watch.h"
 #include "consensus/paxos_store.h"
 #include "cql/server/server_statistics.h"
 #include "membership/gossip_service.h"
 #include "model/node_id.h"
 #include "replication/cluster/anti_entropy.h"
+#include "replication/cluster/request_statistics.h"
 #include "rpc/statistics.h"
 #include "storage/engine/engine_statistics.h"
 
@@ -62,6 +64,7 @@ struct ClusterStatistics {
   consensus::PaxosStore::Statistics consensus;
   rpc::Statistics rpc;
   std::vector<Peer> peers;  // by ascending id
+  std::vector<ClockWatch::Ahead> clocks = {};
 };
 inline constexpr std::size_t kPeersShownMax = 100;
 void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric>& metrics);
@@ -70,6 +73,13 @@ void add_cluster_metrics(const ClusterStatistics& statistics, std::vector<Metric
 // kPeersShownMax of them at most, in the order of the report; all others are one, "others".
 void add_replication_metrics(const replication::AntiEntropyReport& report,
                              std::vector<Metric>& metrics);
+
+// The same of requests among replicas on several nodes.
+void add_request_metrics(const replication::RequestStatistics& statistics,
+                         std::vector<Metric>& metrics);
+
+// A part of add_cluster_metrics().
+void add_clock_metrics(std::span<const ClockWatch::Ahead> clocks, std::vector<Metric>& metrics);
 
 // The text exposition format of Prometheus, version 0.0.4.
 inline constexpr std::string_view kPrometheusContentType = "text/plain; version=0.0.4";

@@ -83,11 +83,13 @@ TEST(Metrics, EveryOneIsDocumentedAndNamedAsItShould) {
   add_server_metrics(server, 0, metrics);
   ClusterStatistics cluster;
   cluster.peers.push_back({.node = {}, .is_of_cluster = true, .statistics = {}});
+  cluster.clocks.push_back({.node = {}, .at_least = std::chrono::seconds(1)});
   cluster.peers.front().statistics.round_trip_smoothed = std::chrono::milliseconds(2);
   add_cluster_metrics(cluster, metrics);
   replication::AntiEntropyReport report;
   report.peers.emplace_back();
   add_replication_metrics(report, metrics);
+  add_request_metrics({}, metrics);
   EXPECT_THAT(to_prometheus(metrics), HasSubstr("\nhelenus_cql_errors_total{code=\"0x2200\"} 2\n"));
   std::set<std::pair<std::string, std::string>> seen;
   for (const Metric& metric : metrics) {

@@ -68,6 +68,14 @@ base::Result<std::uint64_t> decode_load(base::ByteView value) {
   return decode_number(value);
 }
 
+base::Bytes encode_wall_clock(std::uint64_t microseconds) {
+  return encode_number(microseconds);
+}
+
+base::Result<std::uint64_t> decode_wall_clock(base::ByteView value) {
+  return decode_number(value);
+}
+
 base::Bytes encode_metadata_version(std::uint64_t version) {
   return encode_number(version);
 }

@@ -37,6 +37,7 @@ enum class StateKey : std::uint8_t {
   release = 9,
   metadata_version = 10,  // of the newest metadata document held
   serves_clients = 11,    // whether drivers are answered at its address for them
+  wall_clock = 12,        // what its clock showed when it said so
 };
 
 // Keys are below this; those without a name here belong to later releases.
@@ -67,6 +68,9 @@ base::Result<base::Uuid> decode_schema_version(base::ByteView value);
 base::Bytes encode_metadata_version(std::uint64_t version);
 base::Result<std::uint64_t> decode_metadata_version(base::ByteView value);
 
+// Microseconds since 1970.
+base::Bytes encode_wall_clock(std::uint64_t microseconds);
+base::Result<std::uint64_t> decode_wall_clock(base::ByteView value);
 base::Bytes encode_serves_clients(bool serves);
 base::Result<bool> decode_serves_clients(base::ByteView value);
 

@@ -29,6 +29,7 @@ TEST(ApplicationState, AStatusOfALaterReleaseIsAnError) {
 }
 
 TEST(ApplicationState, WhetherClientsAreServedIsYesOrNo) {
+  EXPECT_EQ(decode_wall_clock(encode_wall_clock(1'700'000'000'000'000)), 1'700'000'000'000'000U);
   EXPECT_EQ(decode_serves_clients(encode_serves_clients(true)), true);
   EXPECT_EQ(decode_serves_clients(encode_serves_clients(false)), false);
   EXPECT_TRUE(decode_serves_clients({}).failed_with(Errc::corrupt));

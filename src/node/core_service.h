@@ -63,6 +63,7 @@ class CoreService {
   const replication::AntiEntropy& anti_entropy() const {
     return *replicas_.on(here_.cores.here()).anti_entropy;
   }
+  const replication::ClusterLink& link() const { return replicas_.on(here_.cores.here()).link; }
   cql::CatalogView& view() { return view_; }
   cql::QueryProcessor& processor() { return processor_; }
   const cql::Server& server() const { return server_; }

@@ -275,6 +275,7 @@ struct CorePart {
   std::size_t request_bytes = 0;
   storage::EngineStatistics engine;
   replication::AntiEntropyReport anti_entropy;
+  replication::RequestStatistics requests;
 };
 
 storage::EngineStatistics engine_of(const CoreService& service) {
@@ -289,7 +290,8 @@ CorePart part_of(const CoreService& service) {
   return {.server = service.server().statistics(),
           .request_bytes = service.admission().request_bytes(),
           .engine = engine_of(service),
-          .anti_entropy = anti_entropy_of(service)};
+          .anti_entropy = anti_entropy_of(service),
+          .requests = service.link().statistics()};
 }
 
 std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
@@ -299,10 +301,12 @@ std::vector<admin::Metric> metrics_of(std::vector<CorePart> parts) {
     sum.request_bytes += parts[i].request_bytes;
     sum.engine.add(parts[i].engine);
     sum.anti_entropy.add(parts[i].anti_entropy);
+    sum.requests.add(parts[i].requests);
   }
   std::vector<admin::Metric> metrics;
   admin::add_engine_metrics(sum.engine, metrics);
   admin::add_replication_metrics(sum.anti_entropy, metrics);
+  admin::add_request_metrics(sum.requests, metrics);
   admin::add_server_metrics(sum.server, sum.request_bytes, metrics);
   return metrics;
 }
@@ -317,6 +321,10 @@ std::optional<base::Error> failure_of(const CoreService& service) {
 
 std::vector<cql::ClientInfo> clients_of(const CoreService& service) {
   return service.server().clients();
+}
+
+std::vector<replication::RequestFacts> requests_of(const CoreService& service) {
+  return service.link().requests().list(service.runtime().clock.now());
 }
 
 std::vector<cql::Traces::Session> traces_of(const CoreService& service) {
@@ -515,10 +523,84 @@ Task<Result<std::vector<cql::ClientRow>>> Database::client_rows(Runtime& here, U
   co_return rows;
 }
 
-Task<Result<std::vector<cql::Traces::Session>>> Database::traces(Runtime& here, Until until) {
+Task<Result<std::vector<cql::RequestRow>>> Database::request_rows(Runtime& here, Until until) {
+  CO_TRY(const auto parts, co_await gather(here, requests_of, std::move(until)));
+  std::vector<cql::RequestRow> rows;
+  for (std::uint32_t core = 0; core < parts.size(); ++core) {
+    for (const replication::RequestFacts& request : parts[core]) {
+      rows.push_back(
+          {.core = core,
+           .id = request.id,
+           .kind = request.kind,
+           .keyspace = request.keyspace,
+           .consistency = std::string(model::name_of(request.level)),
+           .phase = request.phase,
+           .required = request.required,
+           .received = request.received,
+           .age_us = std::chrono::floor<std::chrono::microseconds>(request.age).count()});
+    }
+  }
+  co_return rows;
+}
+
+// ---- Traces ----
+
+void Database::connect(rpc::Rpc& rpc) {
+  replicas_->connect(rpc);
+  rpc.serve(kTracesMethod, [this](model::NodeId, const TracesRequest&, Until until) {
+    return answer_traces(std::move(until));
+  });
+}
+
+Task<Result<std::vector<cql::Traces::Session>>> Database::own_traces(Runtime& here, Until until) {
   CO_TRY(auto parts, co_await gather(here, traces_of, std::move(until)));
   std::vector<cql::Traces::Session> sessions;
   for (auto& part : parts) std::ranges::move(part, std::back_inserter(sessions));
+  co_return sessions;
+}
+
+namespace {
+
+std::size_t size_of(const cql::Traces::Session& session) {
+  std::size_t bytes = 128 + session.command.size() + session.request.size();
+  for (const auto& [name, value] : session.parameters) bytes += 8 + name.size() + value.size();
+  for (const auto& event : session.events) bytes += 32 + event.activity.size();
+  return bytes;
+}
+
+}  // namespace
+
+Task<Result<TracesReply>> Database::answer_traces(Until until) {
+  CO_TRY(const auto pass, askers_.enter());
+  TracesReply reply{.coordinator = cql_address_, .sessions = {}};
+  if (!serving_) co_return reply;
+  CO_TRY(auto sessions, co_await own_traces(runtime_, std::move(until)));
+  std::ranges::sort(sessions, std::greater(), &cql::Traces::Session::started_at);
+  std::size_t bytes = 0;
+  for (cql::Traces::Session& session : sessions) {
+    bytes += size_of(session);
+    if (bytes > TracesReply::kBytesMax) break;
+    reply.sessions.push_back(std::move(session));
+  }
+  co_return reply;
+}
+
+// A node that does not answer has none.
+Task<Result<std::vector<cql::Traces::Session>>> Database::traces(Runtime& here, Until until) {
+  CO_TRY(auto sessions, co_await own_traces(here, until));
+  replication::ClusterLink& link = replicas_->on(here.cores.here()).link;
+  Until asked_until = until;
+  asked_until.deadline = std::min(until.deadline, here.clock.now() + kAnswerTimeout);
+  std::vector<Task<Result<TracesReply>>> questions;
+  if (link.up_nodes() != nullptr) {
+    for (const model::NodeId node : *link.up_nodes()) {
+      questions.push_back(
+          link.call(node, kTracesMethod, std::make_shared<const TracesRequest>(), asked_until));
+    }
+  }
+  for (auto& answer : co_await runtime::when_all(std::move(questions))) {
+    if (answer) std::ranges::move(answer->sessions, std::back_inserter(sessions));
+  }
   co_return sessions;
 }
 
@@ -526,6 +608,7 @@ cql::SystemSources Database::system_sources(Runtime& there) {
   cql::SystemSources sources;
   sources.clients = [this, &there](Until until) { return client_rows(there, std::move(until)); };
   sources.metrics = [this, &there](Until until) { return metric_rows(there, std::move(until)); };
+  sources.requests = [this, &there](Until until) { return request_rows(there, std::move(until)); };
   sources.traces = [this, &there](Until until) { return traces(there, std::move(until)); };
   sources.settings = [this] {
     std::vector<cql::SettingRow> rows;

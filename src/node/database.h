@@ -36,6 +36,7 @@
 #include "cql/system/traces.h"
 #include "node/config.h"
 #include "node/core_service.h"
+#include "node/trace_messages.h"
 #include "replication/cluster/replicas.h"
 #include "replication/coordinator/coordinator.h"
 #include "replication/map/replica_map.h"
@@ -65,7 +66,7 @@ class Database {
   runtime::Task<base::Result<void>> open();
   // Other nodes ask this one for rows, and are asked. Requires: open; on the core of the Rpc,
   // before it listens.
-  void connect(rpc::Rpc& rpc) { replicas_->connect(rpc); }
+  void connect(rpc::Rpc& rpc);
   // Acts by newer metadata: tablets, then the catalog by `apply_schema`; what is no longer named
   // goes after that. Errors: of the engines, and of the schema's; it may be asked again. One at a
   // time.
@@ -160,8 +161,14 @@ class Database {
                                                                        runtime::Until until);
   runtime::Task<base::Result<std::vector<cql::ClientRow>>> client_rows(runtime::Runtime& here,
                                                                        runtime::Until until);
+  runtime::Task<base::Result<std::vector<cql::RequestRow>>> request_rows(runtime::Runtime& here,
+                                                                         runtime::Until until);
+  // Of this node, and of all nodes that are up and answer in time.
+  runtime::Task<base::Result<std::vector<cql::Traces::Session>>> own_traces(runtime::Runtime& here,
+                                                                            runtime::Until until);
   runtime::Task<base::Result<std::vector<cql::Traces::Session>>> traces(runtime::Runtime& here,
                                                                         runtime::Until until);
+  runtime::Task<base::Result<TracesReply>> answer_traces(runtime::Until until);
 
   runtime::Runtime& runtime_;
   const Config& config_;

@@ -1,4 +1,7 @@
-"""A helenus node as a process of its own, for tests that drive it from outside."""
+"""A helenus node as a process of its own, or three of them, for tests that drive it from outside.
+
+With HELENUS_NODES=3 in the environment a Node is three that replicate: tests make their keyspaces
+with NODES replicas and ask at LEVEL, and are otherwise the same."""
 
 import contextlib
 import json
@@ -8,10 +11,13 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import urllib.request
 
 START_SECONDS_MAX = 60
 HOST = "127.0.0.1"
+NODES = int(os.environ.get("HELENUS_NODES", "1"))
+LEVEL = "ONE" if NODES == 1 else "QUORUM"
 
 
 def free_port(addresses=(HOST,)):
@@ -27,7 +33,7 @@ def free_port(addresses=(HOST,)):
     raise OSError("a hundred ports are in use")
 
 
-class Node:
+class OneNode:
     """A node in a folder of its own, on ports of its own, that can be stopped and started again."""
 
     def __init__(self, program, *arguments, prefix=()):
@@ -36,9 +42,12 @@ class Node:
         self.arguments = arguments
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = os.path.join(self.scratch.name, "data")
-        self.port = free_port()
+        self.port = self.choose_port()
         self.process = None
         self.log = open(os.path.join(self.scratch.name, "log"), "w+")
+
+    def choose_port(self):
+        return free_port()
 
     def start(self):
         command = [*self.prefix, self.program, "node", "--data", self.folder]
@@ -85,3 +94,75 @@ class Node:
             self.kill()
         self.log.close()
         self.scratch.cleanup()
+
+
+class ThreeNodes(OneNode):
+    """Three nodes on 127.0.0.1 to 127.0.0.3 with the ports of one, that start and stop together.
+    What is asked of a node is asked of the first one."""
+
+    HOSTS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
+
+    def choose_port(self):
+        self.node_port = free_port(self.HOSTS)
+        self.admin_ports = {host: free_port((host,)) for host in self.HOSTS}
+        self.processes = {}
+        return free_port(self.HOSTS)
+
+    def command(self, host):
+        seeds = ",".join(f"{each}:{self.node_port}" for each in self.HOSTS)
+        path = os.path.join(self.scratch.name, f"{host}.yaml")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"seeds: [{seeds}]\nrack: rack-{host}\n")
+            file.write("gossip_interval_ms: 100\nmemtable_mib: 16\nblock_cache_mib: 8\n")
+        return [*self.prefix, self.program, "node", "--config", path,
+                "--data", os.path.join(self.folder, host),
+                "--admin", f"{host}:{self.admin_ports[host]}",
+                "--listen", f"{host}:{self.node_port}", "--cql", f"{host}:{self.port}",
+                *self.arguments]
+
+    def start(self):
+        os.makedirs(self.folder, exist_ok=True)
+        for host in self.HOSTS:
+            self.processes[host] = subprocess.Popen(
+                self.command(host), stdout=subprocess.PIPE, stderr=self.log, text=True
+            )
+        for process in self.processes.values():
+            line = process.stdout.readline()
+            if " is up: " not in line:
+                raise AssertionError(f"did not start: {line}{self.log_text()}")
+        self.process = self.processes[HOST]
+        self.health_url = f"http://{HOST}:{self.admin_ports[HOST]}/healthz"
+        self.await_all_up()
+        return self
+
+    def await_all_up(self):
+        deadline = time.monotonic() + START_SECONDS_MAX
+        for host in self.HOSTS:
+            url = f"http://{host}:{self.admin_ports[host]}/cluster"
+            while True:
+                with urllib.request.urlopen(url, timeout=START_SECONDS_MAX) as answer:
+                    status = json.loads(answer.read().decode())
+                if [node["is_up"] for node in status["nodes"]] == [True] * len(self.HOSTS):
+                    break
+                if time.monotonic() > deadline:
+                    raise AssertionError(f"{host} does not see all nodes: {status}")
+                time.sleep(0.05)
+
+    def end(self, number):
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(number)
+        for process in self.processes.values():
+            process.wait(timeout=START_SECONDS_MAX)
+            process.stdout.close()
+        codes = [process.returncode for process in self.processes.values()]
+        return max(codes, key=abs)
+
+    def stop(self):
+        return self.end(signal.SIGTERM)
+
+    def kill(self):
+        self.end(signal.SIGKILL)
+
+
+Node = OneNode if NODES == 1 else ThreeNodes

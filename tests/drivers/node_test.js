@@ -6,6 +6,8 @@ const cassandra = require('cassandra-driver');
 
 const { types } = cassandra;
 const port = Number(process.argv[2]);
+const nodes = Number(process.env.HELENUS_NODES || '1');
+const consistency = nodes === 1 ? types.consistencies.localOne : types.consistencies.quorum;
 
 function connect(keyspace) {
   return new cassandra.Client({
@@ -13,6 +15,7 @@ function connect(keyspace) {
     protocolOptions: { port },
     localDataCenter: 'datacenter1',
     keyspace,
+    queryOptions: { consistency },
     policies: { reconnection: new cassandra.policies.reconnection.ConstantReconnectionPolicy(200) },
   });
 }
@@ -220,7 +223,7 @@ async function main() {
   const client = connect();
   await client.connect();
   await client.execute('CREATE KEYSPACE ks WITH replication = ' +
-    "{'class': 'SimpleStrategy', 'replication_factor': 1}");
+    `{'class': 'SimpleStrategy', 'replication_factor': ${nodes}}`);
   let failed = 0;
   for (const [name, test] of Object.entries(tests)) {
     try {

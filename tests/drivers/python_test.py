@@ -30,18 +30,22 @@ from cassandra.protocol import SyntaxException
 from cassandra.query import UNSET_VALUE, BatchStatement, BatchType, SimpleStatement
 from cassandra.util import Date, Duration, Time, max_uuid_from_time, min_uuid_from_time
 
-from helenus_process import HOST, Node
+from helenus_process import HOST, LEVEL, NODES, Node
 
 HELENUS = None  # the program under test; set in main
 KEYSPACE = (
     "CREATE KEYSPACE %s WITH replication = "
-    "{'class': 'SimpleStrategy', 'replication_factor': 1}"
+    "{'class': 'SimpleStrategy', 'replication_factor': NODES}".replace("NODES", str(NODES))
 )
 RECONNECT_SECONDS_MAX = 60
 
 
 def connect(node, **options):
-    profile = ExecutionProfile(load_balancing_policy=RoundRobinPolicy(), request_timeout=60)
+    profile = ExecutionProfile(
+        load_balancing_policy=RoundRobinPolicy(),
+        request_timeout=60,
+        consistency_level=ConsistencyLevel.name_to_value[LEVEL],
+    )
     return Cluster(
         [HOST],
         port=node.port,
@@ -81,11 +85,11 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(self.cluster.protocol_version, 4)
         self.assertEqual(self.cluster.metadata.cluster_name, "Helenus")
         hosts = self.cluster.metadata.all_hosts()
-        self.assertEqual(len(hosts), 1)
+        self.assertEqual(len(hosts), NODES)
         self.assertEqual(hosts[0].datacenter, "datacenter1")
         self.assertEqual(hosts[0].release_version, "4.1.7")
-        self.assertEqual(str(hosts[0].host_id), self.node.health()["node"])
-        self.assertEqual(len(self.cluster.metadata.token_map.ring), 256)
+        self.assertIn(self.node.health()["node"], [str(host.host_id) for host in hosts])
+        self.assertGreaterEqual(len(self.cluster.metadata.token_map.ring), 256)
 
     def test_traces_can_be_read(self):
         self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
@@ -97,7 +101,7 @@ class DriverTest(unittest.TestCase):
         self.assertEqual(result.one().v, 2)
         trace = result.get_query_trace()
         self.assertEqual(trace.parameters["query"], "SELECT v FROM t WHERE k = 1")
-        self.assertEqual(str(trace.coordinator), HOST)
+        self.assertTrue(str(trace.coordinator).startswith("127.0.0."))
         self.assertGreater(trace.duration, datetime.timedelta())
         self.assertGreaterEqual(len(trace.events), 2)
         self.assertIn("SELECT v FROM t", trace.events[0].description)
@@ -162,7 +166,7 @@ class DriverTest(unittest.TestCase):
         local = self.rows("SELECT * FROM system.local WHERE key = 'local'")[0]
         self.assertEqual(local.cql_version, "3.4.6")
         self.assertEqual(local.rpc_port, self.node.port)
-        self.assertEqual(self.rows("SELECT * FROM system.peers"), [])
+        self.assertEqual(len(self.rows("SELECT * FROM system.peers")), NODES - 1)
         names = self.rows(
             "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s", ["system"]
         )
@@ -173,11 +177,11 @@ class DriverTest(unittest.TestCase):
         self.assertTrue(self.rows(prepared, [self.keyspace])[0].durable_writes)
         self.assertGreaterEqual(len(self.rows("SELECT * FROM helenus.clients")), 1)
         settings = {row.name: row.value for row in self.rows("SELECT * FROM helenus.settings")}
-        self.assertEqual(settings["cql_address"], f"{HOST}:{self.node.port}")
+        self.assertRegex(settings["cql_address"], rf"127\.0\.0\.\d:{self.node.port}")
         tablets = self.rows(
             "SELECT * FROM helenus.tablets WHERE keyspace_name = %s", [self.keyspace]
         )
-        self.assertEqual(len(tablets), 256)
+        self.assertGreaterEqual(len(tablets), 256)
         self.assertIn("helenus_storage_writes_total", self.node.get("/metrics"))
 
     # ---- Statements ----
@@ -194,11 +198,12 @@ class DriverTest(unittest.TestCase):
             self.session.execute("SELECT * FROM system.schema_keyspaces")
 
     def test_replicas_that_are_not_there_make_levels_unavailable(self):
-        keyspace = KEYSPACE.replace("1}", "3}") % (self.keyspace + "x")
+        factor = 3 if NODES == 1 else 6
+        keyspace = KEYSPACE.replace(f"{NODES}}}", f"{factor}}}") % (self.keyspace + "x")
         made = self.session.execute_async(keyspace)
         made.result()
         self.assertEqual(len(made.warnings), 1)
-        self.assertIn("replication factor 3", made.warnings[0])
+        self.assertIn(f"replication factor {factor}", made.warnings[0])
         self.session.execute(f"CREATE TABLE {self.keyspace}x.t (k int PRIMARY KEY)")
         for text in (
             f"INSERT INTO {self.keyspace}x.t (k) VALUES (1)",
@@ -209,9 +214,11 @@ class DriverTest(unittest.TestCase):
             with self.assertRaises(Unavailable) as raised:
                 self.session.execute(statement)
             self.assertEqual(raised.exception.consistency, ConsistencyLevel.QUORUM)
-            self.assertEqual(raised.exception.required_replicas, 2)
-            self.assertEqual(raised.exception.alive_replicas, 1)
-        self.assertEqual(self.rows(f"SELECT * FROM {self.keyspace}x.t"), [])
+            self.assertEqual(raised.exception.required_replicas, factor // 2 + 1)
+            self.assertEqual(raised.exception.alive_replicas, NODES)
+        at_one = SimpleStatement(f"SELECT * FROM {self.keyspace}x.t",
+                                 consistency_level=ConsistencyLevel.ONE)
+        self.assertEqual(self.rows(at_one), [])
 
     def test_prepared_statements_know_their_partition_key(self):
         self.session.execute("CREATE TABLE t (a int, b text, c int, PRIMARY KEY ((a, b), c))")
@@ -569,7 +576,7 @@ class MapperTest(unittest.TestCase):
         cls.cluster = connect(cls.node)
         os.environ["CQLENG_ALLOW_SCHEMA_MANAGEMENT"] = "1"
         engine.set_session(cls.cluster.connect())
-        management.create_keyspace_simple("objects", 1)
+        management.create_keyspace_simple("objects", NODES)
         management.sync_type("objects", Address)
         for model in (Person, Visit, Hits):
             management.sync_table(model)

@@ -50,8 +50,12 @@ def await_that(condition, what, seconds=SECONDS_MAX):
 class Member:
     """A node with a file of settings, which can be stopped, killed and started again."""
 
+    NETWORK = "127.0.0"
+    PREFIX = ()  # a command that runs the node
+
     def __init__(self, folder, number, ports, **settings):
-        self.ip = f"127.0.0.{number}"
+        self.number = number
+        self.ip = f"{self.NETWORK}.{number}"
         self.ports = ports
         self.folder = os.path.join(folder, f"node{number}")
         os.makedirs(self.folder, exist_ok=True)
@@ -65,7 +69,7 @@ class Member:
             "listen_address": f"{self.ip}:{ports['node']}",
             "cql_address": f"{self.ip}:{ports['cql']}",
             "admin_address": f"{self.ip}:{ports['admin']}",
-            "seeds": "[" + ", ".join(f"127.0.0.{n}:{ports['node']}" for n in SEEDS) + "]",
+            "seeds": "[" + ", ".join(f"{self.NETWORK}.{n}:{ports['node']}" for n in SEEDS) + "]",
             "gossip_interval_ms": GOSSIP_MS,
             "cores": 2 if number == 1 else 1,
             "memtable_mib": 16,
@@ -84,7 +88,7 @@ class Member:
     def begin(self):
         with open(self.log_path, "a") as log:
             self.process = subprocess.Popen(
-                [HELENUS, "node", "--config", self.config],
+                [*self.PREFIX, HELENUS, "node", "--config", self.config],
                 stdout=subprocess.PIPE, stderr=log, text=True)
 
     def wait_up(self):

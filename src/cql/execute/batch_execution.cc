@@ -57,13 +57,15 @@ Task<QueryResult<PlanPtr>> plan_of(const protocol::BatchStatement& statement,
 }  // namespace
 
 Task<QueryResult<Response>> execute_batch(const Request& request, const std::string& keyspace,
-                                          BatchServices services, StopToken stop) {
+                                          BatchServices services, replication::RequestNotes* notes,
+                                          StopToken stop) {
   const auto& message = std::get<protocol::BatchRequest>(request.message);
   const auto kind = static_cast<parser::BatchKind>(message.type);
   CO_TRY_VOID(check_write_level(message.consistency));
   CO_TRY_VOID(check_timestamp(message.default_timestamp_us));
   ExecutionParameters parameters;
   parameters.consistency = message.consistency;
+  parameters.notes = notes;
   parameters.timestamp_us =
       message.default_timestamp_us.value_or(services.clock.next_timestamp_us());
   parameters.until =

@@ -23,9 +23,10 @@ struct BatchServices {
   StatementClock& clock;
 };
 
-// Requires: the request is a BATCH. It and the keyspace of the session outlive the task.
+// Requires: the request is a BATCH. It, the keyspace of the session and the notes, if there are
+// any, outlive the task.
 [[gnu::noinline]] runtime::Task<QueryResult<protocol::Response>> execute_batch(
     const protocol::Request& request, const std::string& keyspace, BatchServices services,
-    runtime::StopToken stop);
+    replication::RequestNotes* notes, runtime::StopToken stop);
 
 }  // namespace helenus::cql

@@ -11,6 +11,7 @@
 #include "cql/plan/statement_plan.h"
 #include "cql/plan/terms.h"
 #include "cql/protocol/request.h"
+#include "replication/request/request_level.h"
 #include "runtime/stop_token.h"
 
 namespace helenus::cql {
@@ -28,6 +29,7 @@ struct ExecutionParameters {
   runtime::Until until;
   // Of the statement's text and values; see paging_state.h.
   std::uint64_t fingerprint = 0;
+  replication::RequestNotes* notes = nullptr;  // of a request that is traced; outlives it
 };
 
 // What is said of values that do not fit the markers.

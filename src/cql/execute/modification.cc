@@ -156,7 +156,10 @@ QueryResult<WriteCollector::Stamp> stamp_of(const ModificationPlan& plan,
                                             const Evaluation& evaluation,
                                             WriteCollector::Stamp stamp) {
   TRY(const auto own_timestamp, timestamp_of(plan.timestamp, evaluation));
-  if (own_timestamp) stamp = {.timestamp_us = *own_timestamp, .is_explicit = true};
+  if (own_timestamp) {
+    stamp.timestamp_us = *own_timestamp;
+    stamp.is_explicit = true;
+  }
   stamp.is_explicit = stamp.is_explicit && plan.policy == causality::Policy::lww;
   return stamp;
 }
@@ -165,8 +168,9 @@ bool is_static(const ModificationPlan& plan, const Assignment& assignment) {
   return plan.table->columns[assignment.column].kind == ColumnKind::static_column;
 }
 
+// Increments supersede nothing, whatever they have seen.
 bool unites_clocks(const ModificationPlan& plan) {
-  return plan.table->options.causal_writes == model::CausalWrites::quorum;
+  return plan.table->options.causal_writes == model::CausalWrites::quorum && !plan.is_counter();
 }
 
 bool marks_row(const ModificationPlan& plan) {

@@ -67,14 +67,16 @@ Task<QueryResult<Response>> write_partitions(std::vector<replication::PartitionW
   replication::LevelReport report;
   if (writes.size() > 1) {
     const auto written = co_await services.coordinator.write(
-        std::move(writes), parameters.until, {.level = consistency, .report = &report});
+        std::move(writes), parameters.until,
+        {.level = consistency, .report = &report, .notes = parameters.notes});
     if (!written) co_return write_error(written.error(), consistency, type, counts_of(report));
     co_return void_response();
   }
   const storage::TableId table = writes.front().table;
   const base::Bytes partition = writes.front().partition;
   const auto written = co_await services.coordinator.write(
-      std::move(writes.front()), parameters.until, {.level = consistency, .report = &report});
+      std::move(writes.front()), parameters.until,
+      {.level = consistency, .report = &report, .notes = parameters.notes});
   if (!written) co_return write_error(written.error(), consistency, type, counts_of(report));
   Response response = void_response();
   if (parameters.wants_context && written->has_value()) {

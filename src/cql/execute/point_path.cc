@@ -91,7 +91,8 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
       *select.storage, key.partition, key.clustering, std::move(until),
       {.level = how.consistency,
        .report = &report,
-       .repairs = select.table->options.read_repair != "NONE"});
+       .repairs = select.table->options.read_repair != "NONE",
+       .speculation = replication::Speculation::parse(select.table->options.speculative_retry)});
   if (!read) {
     co_return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
   }

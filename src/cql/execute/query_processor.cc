@@ -55,14 +55,14 @@ Task<Response> QueryProcessor::handle_any(Request request, Session& session, Sto
   if (request.tracing && options_.traces != nullptr) {
     co_return co_await handle_traced(std::move(request), session, std::move(stop));
   }
-  QueryResult<Response> answered = co_await answer(request, session, std::move(stop));
+  QueryResult<Response> answered = co_await answer(request, session, nullptr, std::move(stop));
   if (answered) co_return *std::move(answered);
   co_return Response::of(answered.error().message());
 }
 
 Task<Response> QueryProcessor::handle_traced(Request request, Session& session, StopToken stop) {
   RequestTrace trace(runtime_, clock_, prepared_, request, session);
-  QueryResult<Response> answered = co_await answer(request, session, std::move(stop));
+  QueryResult<Response> answered = co_await answer(request, session, &trace, std::move(stop));
   if (!answered) trace.note("The request failed: " + answered.error().text());
   Response response = answered ? *std::move(answered) : Response::of(answered.error().message());
   trace.end(response, *options_.traces);
@@ -70,9 +70,9 @@ Task<Response> QueryProcessor::handle_traced(Request request, Session& session, 
 }
 
 QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& session,
-                                              StopToken stop) {
+                                              replication::RequestNotes* notes, StopToken stop) {
   if (std::holds_alternative<protocol::QueryRequest>(request.message)) {
-    co_return co_await query(request, session, std::move(stop));
+    co_return co_await query(request, session, notes, std::move(stop));
   }
   if (const auto* wanted = std::get_if<protocol::PrepareRequest>(&request.message)) {
     CO_TRY(const protocol::PreparedResult prepared,
@@ -80,28 +80,30 @@ QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& s
     co_return Response::of(prepared);
   }
   if (std::holds_alternative<protocol::ExecuteRequest>(request.message)) {
-    co_return co_await execute_prepared(request, session, std::move(stop));
+    co_return co_await execute_prepared(request, session, notes, std::move(stop));
   }
   if (std::holds_alternative<protocol::BatchRequest>(request.message)) {
     co_return co_await execute_batch(
         request, session.keyspace,
         {.execution = services_, .catalog = catalog_, .prepared = prepared_, .clock = clock_},
-        std::move(stop));
+        notes, std::move(stop));
   }
   co_return QueryError(protocol::ErrorCode::protocol_error, "This request is not about data");
 }
 
 QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& session,
-                                             StopToken stop) {
+                                             replication::RequestNotes* notes, StopToken stop) {
   const auto& message = std::get<protocol::QueryRequest>(request.message);
   CO_TRY(PlanPtr plan, plan_statement(message.text, catalog_.snapshot(), session.keyspace));
   CO_TRY(ExecutionParameters parameters,
          read_parameters(request, message.parameters, *plan, wrong_count_of_query, clock_,
                          services_.context_secret));
+  parameters.notes = notes;
   co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
 }
 
 QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, Session& session,
+                                                        replication::RequestNotes* notes,
                                                         StopToken stop) {
   const auto& message = std::get<protocol::ExecuteRequest>(request.message);
   QueryResult<PreparedStatements::Found> found = prepared_.find(message.id);
@@ -111,6 +113,7 @@ QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, 
          read_parameters(request, message.parameters, *prepared.plan, wrong_count_of_prepared,
                          clock_, services_.context_secret));
   if (prepared.columns_changed) parameters.skip_metadata = false;
+  parameters.notes = notes;
   co_return co_await execute(std::move(prepared.plan), std::move(parameters), session,
                              std::move(stop));
 }

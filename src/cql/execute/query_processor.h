@@ -92,11 +92,13 @@ class QueryProcessor final : public RequestHandler {
   [[gnu::noinline]] runtime::Task<protocol::Response> handle_traced(protocol::Request request,
                                                                     Session& session,
                                                                     runtime::StopToken stop);
-  Answer answer(const protocol::Request& request, Session& session, runtime::StopToken stop);
+  // `notes` is told what happens, if it is there.
+  Answer answer(const protocol::Request& request, Session& session,
+                replication::RequestNotes* notes, runtime::StopToken stop);
   [[gnu::noinline]] Answer query(const protocol::Request& request, Session& session,
-                                 runtime::StopToken stop);
+                                 replication::RequestNotes* notes, runtime::StopToken stop);
   Answer execute_prepared(const protocol::Request& request, Session& session,
-                          runtime::StopToken stop);
+                          replication::RequestNotes* notes, runtime::StopToken stop);
   Answer execute(PlanPtr plan, ExecutionParameters parameters, Session& session,
                  runtime::StopToken stop);
 

@@ -11,18 +11,19 @@
 #include "cql/protocol/response.h"
 #include "cql/server/request_handler.h"
 #include "cql/system/traces.h"
+#include "replication/request/request_level.h"
 #include "runtime/runtime.h"
 #include "runtime/time.h"
 
 namespace helenus::cql {
 
-class RequestTrace {
+class RequestTrace final : public replication::RequestNotes {
  public:
   // Begins with the event that the request is executed. All that is referred to outlives it.
   RequestTrace(runtime::Runtime& runtime, StatementClock& clock, PreparedStatements& prepared,
                const protocol::Request& request, const Session& session);
 
-  void note(std::string activity);
+  void note(std::string activity) override;
   // Ends with the event of the response, which names the trace from now on. Once.
   void end(protocol::Response& response, Traces& traces);
 

@@ -47,6 +47,7 @@ struct RowRequest {
   runtime::MonotonicTime pause_at = runtime::MonotonicTime::never();
   bool wants_context = false;
   model::Consistency level = model::Consistency::one;
+  replication::RequestNotes* notes = nullptr;  // it outlives the stream
 };
 
 class RowStream {
@@ -101,9 +102,12 @@ class StoredRows final : public RowStream {
   };
 
   replication::RequestLevel how() {
-    return {.level = request_.level,
-            .report = &report_,
-            .repairs = request_.table->options.read_repair != "NONE"};
+    return {
+        .level = request_.level,
+        .report = &report_,
+        .repairs = request_.table->options.read_repair != "NONE",
+        .speculation = replication::Speculation::parse(request_.table->options.speculative_retry),
+        .notes = request_.notes};
   }
   runtime::Task<base::Result<void>> enter_partition();
   runtime::Task<base::Result<void>> enter_named();

@@ -114,6 +114,7 @@ QueryResult<void> SelectExecution::begin() {
     return invalid(
         "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time");
   }
+  request.notes = parameters_.notes;
   request.layout = &*plan_.layout;
   request.point_reads = plan_.where.names_rows() && !plan_.distinct;
   request.reversed = plan_.reversed;

@@ -138,6 +138,12 @@ constexpr std::array kTables = {
                 "request_count bigint, PRIMARY KEY ((address), port)) "
                 "WITH comment = 'connections of clients to this node'"},
     SystemTable{"helenus",
+                "CREATE TABLE requests (core int, id bigint, age_us bigint, consistency text, "
+                "keyspace_name text, kind text, phase text, received int, required int, "
+                "PRIMARY KEY ((core), id)) "
+                "WITH comment = 'requests of this moment that concern replicas on several nodes, "
+                "and what they wait for'"},
+    SystemTable{"helenus",
                 "CREATE TABLE settings (name text PRIMARY KEY, value text) "
                 "WITH comment = 'what this node was configured with'"},
     SystemTable{"helenus",

@@ -156,8 +156,9 @@ void add_trace_sessions(const std::vector<Traces::Session>& traces, const NodeFa
     rows.set("session_id", model::uuid_value(session.id));
     rows.set("client", inet_value(session.client));
     rows.set("command", text_value(session.command));
-    rows.set("coordinator", inet_value(facts.cql_address));
-    rows.set("coordinator_port", model::int_value(facts.cql_address.port()));
+    const runtime::Address coordinator = session.coordinator.value_or(facts.cql_address);
+    rows.set("coordinator", inet_value(coordinator));
+    rows.set("coordinator_port", model::int_value(coordinator.port()));
     rows.set("duration", model::int_value(session.duration_us));
     std::vector<model::MapEntry> parameters;
     for (const auto& [name, value] : session.parameters) {
@@ -172,14 +173,15 @@ void add_trace_sessions(const std::vector<Traces::Session>& traces, const NodeFa
 void add_trace_events(const std::vector<Traces::Session>& traces, const NodeFacts& facts,
                       VirtualRows& rows) {
   for (const Traces::Session& session : traces) {
+    const runtime::Address source = session.coordinator.value_or(facts.cql_address);
     for (const Traces::Event& event : session.events) {
       rows.add();
       rows.set("session_id", model::uuid_value(session.id));
       rows.set("event_id", model::uuid_value(event.id));
       rows.set("activity", text_value(event.activity));
-      rows.set("source", inet_value(facts.cql_address));
+      rows.set("source", inet_value(source));
       rows.set("source_elapsed", model::int_value(event.elapsed_us));
-      rows.set("source_port", model::int_value(facts.cql_address.port()));
+      rows.set("source_port", model::int_value(source.port()));
       rows.set("thread", text_value("core"));
     }
   }
@@ -199,6 +201,21 @@ void add_tablets(const replication::Coordinator& coordinator, VirtualRows& rows)
     rows.set("epoch", model::bigint_value(static_cast<std::int64_t>(tablet.epoch.value())));
     rows.set("core", model::int_value(static_cast<std::int32_t>(tablet.core.value())));
     rows.set("peers", model::compose_set(DataType(model::TypeKind::uuid), std::move(peers)));
+  }
+}
+
+void add_requests(const std::vector<RequestRow>& requests, VirtualRows& rows) {
+  for (const RequestRow& request : requests) {
+    rows.add();
+    rows.set("core", model::int_value(static_cast<std::int32_t>(request.core)));
+    rows.set("id", model::bigint_value(static_cast<std::int64_t>(request.id)));
+    rows.set("kind", text_value(request.kind));
+    if (!request.keyspace.empty()) rows.set("keyspace_name", text_value(request.keyspace));
+    rows.set("consistency", text_value(request.consistency));
+    rows.set("phase", text_value(request.phase));
+    rows.set("required", model::int_value(static_cast<std::int32_t>(request.required)));
+    rows.set("received", model::int_value(static_cast<std::int32_t>(request.received)));
+    rows.set("age_us", model::bigint_value(request.age_us));
   }
 }
 
@@ -273,6 +290,7 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
   add("system", "size_estimates", [](VirtualRows&) {});
   add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
   add("helenus", "clients", gathered(std::move(sources.clients), add_clients));
+  add("helenus", "requests", gathered(std::move(sources.requests), add_requests));
   add("helenus", "settings", [source = std::move(sources.settings)](VirtualRows& rows) {
     if (source) add_settings(source(), rows);
   });

@@ -67,6 +67,19 @@ struct MetricRow {
   double value = 0;
 };
 
+// A request that is under way among replicas on several nodes.
+struct RequestRow {
+  std::uint32_t core = 0;
+  std::uint64_t id = 0;  // of the core
+  std::string kind;
+  std::string keyspace;
+  std::string consistency;
+  std::string phase;
+  std::uint32_t required = 0;
+  std::uint32_t received = 0;
+  std::int64_t age_us = 0;
+};
+
 // Where the rows of the keyspaces helenus and system_traces come from. Each is asked anew for each
 // read; no two rows may have the same key. An absent one has no rows.
 struct SystemSources {
@@ -76,6 +89,8 @@ struct SystemSources {
   // Of all cores.
   std::function<Gathered<ClientRow>(runtime::Until)> clients;
   std::function<Gathered<MetricRow>(runtime::Until)> metrics;
+  std::function<Gathered<RequestRow>(runtime::Until)> requests;
+  // Of other nodes, too.
   std::function<Gathered<Traces::Session>(runtime::Until)> traces;
   std::function<std::vector<SettingRow>()> settings;
   // Without one the node is alone, and nobody knows its tokens.

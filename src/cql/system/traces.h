@@ -5,13 +5,14 @@
 // clients read them within seconds.
 //
 // Core affinity: one core. Every core keeps those of its own requests, so that tracing one waits
-// for nobody; who reads system_traces is told those of all (system_tables.h).
+// for nobody; who reads system_traces is told those of all, and of all nodes (system_tables.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Traces {
   };
   struct Session {
     base::Uuid id;  // of version 1
+    // Where the clients of the node that coordinated it connect; none: it is this node.
+    std::optional<runtime::Address> coordinator = std::nullopt;
     runtime::Address client;
     std::string command;  // "QUERY"
     std::string request;  // "Execute CQL3 query"

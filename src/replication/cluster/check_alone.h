@@ -21,8 +21,7 @@ inline base::Result<void> check_alone(const HeldTablet& held, const ClusterLink&
     return {};
   }
   const auto candidates = in_order_of_asking(held.keyspace->tablet(held.key.index), link);
-  TRY_VOID(count_needed(candidates, rule, how.report));
-  return {};
+  return check_enough(candidates, rule, how.report);
 }
 
 }  // namespace helenus::replication

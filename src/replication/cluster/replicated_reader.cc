@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "replication/cluster/gather.h"
@@ -21,9 +22,15 @@ using storage::RowRead;
 
 namespace {
 
-constexpr runtime::Duration kReadPatience = std::chrono::milliseconds(50);
+constexpr runtime::Duration kProbeTimeout = std::chrono::seconds(1);
 constexpr int kRepairAttempts = 4;
 constexpr runtime::Duration kRepairPause = std::chrono::milliseconds(25);
+
+template <class Answers>
+void count_read(RequestStatistics& statistics, model::Consistency level, const Answers& gathered) {
+  ++statistics.reads[static_cast<std::size_t>(level)];
+  if (!gathered) statistics.count_error(level, gathered.error().code());
+}
 
 }  // namespace
 
@@ -45,6 +52,9 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table
   message->epoch = tablet.epoch;
   message->table = table;
   message->at_one_moment = rows.size() > 1;
+  RequestUnderWay request(link_.requests(), "read", place->keyspace->name(), how.level,
+                          link_.runtime().clock.now());
+  probe_suspects(tablet, table, partition);
   for (Bytes& row : rows) {
     message->rows.push_back({.partition = partition, .row = std::move(row)});
   }
@@ -52,9 +62,15 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table
   const auto ask_one = [this, message, asked_until](model::NodeId node) {
     return ask(node, message, asked_until);
   };
-  CO_TRY(auto answers,
-         co_await gather<ReadReply>(link_, asks_, tablet, place->keyspace->rule(how.level), ask_one,
-                                    kReadPatience, std::move(until), how.report));
+  auto gathered =
+      co_await gather<ReadReply>(link_, asks_, tablet, place->keyspace->rule(how.level), ask_one,
+                                 {.kind = AnswerTimes::Kind::point,
+                                  .speculation = how.speculation,
+                                  .notes = how.notes,
+                                  .request = &request},
+                                 std::move(until), how.report);
+  count_read(link_.statistics(), how.level, gathered);
+  CO_TRY(auto answers, std::move(gathered));
   std::size_t count = message->rows.size();
   for (const auto& answer : answers) count = std::min(count, answer.answer.rows.size());
   if (count == 0) co_return Error(Errc::corrupt, "a replica answered without a row");
@@ -82,7 +98,8 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table
     }
   }
   if (how.repairs && !seen.empty()) {
-    CO_TRY_VOID(co_await repair(message->epoch, table, std::move(seen), asked_until));
+    request.enter("repairs");
+    CO_TRY_VOID(co_await repair(message->epoch, table, std::move(seen), how.notes, asked_until));
   }
   co_return merged;
 }
@@ -115,6 +132,8 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
   const KeyspaceMap* keyspace = map == nullptr ? nullptr : map->find(key.keyspace);
   if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
   const PlacedTablet& tablet = keyspace->tablet(key.index);
+  RequestUnderWay under_way(link_.requests(), "scan", keyspace->name(), how.level,
+                            link_.runtime().clock.now());
   auto message = std::make_shared<ScanMessage>();
   message->epoch = tablet.epoch;
   message->request = request;
@@ -123,8 +142,16 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
     if (node == link_.self()) return local_.scan(message, asked_until);
     return link_.call(node, kScanMethod, std::shared_ptr<const ScanMessage>(message), asked_until);
   };
-  CO_TRY(auto answers, co_await gather<RowsAnswer>(link_, asks_, tablet, keyspace->rule(how.level),
-                                                   ask_one, kReadPatience, until, how.report));
+  probe_suspects(tablet, request.table, request.partitions.from);
+  auto gathered =
+      co_await gather<RowsAnswer>(link_, asks_, tablet, keyspace->rule(how.level), ask_one,
+                                  {.kind = AnswerTimes::Kind::scan,
+                                   .speculation = how.speculation,
+                                   .notes = how.notes,
+                                   .request = &under_way},
+                                  until, how.report);
+  count_read(link_.statistics(), how.level, gathered);
+  CO_TRY(auto answers, std::move(gathered));
   if (answers.size() == 1) co_return std::move(answers.front().answer);
   std::vector<RowsAnswer> pages;
   std::vector<Seen> seen;
@@ -143,19 +170,45 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
   auto merged = merging.take();
   for (std::size_t i = 0; i < seen.size(); ++i) seen[i].lacks_of = merging.differing()[i];
   if (how.repairs) {
-    CO_TRY_VOID(co_await repair(tablet.epoch, request.table, std::move(seen), asked_until));
+    under_way.enter("repairs");
+    CO_TRY_VOID(
+        co_await repair(tablet.epoch, request.table, std::move(seen), how.notes, asked_until));
   }
   co_return merged;
+}
+
+namespace {
+
+Task<void> ask_clock(ClusterLink& link, NodeId node, std::shared_ptr<const ClockMessage> message) {
+  std::ignore = co_await link.call(node, kClockMethod, std::move(message),
+                                   Until::after(link.runtime(), kProbeTimeout));
+}
+
+}  // namespace
+
+void ReplicatedReader::probe_suspects(const PlacedTablet& tablet, storage::TableId table,
+                                      const Bytes& partition) {
+  for (const PlacedReplica& member : tablet.members) {
+    if (!link_.is_up(member.node) || !link_.is_suspected(member.node)) continue;
+    if (!link_.answer_times().claim_probe(member.node, link_.runtime().clock.now())) continue;
+    auto message = std::make_shared<const ClockMessage>(
+        ClockMessage{.epoch = tablet.epoch, .table = table, .partition = partition});
+    if (asks_.try_spawn(ask_clock(link_, member.node, std::move(message)))) {
+      ++link_.statistics().probes;
+    }
+  }
 }
 
 Task<Result<void>> ReplicatedReader::repair_one(NodeId from,
                                                 std::shared_ptr<const RepairMessage> message,
                                                 Until until) {
+  RepairReply reply;
   if (from == link_.self()) {
-    CO_TRY_VOID(co_await local_.repair(std::move(message), std::move(until)));
-    co_return {};
+    CO_TRY(reply, co_await local_.repair(std::move(message), std::move(until)));
+  } else {
+    CO_TRY(reply, co_await link_.call(from, kRepairMethod, std::move(message), std::move(until)));
   }
-  CO_TRY_VOID(co_await link_.call(from, kRepairMethod, std::move(message), std::move(until)));
+  link_.statistics().repaired_mutations += reply.applied;
   co_return {};
 }
 
@@ -175,7 +228,11 @@ Task<Result<void>> ReplicatedReader::repair_patiently(NodeId from,
 }
 
 Task<Result<void>> ReplicatedReader::repair(causality::Epoch epoch, storage::TableId table,
-                                            std::vector<Seen> seen, Until until) {
+                                            std::vector<Seen> seen, RequestNotes* notes,
+                                            Until until) {
+  const bool differ =
+      std::ranges::any_of(seen, [](const Seen& one) { return !one.lacks_of.empty(); });
+  if (differ) ++link_.statistics().repairs;
   for (const Seen& behind : seen) {
     for (const Bytes& partition : behind.lacks_of) {
       for (const Seen& ahead : seen) {
@@ -185,6 +242,10 @@ Task<Result<void>> ReplicatedReader::repair(causality::Epoch epoch, storage::Tab
         message->table = table;
         message->partition = partition;
         message->to = behind.node;
+        if (notes != nullptr) {
+          notes->note(fmt::format("Repair: {} gets from {} what it lacks",
+                                  link_.name_of(behind.node), link_.name_of(ahead.node)));
+        }
         message->clock = behind.clock;
         CO_TRY_VOID(co_await repair_patiently(ahead.node, std::move(message), until));
       }

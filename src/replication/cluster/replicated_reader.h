@@ -64,6 +64,11 @@ class ReplicatedReader {
   runtime::Task<base::Result<RowsAnswer>> scan(TabletKey tablet, RowsRequest request,
                                                RequestLevel how, runtime::Until until);
 
+  // Asks members of the tablet that are suspected something small, whether they answer again: they
+  // might not be asked otherwise. Any partition of the tablet.
+  void probe_suspects(const PlacedTablet& tablet, storage::TableId table,
+                      const base::Bytes& partition);
+
   // Waits for slow answers.
   runtime::Task<void> stop() { return asks_.join(); }
 
@@ -86,7 +91,8 @@ class ReplicatedReader {
   // Brings replicas what others have answered and they lack, and waits for it. Errors: of those
   // that send it, or do not get it.
   runtime::Task<base::Result<void>> repair(causality::Epoch epoch, storage::TableId table,
-                                           std::vector<Seen> seen, runtime::Until until);
+                                           std::vector<Seen> seen, RequestNotes* notes,
+                                           runtime::Until until);
   runtime::Task<base::Result<void>> repair_patiently(model::NodeId from,
                                                      std::shared_ptr<const RepairMessage> message,
                                                      runtime::Until until);

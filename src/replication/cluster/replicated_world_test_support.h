@@ -141,6 +141,9 @@ class ReplicaNode final : public sim::Process {
   storage::Engine& engine() { return engines_->on(runtime::CoreId{0}); }
   AntiEntropy& anti_entropy(std::uint32_t core = 0) { return cores_[core]->anti_entropy; }
   const HeldTablets& held() const { return *held_; }
+  // Of the first core, which reads.
+  ClusterLink& link() { return cores_.front()->link; }
+  ReplicatedReader& reader() { return *reader_; }
 
   // What the metadata say now. The tables of it are here.
   void take(const metadata::ClusterMetadata& metadata) {
@@ -171,11 +174,13 @@ class ReplicaNode final : public sim::Process {
   runtime::Task<base::Result<std::optional<std::string>>> read(base::Bytes partition,
                                                                std::string row,
                                                                model::Consistency level,
-                                                               LevelReport* report = nullptr) {
+                                                               LevelReport* report = nullptr,
+                                                               Speculation speculation = {}) {
     std::vector<base::Bytes> rows = {bytes(row)};
-    CO_TRY(const auto reads, co_await reader_->read(kTable, std::move(partition), std::move(rows),
-                                                    {.level = level, .report = report},
-                                                    runtime::Until::after(runtime_, 2s)));
+    CO_TRY(const auto reads,
+           co_await reader_->read(kTable, std::move(partition), std::move(rows),
+                                  {.level = level, .report = report, .speculation = speculation},
+                                  runtime::Until::after(runtime_, 2s)));
     co_return shown(reads.front().partition, bytes(row));
   }
   runtime::Task<base::Result<std::vector<std::string>>> scan(std::size_t tablet,

@@ -1,8 +1,12 @@
 #include "replication/cluster/replicated_writer.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
+
+#include <absl/container/inlined_vector.h>
+#include <fmt/format.h>
 
 #include "causality/codec.h"
 #include "replication/cluster/gather.h"
@@ -19,8 +23,6 @@ using runtime::Task;
 using runtime::Until;
 
 namespace {
-
-constexpr runtime::Duration kClockPatience = std::chrono::milliseconds(50);
 
 // Whether it deletes anything, beside what it writes.
 bool deletes(const causality::Mutation& mutation) {
@@ -79,6 +81,7 @@ struct ReplicatedWriter::Acks {
   const ReplicaMapPtr map;
   AckTally tally;
   std::uint32_t refusals = 0;
+  absl::InlinedVector<model::NodeId, 4> acknowledged;  // others, in the order of their answers
   runtime::Event decided;
 };
 
@@ -98,10 +101,24 @@ bool is_in_doubt(Errc code) {
   }
 }
 
+std::vector<std::string> notes_of(const Delta& delta, bool has_united,
+                                  std::span<const model::NodeId> acknowledged,
+                                  const ClusterLink& link) {
+  std::vector<std::string> notes;
+  if (has_united) notes.emplace_back("Learned what replicas have seen");
+  notes.push_back(
+      fmt::format("{} minted {} and made it durable", link.name_of(link.self()), delta.dot));
+  for (const model::NodeId node : acknowledged) {
+    notes.push_back(fmt::format("{} has it", link.name_of(node)));
+  }
+  return notes;
+}
+
 }  // namespace
 
 Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held, Consistency level,
-                                                                PartitionWrite write, Until until) {
+                                                                PartitionWrite write, Until until,
+                                                                bool tells_notes) {
   const ReplicaMapPtr map = link_.map();
   const KeyspaceMap* keyspace = map == nullptr ? nullptr : map->find(held.key.keyspace);
   if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
@@ -110,19 +127,23 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
     co_return Error(Errc::refused, "tablet {} is in epoch {}", held.info.id, tablet.epoch);
   }
   const LevelRule& rule = keyspace->rule(level);
+  RequestUnderWay request(link_.requests(), "write", keyspace->name(), level,
+                          link_.runtime().clock.now());
   WriteReply reply;
   const auto candidates = in_order_of_asking(tablet, link_);
-  CO_TRY_VOID(count_needed(candidates, rule, &reply.report));
+  CO_TRY_VOID(check_enough(candidates, rule, &reply.report));
 
   const bool unites = write.unites_clocks || deletes(write.mutation);
   const bool has_past = write.mutation.context.has_value() || write.explicit_timestamp;
   if (unites && !has_past && reads_several(level) && !bugs_.deletes_by_own_clock) {
+    request.enter("asks what replicas have seen");
     CO_TRY_VOID(co_await unite_clocks(tablet, rule, write, until));
   }
   auto message = std::make_shared<ApplyMessage>();
   message->epoch = held.epoch;
   message->table = write.table;
   message->partition = write.partition;
+  request.enter("makes it durable here");
   CO_TRY(auto delta, co_await replica_.write(held.info.id, std::move(write), until, held.epoch));
   if (!delta) {
     // Whatever is newer is known here; others have it, or get it without this request.
@@ -146,17 +167,23 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
                          bytes_sending_ + bytes <= kBytesSendingMax &&
                          sends_.try_spawn(send(acks, replica, counts, message, bytes, sent_until));
     if (sending) bytes_sending_ += bytes;
+    ++(sending ? link_.statistics().deltas_sent : link_.statistics().deltas_not_sent);
     if (!sending && counts) acks->fail(replica.datacentre);
   };
   for (const PlacedReplica& member : tablet.members) reach(member, true);
   for (const PlacedReplica& pending : tablet.pending) reach(pending, false);
   acks->tell();
+  request.enter("waits for replicas", &acks->tally);
   std::ignore = co_await acks->decided.wait(std::move(until));
+  request.enter("ends");
   reply.met = acks->tally.met();
   reply.report = {.required = rule.required(),
                   .received = acks->tally.acknowledged(),
-                  .failed = acks->refusals};
-  co_return Written{.reply = reply, .delta = std::move(delta)};
+                  // Where others may still have it in time it is late, not failed.
+                  .failed = acks->tally.is_impossible() ? acks->refusals : 0};
+  std::vector<std::string> notes;
+  if (tells_notes) notes = notes_of(*delta, unites, acks->acknowledged, link_);
+  co_return Written{.reply = reply, .delta = std::move(delta), .notes = std::move(notes)};
 }
 
 Task<void> ReplicatedWriter::send(std::shared_ptr<Acks> acks, PlacedReplica to, bool counts,
@@ -164,8 +191,10 @@ Task<void> ReplicatedWriter::send(std::shared_ptr<Acks> acks, PlacedReplica to, 
                                   Until until) {
   const auto applied = co_await link_.call(to.node, kApplyMethod, std::move(message), until);
   bytes_sending_ -= bytes;
+  if (!applied) ++link_.statistics().deltas_lost;
   if (!counts) co_return;
   if (applied) {
+    acks->acknowledged.push_back(to.node);
     acks->acknowledge(to.datacentre);
   } else if (is_in_doubt(applied.error().code())) {
     acks->fail(to.datacentre);
@@ -213,8 +242,8 @@ Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, co
     if (node != link_.self()) return link_.call(node, kClockMethod, message, until);
     return [](auto) -> Task<Result<ClockReply>> { co_return ClockReply{}; }(0);
   };
-  CO_TRY(const auto answers, co_await gather<ClockReply>(link_, sends_, tablet, rule, ask,
-                                                         kClockPatience, until, nullptr));
+  CO_TRY(const auto answers,
+         co_await gather<ClockReply>(link_, sends_, tablet, rule, ask, {}, until, nullptr));
   causality::Context context{.epoch = tablet.epoch, .floor = causality::kTimestampMin, .dots = {}};
   for (const Gathered<ClockReply>& answer : answers) {
     context.dots = causality::join(context.dots, answer.answer.clock);

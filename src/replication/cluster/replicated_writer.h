@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "causality/delta.h"
@@ -60,12 +62,14 @@ class ReplicatedWriter {
   struct Written {
     WriteReply reply;
     std::optional<causality::Delta> delta;  // none if an explicit timestamp won in no cell
+    std::vector<std::string> notes = {};    // what happened, if it was to be told
   };
   // Errors: unavailable and those of Replica::write that say that nothing was written; timeout,
   // cancelled: it may be here. A level that is not met is no error: see WriteReply::met.
   // Requires: the tablet is of this core.
   runtime::Task<base::Result<Written>> write(HeldTablet held, model::Consistency level,
-                                             PartitionWrite write, runtime::Until until);
+                                             PartitionWrite write, runtime::Until until,
+                                             bool tells_notes = false);
 
   // Sends what of a partition another replica lacks, from the mutation log. `message` outlives it.
   // Errors: of the mutation log, of the other replica. Requires: as write().

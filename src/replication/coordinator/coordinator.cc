@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
+#include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/assert.h"
 #include "replication/cluster/check_alone.h"
@@ -105,12 +109,16 @@ using Written = ReplicatedWriter::Written;
 
 // By the replica of that node.
 Task<Result<Written>> write_by(const Replicas& replicas, ReplicaCore& core, model::NodeId node,
-                               std::shared_ptr<const WriteMessage> message, Until until) {
+                               std::shared_ptr<const WriteMessage> message, Until until,
+                               bool tells_notes) {
   if (node != core.link.self()) {
+    RequestUnderWay request(core.link.requests(), "write by another node", "", message->level,
+                            core.link.runtime().clock.now());
+    request.enter("waits for who mints");
     CO_TRY(WriteReply reply,
            co_await core.link.call(node, kWriteMethod, std::move(message), std::move(until)));
     auto delta = std::move(reply.delta);
-    co_return Written{.reply = std::move(reply), .delta = std::move(delta)};
+    co_return Written{.reply = std::move(reply), .delta = std::move(delta), .notes = {}};
   }
   const HeldTablet* found =
       core.held == nullptr ? nullptr : core.held->find(message->write.partition.view());
@@ -120,9 +128,15 @@ Task<Result<Written>> write_by(const Replicas& replicas, ReplicaCore& core, mode
   const HeldTablet held = *found;
   const auto there = [&](Runtime&, Until remaining) -> Task<Result<Written>> {
     return replicas.on(held.core).writer->write(held, message->level, message->write,
-                                                std::move(remaining));
+                                                std::move(remaining), tells_notes);
   };
   co_return co_await on_core<Written>(core.link.runtime(), held.core, there, std::move(until));
+}
+
+void note(RequestNotes& notes, const Written& written, std::string_view by) {
+  for (const std::string& activity : written.notes) notes.note(activity);
+  notes.note(fmt::format("{} says that {} of {} replicas have the write", by,
+                         written.reply.report.received, written.reply.report.required));
 }
 
 Error not_met(const LevelReport& report) {
@@ -137,6 +151,15 @@ Error not_met(const LevelReport& report) {
 
 Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite write, Until until,
                                                                   RequestLevel how) {
+  RequestStatistics& statistics = core_.link.statistics();
+  ++statistics.writes[static_cast<std::size_t>(how.level)];
+  auto written = co_await write_by_members(std::move(write), std::move(until), how);
+  if (!written) statistics.count_error(how.level, written.error().code());
+  co_return written;
+}
+
+Task<Result<std::optional<Delta>>> Coordinator::write_by_members(PartitionWrite write, Until until,
+                                                                 RequestLevel how) {
   LevelReport unheard;
   LevelReport& report = how.report == nullptr ? unheard : *how.report;
   const ReplicaMapPtr map = core_.link.map();
@@ -144,18 +167,26 @@ Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite
   if (!place) co_return Error(Errc::not_found, "the keyspace is gone");
   const PlacedTablet& tablet = place->keyspace->tablet(place->index);
   const auto candidates = in_order_of_asking(tablet, core_.link);
-  CO_TRY_VOID(count_needed(candidates, place->keyspace->rule(how.level), &report));
+  CO_TRY_VOID(check_enough(candidates, place->keyspace->rule(how.level), &report));
+  core_.reader->probe_suspects(tablet, write.table, write.partition);
   auto message = std::make_shared<WriteMessage>();
   message->epoch = tablet.epoch;
   message->level = how.level;
   message->write = std::move(write);
   std::optional<Error> refusal;
   for (const PlacedReplica* candidate : candidates) {
-    auto written = co_await write_by(replicas_, core_, candidate->node, message, until);
+    const std::string by = how.notes == nullptr ? "" : core_.link.name_of(candidate->node);
+    if (how.notes != nullptr) how.notes->note(fmt::format("{} is to mint the write", by));
+    auto written =
+        co_await write_by(replicas_, core_, candidate->node, message, until, how.notes != nullptr);
     if (written) {
       report = written->reply.report;
+      if (how.notes != nullptr) note(*how.notes, *written, by);
       if (!written->reply.met) co_return not_met(report);
       co_return std::move(written->delta);
+    }
+    if (how.notes != nullptr) {
+      how.notes->note(fmt::format("{} did not: {}", by, written.error()));
     }
     if (!was_not_executed(written.error())) co_return std::move(written).error();
     refusal = std::move(written).error();
@@ -237,8 +268,7 @@ Result<void> Coordinator::check_available(ByteView partition, RequestLevel how) 
   const auto place = map == nullptr ? std::nullopt : map->find_place(partition);
   if (!place) return Error(Errc::not_found, "the keyspace is gone");
   const auto candidates = in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
-  TRY_VOID(count_needed(candidates, place->keyspace->rule(how.level), how.report));
-  return {};
+  return check_enough(candidates, place->keyspace->rule(how.level), how.report);
 }
 
 // Where too few replicas of one are up, none is written. Writes to one partition go one after the
@@ -257,8 +287,8 @@ Task<Result<std::vector<Delta>>> Coordinator::write_partitions(std::vector<Parti
     std::vector<Task<Result<std::vector<Delta>>>> parts;
     for (; next != by_partition.end() && parts.size() < kPartitionsAtOnce; ++next) {
       LevelReport& report = reports[outcomes.size() + parts.size()];
-      parts.push_back(
-          write_in_order(std::move(next->second), until, {.level = how.level, .report = &report}));
+      parts.push_back(write_in_order(std::move(next->second), until,
+                                     {.level = how.level, .report = &report, .notes = how.notes}));
     }
     std::ranges::move(co_await runtime::when_all(std::move(parts)), std::back_inserter(outcomes));
   }

@@ -109,6 +109,9 @@ class Coordinator {
       runtime::Until until);
   runtime::Task<base::Result<std::optional<causality::Delta>>> write_among_nodes(
       PartitionWrite write, runtime::Until until, RequestLevel how);
+  // By one of them after the other, until one has taken it.
+  runtime::Task<base::Result<std::optional<causality::Delta>>> write_by_members(
+      PartitionWrite write, runtime::Until until, RequestLevel how);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
       std::vector<PartitionWrite> writes, runtime::Until until);
   // Some of several nodes.

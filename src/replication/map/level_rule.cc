@@ -138,6 +138,14 @@ bool AckTally::is_impossible() const {
   return false;
 }
 
+bool AckTally::still_counts(DatacentreIndex replica) const {
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const LevelRule::Group& group = rule_.groups()[i];
+    if (group.counts(replica) && counts_[i].acknowledged < group.required) return true;
+  }
+  return false;
+}
+
 std::uint32_t AckTally::acknowledged() const {
   std::uint32_t sum = 0;
   for (const Count& count : counts_) sum += count.acknowledged;

@@ -71,6 +71,9 @@ class AckTally {
   bool met() const;
   // Whatever those that are left do.
   bool is_impossible() const;
+  // Whether an answer of a replica there would bring it nearer.
+  bool still_counts(DatacentreIndex replica) const;
+  std::uint32_t required() const { return rule_.required(); }
   // How many of those that count have answered; as an error tells it.
   std::uint32_t acknowledged() const;
   std::uint32_t failed() const { return failed_; }

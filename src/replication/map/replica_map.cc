@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 #include "base/codec.h"
 #include "model/partition_key.h"
@@ -68,8 +70,15 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
   map->self_ = self;
   map->datacentres_ = datacentres_of(metadata);
   map->next_storage_ = metadata.next.storage;
+  for (const metadata::Node& node : metadata.nodes) {
+    map->names_[node.description.id] = fmt::format("{}", node.description.node_address);
+  }
   const metadata::Node* own = metadata.find(self);
   const std::string local = own == nullptr ? std::string() : own->description.datacentre;
+  if (own != nullptr) {
+    const auto at = std::ranges::lower_bound(map->datacentres_, local);
+    map->own_datacentre_ = static_cast<DatacentreIndex>(at - map->datacentres_.begin());
+  }
   for (const auto& [name, keyspace] : metadata.keyspaces) {
     KeyspaceMap placed_keyspace;
     placed_keyspace.number_ = keyspace.number;
@@ -119,6 +128,11 @@ std::optional<ReplicaMap::Place> ReplicaMap::find_place(base::ByteView partition
   ASSERT(behind != bounds.begin());
   return Place{.keyspace = keyspace,
                .index = static_cast<TabletIndex>(behind - bounds.begin()) - 1};
+}
+
+std::string ReplicaMap::name_of(NodeId node) const {
+  const auto found = names_.find(node);
+  return found == names_.end() ? fmt::format("{}", node) : found->second;
 }
 
 std::vector<TabletKey> ReplicaMap::held_here() const {

@@ -115,6 +115,10 @@ class ReplicaMap {
   };
   std::optional<Place> find_place(base::ByteView partition) const;
   std::span<const std::string> datacentres() const { return datacentres_; }
+  // This node's; none while it is not one of the nodes.
+  std::optional<DatacentreIndex> own_datacentre() const { return own_datacentre_; }
+  // As people know it: its address for nodes, or its id if it is none of the nodes.
+  std::string name_of(model::NodeId node) const;
   // Those that this node holds a replica of, pending ones too.
   std::vector<TabletKey> held_here() const;
 
@@ -122,6 +126,8 @@ class ReplicaMap {
   std::uint64_t version_ = 0;
   model::NodeId self_;
   std::vector<std::string> datacentres_;
+  std::optional<DatacentreIndex> own_datacentre_;
+  std::map<model::NodeId, std::string> names_;
   std::map<metadata::KeyspaceNumber, KeyspaceMap> keyspaces_;
   metadata::StorageId next_storage_;
 };

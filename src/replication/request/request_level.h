@@ -1,9 +1,12 @@
-// RequestLevel: at which level a request is done, and how far it got.
+// RequestLevel: at which level a request is done, and how far it got; RequestNotes: who is told
+// what happens to it.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "model/consistency.h"
+#include "replication/request/speculation.h"
 
 namespace helenus::replication {
 
@@ -15,12 +18,24 @@ struct LevelReport {
   friend bool operator==(const LevelReport&, const LevelReport&) = default;
 };
 
+// For whoever traces a request. Told on the core that coordinates it, while it lasts.
+class RequestNotes {
+ public:
+  virtual void note(std::string activity) = 0;
+
+ protected:
+  ~RequestNotes() = default;
+};
+
 struct RequestLevel {
   model::Consistency level = model::Consistency::one;
   LevelReport* report = nullptr;  // told if there is one
   // Whether replicas whose answers lack something get it before a read of several is answered: then
   // what one read has shown, later ones at such a level show too.
   bool repairs = true;
+  // Of reads.
+  Speculation speculation = {};
+  RequestNotes* notes = nullptr;  // likewise
 };
 
 }  // namespace helenus::replication

@@ -31,6 +31,7 @@ base::Bytes frame_of(protocol::RequestMessage message) {
 // What `how` holds outlives them.
 protocol::QueryParameters parameters_of(const CqlHow& how) {
   protocol::QueryParameters parameters;
+  parameters.consistency = how.consistency;
   parameters.page_size = how.page_size;
   if (how.paging_state) parameters.paging_state = how.paging_state->view();
   parameters.default_timestamp_us = how.timestamp_us;

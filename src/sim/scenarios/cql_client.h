@@ -36,6 +36,7 @@ struct CqlHow {
   std::optional<std::int32_t> page_size;
   std::optional<base::Bytes> paging_state;
   std::optional<std::int64_t> timestamp_us;
+  cql::protocol::Consistency consistency = cql::protocol::Consistency::one;
 };
 
 class CqlClient {

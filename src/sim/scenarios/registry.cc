@@ -55,6 +55,10 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "random statements to a node that dies, beside a reference",
          .is_dear = true,
          .run = run_cql_statements},
+        {.name = "cql-statements-of-three",
+         .description = "random statements to three nodes that die, at QUORUM, beside a reference",
+         .is_dear = true,
+         .run = run_cql_statements_of_three},
     };
     for (const auto& more :
          {engine_history_scenarios(), engine_crash_scenarios(), log_scenarios()}) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,27 +43,37 @@ constexpr Duration kLookAgain = 1ms;
 constexpr Duration kSecondEnds = 900ms;
 constexpr Duration kWorldLimit = 12h;
 
-// What the client wants done to the node, and waits for.
-enum class Wish : std::uint8_t { none, restart, kill, power_loss, flush, compact };
+// Of several nodes: for how many statements one is away that died.
+constexpr std::uint64_t kStatementsAwayMax = 60;
+
+// What the client wants done to a node, and waits for.
+enum class Wish : std::uint8_t { none, restart, kill, power_loss, start, flush, compact };
 
 // The client, and the reference beside it. The client asks one statement at a time; what it wishes
-// is done by whoever runs the world.
+// is done by whoever runs the world. Of several nodes it asks the next best one, each page anew, at
+// QUORUM, and one of them may be away.
 class Comparison {
  public:
   Comparison(World& world, TestCluster& cluster, std::uint64_t seed)
       : world_(world),
         cluster_(cluster),
+        is_away_(cluster.size()),
         reference_(ReferenceStatements::tables(seed)),
         statements_(seed, reference_) {}
 
   Task<void> run(Runtime& runtime) {
     runtime_ = &runtime;
-    client_.emplace(runtime, cluster_.address(0));
+    for (std::size_t i = 0; i < nodes(); ++i) clients_.emplace_back(runtime, cluster_.address(i));
     co_await must(
-        "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
-        "'replication_factor': 1}");
-    co_await must("USE ks");
-    for (const ReferenceTable& table : reference_.tables()) co_await must(table.create());
+        fmt::format("CREATE KEYSPACE ks WITH replication = {{'class': 'SimpleStrategy', "
+                    "'replication_factor': {}}}",
+                    nodes()));
+    for (std::size_t i = 0; i < nodes(); ++i) co_await must("USE ks", i);
+    // A write has seen what was written before it, through whichever node.
+    const std::string_view causal = nodes() > 1 ? " AND causal_writes = 'quorum'" : "";
+    for (const ReferenceTable& table : reference_.tables()) {
+      co_await must(fmt::format("{}{}", table.create(), causal));
+    }
     for (std::uint64_t left = kStatements; left > 0 && violations.empty(); --left) {
       co_await disturb();
       if (statements_.prng().below(2) == 0) {
@@ -78,16 +89,19 @@ class Comparison {
   Wish wish = Wish::none;
   Duration death_delay{0};
   Wish before_death = Wish::none;  // a flush or a compaction
+  std::size_t node_wished = 0;
   std::size_t table_wished = 0;
   bool is_over = false;
   std::uint64_t acknowledged = 0;
   std::uint64_t answered = 0;
+  std::uint64_t deaths = 0;  // of one of several
   Violations violations;
 
   const std::string& table_name(std::size_t number) const {
     return reference_.tables()[number].name;
   }
-  void connect_again() { client_->close(); }
+  void connect_again(std::size_t node) { clients_[node].close(); }
+  std::size_t nodes() const { return is_away_.size(); }
 
  private:
   Duration node_time() const {
@@ -103,8 +117,18 @@ class Comparison {
     }
   }
 
-  Task<void> must(std::string text) {
-    const auto answer = co_await client_->query(text, {}, Until::after(*runtime_, kAnswerLimit));
+  // Draws nothing where there is no choice.
+  std::size_t some_node() {
+    if (nodes() == 1) return 0;
+    for (;;) {
+      const std::size_t node = statements_.prng().below(nodes());
+      if (!is_away_[node]) return node;
+    }
+  }
+
+  Task<void> must(std::string text, std::size_t node = 0) {
+    const auto answer =
+        co_await clients_[node].query(text, {}, Until::after(*runtime_, kAnswerLimit));
     if (!answer || answer->error) {
       violations.add(
           fmt::format("{}: {}", text, answer ? answer->text() : answer.error().to_string()));
@@ -122,12 +146,14 @@ class Comparison {
   // merged, a node that is stopped and started, or dies.
   Task<void> disturb() {
     base::Prng& prng = statements_.prng();
-    if (prng.below(kStatementsPerRestart) == 0) {
-      history_.push_back("(restart)");
+    if (away_for_ > 0 && --away_for_ == 0) co_await come_back();
+    if (prng.below(kStatementsPerRestart) == 0 && away_for_ == 0) {
+      node_wished = some_node();
+      history_.push_back(fmt::format("(restart of {})", node_wished));
       co_await grant(Wish::restart);
-      co_await must("USE ks");
+      co_await must("USE ks", node_wished);
     }
-    if (prng.below(kStatementsPerRestart) == 0) co_await die();
+    if (prng.below(kStatementsPerRestart) == 0 && away_for_ == 0) co_await die();
     const std::uint64_t what = prng.below(400);
     if (what < 6) {
       const auto pause = std::chrono::milliseconds(prng.between(1, 20'000));
@@ -139,6 +165,7 @@ class Comparison {
   }
 
   Task<void> tidy_up(Wish how) {
+    node_wished = some_node();
     choose_table(how);
     co_await grant(how);
   }
@@ -153,26 +180,45 @@ class Comparison {
     base::Prng& prng = statements_.prng();
     death_delay = std::chrono::microseconds(prng.below(kDeathDelayMaxUs));
     const Wish how = prng.chance(0.5) ? Wish::power_loss : Wish::kill;
-    history_.push_back(how == Wish::power_loss ? "(power loss)" : "(kill)");
+    node_wished = some_node();
+    history_.push_back(
+        fmt::format("({} of {})", how == Wish::power_loss ? "power loss" : "kill", node_wished));
     before_death = Wish::none;
     if (prng.chance(0.7)) {
       before_death = prng.chance(0.5) ? Wish::flush : Wish::compact;
       choose_table(before_death);
     }
     co_await grant(how);
-    co_await must("USE ks");
+    if (nodes() == 1) {
+      co_await must("USE ks");
+      co_return;
+    }
+    ++deaths;
+    is_away_[node_wished] = true;
+    away_ = node_wished;
+    away_for_ = prng.between(1, kStatementsAwayMax);
+  }
+
+  Task<void> come_back() {
+    node_wished = away_;
+    history_.push_back(fmt::format("(start of {})", away_));
+    co_await grant(Wish::start);
+    is_away_[away_] = false;
+    co_await must("USE ks", away_);
   }
 
   Task<base::Result<CqlAnswer>> send(const ReferenceStatement& statement, CqlHow how) {
     how.timestamp_us = statement.timestamp;
+    if (nodes() > 1) how.consistency = cql::protocol::Consistency::quorum;
     const Until until = Until::after(*runtime_, kAnswerLimit);
+    CqlClient& client = clients_[some_node()];
     if (!statement.has_markers) {
-      co_return co_await client_->query(statement.text, std::move(how), until);
+      co_return co_await client.query(statement.text, std::move(how), until);
     }
-    CO_TRY(const CqlAnswer prepared, co_await client_->prepare(statement.text, until));
+    CO_TRY(const CqlAnswer prepared, co_await client.prepare(statement.text, until));
     if (prepared.error) co_return prepared;
-    co_return co_await client_->execute(*prepared.prepared_id, statement.values, std::move(how),
-                                        until);
+    co_return co_await client.execute(*prepared.prepared_id, statement.values, std::move(how),
+                                      until);
   }
 
   static std::string text_of(const ReferenceStatement& statement) {
@@ -247,8 +293,9 @@ class Comparison {
     const std::string* const table =
         statement.query ? &reference_.tables()[statement.query->table].name : nullptr;
     for (const std::string& event : history_) {
-      const bool is_of_all = event.starts_with("(it is") || event == "(restart)" ||
-                             event == "(kill)" || event == "(power loss)";
+      const bool is_of_all = event.starts_with("(it is") || event.starts_with("(restart") ||
+                             event.starts_with("(start") || event.starts_with("(kill") ||
+                             event.starts_with("(power loss");
       if (table == nullptr || is_of_all || event.contains(*table)) shown.push_back(event);
     }
     if (shown.size() > kHistoryShown) shown.erase(shown.begin(), shown.end() - kHistoryShown);
@@ -259,7 +306,10 @@ class Comparison {
   World& world_;
   TestCluster& cluster_;
   Runtime* runtime_ = nullptr;
-  std::optional<CqlClient> client_;
+  std::deque<CqlClient> clients_;  // by node
+  std::vector<bool> is_away_;      // by node
+  std::size_t away_ = 0;
+  std::uint64_t away_for_ = 0;  // so many statements more
   ReferenceExecutor reference_;
   ReferenceStatements statements_;
   std::vector<std::string> history_;
@@ -290,51 +340,52 @@ TestCluster::Story tidying(Wish how, std::string table, Violations& violations) 
 // Does what the client wishes; false if that does not come to an end.
 bool fulfil(World& world, TestCluster& cluster, Comparison& client) {
   const Wish wish = client.wish;
+  const std::size_t node = client.node_wished;
   const auto tidy = [&](Wish how) {
     return tidying(how, client.table_name(client.table_wished), client.violations);
   };
   bool is_well = true;
+  bool stays_away = false;
   switch (wish) {
     case Wish::none:
+    case Wish::start:
       break;
     case Wish::flush:
     case Wish::compact:
-      is_well = cluster.tell(0, tidy(wish));
+      is_well = cluster.tell(node, tidy(wish));
       break;
     case Wish::restart:
-      is_well = cluster.stop(0);
+      is_well = cluster.stop(node);
       break;
     case Wish::kill:
     case Wish::power_loss:
-      if (client.before_death != Wish::none) cluster.begin(0, tidy(client.before_death), [] {});
+      if (client.before_death != Wish::none) cluster.begin(node, tidy(client.before_death), [] {});
       world.run_for(client.death_delay);
       if (wish == Wish::kill) {
-        cluster.kill(0);
+        cluster.kill(node);
       } else {
-        cluster.power_loss(0);
+        cluster.power_loss(node);
       }
+      stays_away = client.nodes() > 1;
       break;
   }
-  if (is_well && !cluster.machine(0).is_up()) {
-    client.connect_again();
-    cluster.start(0);
-    is_well = cluster.wait_up({0});
+  if (!cluster.machine(node).is_up()) client.connect_again(node);
+  if (is_well && !stays_away && !cluster.machine(node).is_up()) {
+    cluster.start(node);
+    is_well = cluster.wait_up({node});
   }
   client.wish = Wish::none;
   return is_well;
 }
 
-}  // namespace
-
-RunOutcome run_cql_statements(const RunOptions& options) {
+RunOutcome run_statements(const RunOptions& options, const TestCluster::Options& nodes) {
   RunOutcome outcome;
-  // Every fifth on three cores.
-  const std::uint16_t cores = options.seed % 5 == 4 ? 3 : 1;
   World world(options.seed, {.buggify = options.seed % 2 == 1, .log = options.log});
-  TestCluster cluster(world, {.cores = {cores}, .seeds = 1});
+  TestCluster cluster(world, nodes);
   Comparison comparison(world, cluster, options.seed);
-  cluster.start(0);
-  outcome.violations.expect(cluster.wait_up({0}), "no node: {}", cluster.phases());
+  cluster.start_all();
+  const bool is_ready = cluster.size() == 1 ? cluster.wait_up({0}) : cluster.wait_quiet();
+  outcome.violations.expect(is_ready, "no nodes: {}", cluster.phases());
   Machine& client = world.add_machine({.name = "client"}, [&](Runtime& runtime) {
     return std::make_unique<Client>(runtime, comparison);
   });
@@ -351,17 +402,33 @@ RunOutcome run_cql_statements(const RunOptions& options) {
   }
   outcome.violations.add_all(comparison.violations);
   client.kill();
-  outcome.violations.expect(cluster.stop_all(), "the node does not stop");
-  outcome.plan = fmt::format("{} cores", cores);
+  outcome.violations.expect(cluster.stop_all(), "the nodes do not stop");
+  outcome.plan = fmt::format("{} cores", fmt::join(nodes.cores, ", "));
   outcome.sightings = {{"statements that wrote", comparison.acknowledged, kStatements / 4},
                        {"statements that read", comparison.answered, kStatements / 8},
                        {"restarts, deaths, flushes and compactions", wishes, 5}};
+  if (cluster.size() > 1) {
+    outcome.sightings.push_back({"deaths of one of several nodes", comparison.deaths, 1});
+  }
   base::Digest digest;
   add_world(world, digest, outcome);
   digest.add(comparison.acknowledged);
   digest.add(comparison.answered);
   outcome.state_hash = digest.value();
   return outcome;
+}
+
+}  // namespace
+
+// Every fifth on three cores.
+RunOutcome run_cql_statements(const RunOptions& options) {
+  const std::uint16_t cores = options.seed % 5 == 4 ? 3 : 1;
+  return run_statements(options, {.cores = {cores}, .seeds = 1});
+}
+
+RunOutcome run_cql_statements_of_three(const RunOptions& options) {
+  const std::uint16_t cores = options.seed % 5 == 4 ? 2 : 1;
+  return run_statements(options, {.cores = {cores, 1, 1}, .seeds = 3});
 }
 
 }  // namespace helenus::sim
