@@ -80,6 +80,14 @@ void add_writes(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.writes_repeated);
   add.counter("helenus_storage_writes_delayed_total", "Mutations that waited for room.",
               statistics.writes_delayed);
+  add.counter("helenus_storage_writes_refused_total",
+              "Mutations that were refused: the disk is full, or memory is and flushes fail.",
+              statistics.writes_refused);
+  add.gauge("helenus_storage_disk_full", "Cores that take deletes only, since the disk is full.",
+            statistics.disks_full);
+  add.gauge("helenus_storage_disk_reserve_bytes",
+            "Bytes of disk kept for deletes, changes of the schema and the next start.",
+            statistics.disk_reserve_bytes);
   add.gauge("helenus_storage_write_amplification",
             "Bytes that went to files for each byte of keys and values, since the start.",
             statistics.write_amplification());

@@ -222,8 +222,9 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
                       &engine.log_usage.disk_bytes_max}) {
     number(*field);
   }
+  for (auto* field : {&engine.writes_refused, &engine.disk_reserve_bytes}) number(*field);
   for (auto* field :
-       {&engine.memtable_bytes, &engine.memtables_waiting, &engine.sstables,
+       {&engine.disks_full, &engine.memtable_bytes, &engine.memtables_waiting, &engine.sstables,
         &engine.sstables_set_aside, &engine.sstable_resident_bytes, &engine.compactions_running,
         &engine.mutations_in_memory, &engine.mutation_memory_bytes, &engine.mutation_dots_bytes,
         &engine.timestamp_floor_bytes, &engine.mutation_files, &engine.tablets_in_doubt,

@@ -36,6 +36,11 @@ Result<ByteView> decode_file(FileFormat format, ByteView bytes) {
   return bytes.subspan(head_size, covered - head_size);
 }
 
+std::uint8_t file_version(FileFormat format, ByteView bytes) {
+  const std::size_t at = format.magic.size();
+  return at < bytes.size() ? static_cast<std::uint8_t>(bytes[at]) : 0;
+}
+
 Error unsupported_version(std::uint64_t found, std::uint64_t known) {
   return Error(
       Errc::unsupported,

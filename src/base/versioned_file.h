@@ -28,6 +28,9 @@ Bytes encode_file(FileFormat format, ByteView content);
 // saying what to do about it.
 Result<ByteView> decode_file(FileFormat format, ByteView bytes);
 
+// Which version the bytes say they are of, where several are read; 0 for what is too short.
+std::uint8_t file_version(FileFormat format, ByteView bytes);
+
 // What a file of another version is refused with.
 Error unsupported_version(std::uint64_t found, std::uint64_t known);
 

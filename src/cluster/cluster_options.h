@@ -59,6 +59,8 @@ struct ClusterHooks {
   // Called once if another node runs under this one's id: nobody is to be served any more. May be
   // absent.
   std::function<runtime::Task<void>()> id_taken = {};
+  // As consensus::PersistentAcceptor::Hooks has it.
+  std::function<runtime::Task<bool>()> make_room = {};
 };
 
 // From the metadata as they are to the next. It is called again when another node's change was

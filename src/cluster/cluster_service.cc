@@ -7,6 +7,7 @@
 #include "consensus/persistent_acceptor.h"
 #include "membership/phi_detector.h"
 #include "metadata/metadata_codec.h"
+#include "runtime/files.h"
 
 namespace helenus::cluster {
 
@@ -30,6 +31,24 @@ Task<Result<void>> ClusterService::prepare(runtime::Runtime& runtime, std::strin
                                            NodeId node) {
   co_return co_await consensus::PersistentAcceptor::create(runtime, acceptor_path(data_directory),
                                                            consensus::AcceptorState::blank(node));
+}
+
+Task<Result<void>> ClusterService::check(runtime::Runtime& runtime, std::string data_directory,
+                                         NodeId node) {
+  CO_TRY(const auto state, co_await consensus::PersistentAcceptor::read(
+                               runtime, acceptor_path(data_directory), node));
+  (void)state;
+  co_return {};
+}
+
+Task<Result<bool>> ClusterService::has_voted(runtime::Runtime& runtime,
+                                             std::string data_directory) {
+  const auto bytes = co_await runtime::read_file(runtime, acceptor_path(data_directory),
+                                                 consensus::PersistentAcceptor::kFileSizeMax);
+  if (bytes.failed_with(Errc::not_found)) co_return false;
+  if (!bytes && !bytes.failed_with(Errc::corrupt)) co_return bytes.error();
+  const auto state = bytes ? consensus::decode_acceptor_state(*bytes) : bytes.error();
+  co_return !state || *state != consensus::AcceptorState::blank(state->node);
 }
 
 ClusterService::StoreParts::StoreParts(ClusterService& service, consensus::PaxosStore& store)
@@ -118,8 +137,10 @@ Task<Result<void>> ClusterService::open_and_listen() {
   phase_.set("reads what it knows of the cluster");
   rpc_.on_id_taken([this] { stop_serving(); });
   CO_TRY(store_,
-         co_await consensus::PaxosStore::open(
-             runtime_, rpc_, {.path = acceptor_path(options_.data_directory), .contacts = {}}));
+         co_await consensus::PaxosStore::open(runtime_, rpc_,
+                                              {.path = acceptor_path(options_.data_directory),
+                                               .contacts = {},
+                                               .make_room = hooks_.make_room}));
   store_parts_ = std::make_unique<StoreParts>(*this, *store_);
   store_parts_->discovery.serve();
   auto listening = rpc_.start(options_.listen_address);

@@ -75,6 +75,14 @@ class ClusterService {
   // consensus::PersistentAcceptor::create.
   static runtime::Task<base::Result<void>> prepare(runtime::Runtime& runtime,
                                                    std::string data_directory, model::NodeId node);
+  // Whether what a node has voted, and knows, is there and its own; changes nothing. Errors: those
+  // of PersistentAcceptor::open.
+  static runtime::Task<base::Result<void>> check(runtime::Runtime& runtime,
+                                                 std::string data_directory, model::NodeId node);
+  // Whether the folder has a vote that counts: of a node that has promised or knows something, or
+  // one that cannot be read. One of prepare() does not. Errors: of the file system.
+  static runtime::Task<base::Result<bool>> has_voted(runtime::Runtime& runtime,
+                                                     std::string data_directory);
 
   // What the hooks refer to outlives it.
   ClusterService(runtime::Runtime& runtime, Options options, Hooks hooks);

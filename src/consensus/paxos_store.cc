@@ -38,7 +38,8 @@ Task<Result<std::unique_ptr<PaxosStore>>> PaxosStore::open(runtime::Runtime& run
              runtime, path, rpc.node(),
              {.send = [&self](const Outgoing& answer) { self.send(answer); },
               .learned = [&self](const Document& document) { self.on_durable(document); },
-              .failed = [&self] { self.durable_.wake_all(); }}));
+              .failed = [&self] { self.durable_.wake_all(); },
+              .make_room = self.options_.make_room}));
   self.announced_ = self.acceptor_->durable_document().version;
   self.begin_life(self.acceptor_->durable_document());
   rpc.serve(rpc::verbs::kConsensus,

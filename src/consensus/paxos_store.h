@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,8 @@ class PaxosStore final : public MetadataStore {
     std::vector<model::NodeId> contacts;
     Proposer::Config proposer = {};
     std::size_t operations_waiting_max = 128;
+    // As PersistentAcceptor::Hooks has it.
+    std::function<runtime::Task<bool>()> make_room = {};
   };
 
   struct Statistics {

@@ -9,7 +9,8 @@
 // forgotten. Here whatever does not decode is damage, and the acceptor does not open (S6). It costs
 // one more sync, a few times a day.
 //
-// A write that fails is final: this object answers nothing any more, and failure() says why. What
+// A write that finds no space is tried again when Hooks::make_room has made some. One that fails is
+// final: this object answers nothing any more, and failure() says why. What
 // the file then holds is the last state or the one before; no answer rests on the difference. As a
 // failed sync of a folder may have left a name that a power loss undoes, open() writes the state
 // anew before it is used.
@@ -50,6 +51,8 @@ class PersistentAcceptor {
     std::function<void(const Document&)> learned;
     // It answers nothing any more, and failure() says why. May be absent.
     std::function<void()> failed = {};
+    // There is no space for the state: whether there is some now. May be absent.
+    std::function<runtime::Task<bool>()> make_room = {};
   };
 
   // The first state of a node, to be durable before the node's identity is: a node that has an
@@ -57,6 +60,10 @@ class PersistentAcceptor {
   // Requires: the folder is durable, the node has no identity yet. Errors: of the file system.
   static runtime::Task<base::Result<void>> create(runtime::Runtime& runtime, std::string path,
                                                   AcceptorState first);
+
+  // The state as the file has it; changes nothing. Errors: as of open().
+  static runtime::Task<base::Result<AcceptorState>> read(runtime::Runtime& runtime,
+                                                         std::string path, model::NodeId node);
 
   // Reads the state and makes sure that it is durable. Errors: not_found and corrupt, after which
   // this node must not take part under its id; unsupported; refused if it is another node's; of the
@@ -82,6 +89,8 @@ class PersistentAcceptor {
   runtime::Task<void> stop();
 
  private:
+  static runtime::Task<base::Result<void>> replace(runtime::Runtime& runtime, std::string path,
+                                                   base::Bytes state, const Hooks& hooks);
   void pump();
   runtime::Task<void> write_all();
 

@@ -310,6 +310,8 @@ constexpr std::array kFields = {
     ConfigField{"accept_lost_log_of_start",
                 set_number<&Config::accept_lost_log_of_start, 0, UINT32_MAX>,
                 show_number<&Config::accept_lost_log_of_start>},
+    ConfigField{"disk_reserve_mib", set_number<&Config::disk_reserve_mib, 0, kMibMax>,
+                show_number<&Config::disk_reserve_mib>},
     ConfigField{"memtable_mib", set_number<&Config::memtable_mib, 8, kMibMax>,
                 show_number<&Config::memtable_mib>},
     ConfigField{"block_cache_mib", set_number<&Config::block_cache_mib, 1, kMibMax>,

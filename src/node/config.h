@@ -89,6 +89,9 @@ struct Config {
   // Of which start the lost log is given up (storage::EngineOptions); zero is none.
   std::uint32_t accept_lost_log_of_start = 0;
 
+  // What is kept of the disk for deletes (storage::EngineOptions); zero is nothing.
+  std::uint32_t disk_reserve_mib = 128;
+
   // Into how many parts the ring is cut; fixed when the folder is made.
   std::uint32_t memtable_mib = 256;
   std::uint32_t block_cache_mib = 256;

@@ -49,6 +49,7 @@ storage::EngineOptions engine_options(const Config& config, std::uint32_t cores)
         std::max(config.compaction_mib_per_second * kMib / cores, kCompactionBytesPerSecondMin);
   }
   engine.merge_ranges_bytes_max = config.merge_ranges_mib * kMib;
+  engine.disk_reserve_bytes = config.disk_reserve_mib * kMib / cores;
   engine.shards = std::max(engine.shards, cores);
   return engine;
 }

@@ -25,6 +25,8 @@ TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
     EXPECT_LE(cores * engine.memtable_bytes_max, config.memtable_mib * kMib);
     EXPECT_LE(cores * engine.block_cache_bytes, config.block_cache_mib * kMib);
     EXPECT_LE(cores * engine.log.disk_bytes_max, config.commitlog_total_mib * kMib);
+    EXPECT_LE(cores * engine.disk_reserve_bytes, config.disk_reserve_mib * kMib);
+    EXPECT_GT(engine.disk_reserve_bytes, 0U);
     const auto some = admission_limits(config, count);
     EXPECT_EQ(some.node.request_bytes_max, clients.node.request_bytes_max) << "of what all share";
     EXPECT_EQ(some.node.result_bytes_max, clients.node.result_bytes_max) << "of what all share";

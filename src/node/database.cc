@@ -107,8 +107,9 @@ Task<Result<void>> Database::open() {
 
 Task<Result<void>> Database::open_storage() {
   phase_ = "recovery of the storage engine in " + config_.data_directory;
-  CO_TRY(engines_,
-         co_await storage::Engines::open(runtime_, engine_options(config_, cores_), cores_));
+  storage::EngineOptions options = engine_options(config_, cores_);
+  options.node = node_.value();
+  CO_TRY(engines_, co_await storage::Engines::open(runtime_, std::move(options), cores_));
   const storage::EngineOpenReport& report = engines_->report();
   CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_));
   log_.info("storage is open", kv("sstables", report.sstables),
@@ -261,6 +262,10 @@ Task<void> Database::stop() {
   }
 }
 
+Task<bool> Database::make_room() {
+  return engines_->on(runtime_.cores.here()).make_room();
+}
+
 // ---- What all cores tell ----
 
 namespace {
@@ -315,8 +320,14 @@ std::vector<storage::TableStatistics> tables_of(const CoreService& service) {
   return service.coordinator().table_statistics_here();
 }
 
-std::optional<base::Error> failure_of(const CoreService& service) {
-  return service.coordinator().fatal_error_here();
+struct CoreTrouble {
+  std::optional<base::Error> fatal;
+  std::optional<base::Error> refusal;
+};
+
+CoreTrouble trouble_of(const CoreService& service) {
+  return {.fatal = service.coordinator().fatal_error_here(),
+          .refusal = service.coordinator().write_refusal_here()};
 }
 
 std::vector<cql::ClientInfo> clients_of(const CoreService& service) {
@@ -488,12 +499,16 @@ Task<Result<std::size_t>> Database::maintain(Maintenance what, std::string keysp
 Task<std::optional<Database::CoreFailure>> Database::failure() {
   const auto pass = askers_.enter();
   if (!pass || !serving_) co_return std::nullopt;
-  const auto told = co_await ask_all(failure_of);
+  const auto told = co_await ask_all(trouble_of);
+  std::optional<CoreFailure> for_now;
   for (std::uint32_t core = 0; core < told.size(); ++core) {
     if (!told[core]) co_return CoreFailure{.core = core, .error = told[core].error()};
-    if (*told[core]) co_return CoreFailure{.core = core, .error = **told[core]};
+    if (told[core]->fatal) co_return CoreFailure{.core = core, .error = *told[core]->fatal};
+    if (told[core]->refusal && !for_now) {
+      for_now = CoreFailure{.core = core, .error = *told[core]->refusal, .for_now = true};
+    }
   }
-  co_return std::nullopt;
+  co_return for_now;
 }
 
 Task<Result<std::vector<cql::MetricRow>>> Database::metric_rows(Runtime& here, Until until) {

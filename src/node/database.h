@@ -96,6 +96,9 @@ class Database {
     if (replicas_ != nullptr) replicas_->abandon();
   }
 
+  // As Engine's, of the core of its Runtime. Requires: open.
+  runtime::Task<bool> make_room();
+
   // Requires: open.
   cql::Catalog& catalog() { return *catalog_; }
   const cql::Catalog& catalog() const { return *catalog_; }
@@ -104,10 +107,12 @@ class Database {
   // What open() or serve() waits for, or "serving".
   const std::string& phase() const { return phase_; }
   // What is wrong with the first core that is not well, if one is not: it can write nothing any
-  // more; or it does not answer (timeout, overloaded). Nothing before it serves.
+  // more; or it does not answer (timeout, overloaded). Else the first that takes no data for now:
+  // no_space, the disk is full; or what its flushes fail with. Nothing before it serves.
   struct CoreFailure {
     std::uint32_t core = 0;
     base::Error error;
+    bool for_now = false;
   };
   runtime::Task<std::optional<CoreFailure>> failure();
 

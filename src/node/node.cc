@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "node/core_limits.h"
+#include "runtime/file_system.h"
 #include "runtime/files.h"
 #include "runtime/sleep.h"
 #include "runtime/transport.h"
@@ -59,7 +61,35 @@ Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   co_return {};
 }
 
+// The identity is the first file of a folder but for a vote that was never cast, and the last one
+// that may be made anew.
+Task<Result<void>> Node::check_folder_is_new() {
+  const storage::EngineOptions options = engine_options(config_, 1);
+  std::vector<std::string> parts = {options.log_directory_or_default() + "/catalog",
+                                    options.log_directory_or_default() + "/log-place"};
+  for (const std::string& directory : options.data_directories) {
+    parts.push_back(directory + "/engine");
+    parts.push_back(directory + "/place");
+  }
+  const auto lost = [this](const std::string& part) {
+    return base::Error(base::Errc::corrupt,
+                       "{}/identity is missing, and {} is there: restore all of the folder from a "
+                       "backup, or give the node up and start a new one with empty folders",
+                       config_.data_directory, part);
+  };
+  CO_TRY(const bool has_voted,
+         co_await ClusterService::has_voted(runtime_, config_.data_directory));
+  if (has_voted) co_return lost(config_.data_directory + "/acceptor");
+  for (const std::string& part : parts) {
+    const auto info = co_await runtime_.files.info(part);
+    if (info) co_return lost(part);
+    if (!info.failed_with(base::Errc::not_found)) co_return info.error();
+  }
+  co_return {};
+}
+
 Task<Result<void>> Node::prepare_folder(model::NodeId node) {
+  CO_TRY_VOID(co_await check_folder_is_new());
   if (config_.with_database) CO_TRY_VOID(co_await prepare_secrets(runtime_, secret_source()));
   co_return co_await ClusterService::prepare(runtime_, config_.data_directory, node);
 }
@@ -72,6 +102,8 @@ Task<Result<void>> Node::start_and_tell(StopToken stop, StopSource& started) {
 
 Task<Result<void>> Node::start_parts(StopToken stop) {
   CO_TRY_VOID(check_commitlog_sync(config_, config_.has_other_seeds() ? 2 : 1));
+  // Before anything is changed: with the wrong one of the two, what follows is another node's.
+  CO_TRY_VOID(co_await ClusterService::check(runtime_, config_.data_directory, identity_->node));
   CO_TRY(auto secrets, co_await load_secrets(runtime_, secret_source()));
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = check_port(config_.listen_address);
@@ -108,6 +140,7 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   schema_.emplace(identity_->node, database_->catalog());
   ClusterService::Hooks hooks;
   hooks.id_taken = [this] { return database_->stop_serving(); };
+  hooks.make_room = [this] { return database_->make_room(); };
   hooks.apply = [this](cluster::MetadataPtr metadata, consensus::Version version,
                        runtime::Until until) {
     return apply(std::move(metadata), version, std::move(until));

@@ -74,6 +74,9 @@ class Node {
   Database& database() { return *database_; }
 
  private:
+  // Whether nothing is there that belongs to an identity which was lost. Errors: corrupt, naming
+  // what is there and what to do.
+  runtime::Task<base::Result<void>> check_folder_is_new();
   // What a new folder needs before the identity is in it.
   runtime::Task<base::Result<void>> prepare_folder(model::NodeId node);
   runtime::Task<base::Result<void>> start_parts(runtime::StopToken stop);

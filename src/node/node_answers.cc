@@ -147,7 +147,7 @@ Task<admin::HttpResponse> Node::answer_health() {
     health["status"] = "stopping";
   } else if (drained_) {
     health["status"] = "drained";
-  } else if (failure) {
+  } else if (failure && !failure->for_now) {
     health["status"] = "failed";
     health["core"] = failure->core;
     health["error"] = name_of(failure->error.code());
@@ -157,6 +157,12 @@ Task<admin::HttpResponse> Node::answer_health() {
   } else if (database_ && !started_) {
     health["status"] = "starting";
     health["phase"] = phase();
+  } else if (failure) {
+    const bool is_full = failure->error.code() == base::Errc::no_space;
+    health["status"] = is_full ? "disk_full" : "writes_refused";
+    health["core"] = failure->core;
+    health["error"] = name_of(failure->error.code());
+    health["reason"] = failure->error.context();
   }
   const bool is_ok = health["status"] == "ok";
   // What others say of themselves may be no UTF-8.

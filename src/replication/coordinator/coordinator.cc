@@ -484,4 +484,8 @@ std::optional<Error> Coordinator::fatal_error_here() const {
   return core_.replica.engine().fatal_error();
 }
 
+std::optional<Error> Coordinator::write_refusal_here() const {
+  return core_.replica.engine().write_refusal();
+}
+
 }  // namespace helenus::replication

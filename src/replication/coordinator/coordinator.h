@@ -99,6 +99,8 @@ class Coordinator {
   std::vector<storage::TableStatistics> table_statistics_here() const;
   // Why this core can write nothing any more, if that is so.
   std::optional<base::Error> fatal_error_here() const;
+  // Why it takes no data for now, if that is so: storage::Engine::write_refusal.
+  std::optional<base::Error> write_refusal_here() const;
 
  private:
   // Null if it is none of a tablet that this node holds alone.

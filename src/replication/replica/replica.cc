@@ -36,6 +36,10 @@ std::size_t size_of(const PartitionWrite& write) {
   return content + kOfContext + kOfCell * write.mutation.cells.size();
 }
 
+storage::WriteKind kind_of(const PartitionWrite& write) {
+  return storage::write_kind_of(write.mutation.cells);
+}
+
 std::size_t size_of(const causality::PartitionStore& stored) {
   std::size_t size = 0;
   for (const auto& [row, store] : stored.rows()) {
@@ -166,29 +170,8 @@ storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId table
                                                                   const PartitionWrite& write,
                                                                   bool is_held,
                                                                   const Until& until) {
-  if (is_held || !latches_.is_held(write.table, write.partition)) {
-    auto admitted = engine_.admit(write.table, tablet, size_of(write), until);
-    if (admitted.ready()) {
-      const Result<void> room = std::move(admitted).take();
-      return room ? Result<PartitionLatches::Hold>(PartitionLatches::Hold())
-                  : Result<PartitionLatches::Hold>(room.error());
-    }
-  }
-  return enter_waiting(tablet, write, is_held, until);
-}
-
-Task<Result<PartitionLatches::Hold>> Replica::enter_waiting(TabletId tablet,
-                                                            const PartitionWrite& write,
-                                                            bool is_held, Until until) {
-  const std::size_t size = size_of(write);
-  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size, until));
-  if (is_held || !latches_.is_held(write.table, write.partition)) {
-    co_return PartitionLatches::Hold();
-  }
-  CO_TRY(auto hold, co_await latches_.take(write.table, write.partition, until));
-  // Others may have taken the room meanwhile.
-  CO_TRY_VOID(co_await engine_.admit(write.table, tablet, size, until));
-  co_return std::move(hold);
+  return enter(tablet, write.table, write.partition, size_of(write), kind_of(write), is_held,
+               until);
 }
 
 Task<Result<std::vector<PartitionLatches::Hold>>> Replica::hold(
@@ -203,7 +186,8 @@ Task<Result<void>> Replica::admit(std::span<const PartitionWrite> writes, Until 
   const HeldTabletsPtr tablets = held_;
   for (const PartitionWrite& write : writes) {
     CO_TRY(const HeldTablet* const tablet, find(tablets, write.partition.view()));
-    CO_TRY_VOID(co_await engine_.admit(write.table, tablet->info.id, size_of(write), until));
+    CO_TRY_VOID(co_await engine_.admit(write.table, tablet->info.id, size_of(write), kind_of(write),
+                                       until));
   }
   co_return {};
 }
@@ -237,8 +221,11 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
 
 Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes partition,
                                   Delta delta, Until until) {
-  const PartitionWrite shape{.table = table, .partition = partition, .mutation = {}};
-  CO_TRY(auto hold, co_await enter(tablet, shape, bugs_.deltas_ignore_latches, until));
+  const std::size_t bytes =
+      partition.size() + causality::content_size(delta.cells, delta.deleted_ranges);
+  const auto kind = storage::write_kind_of(delta.cells);
+  CO_TRY(auto hold, co_await enter(tablet, table, partition, bytes, kind,
+                                   bugs_.deltas_ignore_latches, until));
   CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
   hold.release();
   co_return co_await engine_.durable(staged.position, std::move(until));
@@ -249,13 +236,29 @@ bool Replica::has_table(storage::TableId table) const {
   return std::ranges::find(tables, table) != tables.end();
 }
 
-Task<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet, storage::TableId table,
-                                                    const Bytes& partition, std::size_t bytes,
-                                                    Until until) {
-  CO_TRY_VOID(co_await engine_.admit(table, tablet, bytes, until));
-  if (!latches_.is_held(table, partition)) co_return PartitionLatches::Hold();
+storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(
+    TabletId tablet, storage::TableId table, const Bytes& partition, std::size_t bytes,
+    storage::WriteKind kind, bool is_held, const Until& until) {
+  if (is_held || !latches_.is_held(table, partition)) {
+    auto admitted = engine_.admit(table, tablet, bytes, kind, until);
+    if (admitted.ready()) {
+      const Result<void> room = std::move(admitted).take();
+      return room ? Result<PartitionLatches::Hold>(PartitionLatches::Hold())
+                  : Result<PartitionLatches::Hold>(room.error());
+    }
+  }
+  return enter_waiting(tablet, table, partition, bytes, kind, is_held, until);
+}
+
+Task<Result<PartitionLatches::Hold>> Replica::enter_waiting(TabletId tablet, storage::TableId table,
+                                                            Bytes partition, std::size_t bytes,
+                                                            storage::WriteKind kind, bool is_held,
+                                                            Until until) {
+  CO_TRY_VOID(co_await engine_.admit(table, tablet, bytes, kind, until));
+  if (is_held || !latches_.is_held(table, partition)) co_return PartitionLatches::Hold();
   CO_TRY(auto hold, co_await latches_.take(table, partition, until));
-  CO_TRY_VOID(co_await engine_.admit(table, tablet, bytes, until));
+  // Others may have taken the room meanwhile.
+  CO_TRY_VOID(co_await engine_.admit(table, tablet, bytes, kind, until));
   co_return std::move(hold);
 }
 
@@ -269,7 +272,9 @@ Task<Result<Replica::AppliedMutations>> Replica::apply(TabletId tablet,
     const causality::Dot dot = delta.dot;
     const std::size_t bytes = mutation.partition.size() + mutation.delta.size();
     Result<storage::Staged> staged = Error(Errc::not_found);
-    auto entered = co_await enter(tablet, mutation.table, mutation.partition, bytes, until);
+    const auto kind = storage::write_kind_of(delta.cells);
+    auto entered = co_await enter(tablet, mutation.table, mutation.partition, bytes, kind,
+                                  bugs_.deltas_ignore_latches, until);
     if (entered) {
       staged = engine_.stage(mutation.table, tablet, mutation.partition.view(), std::move(delta));
     } else {

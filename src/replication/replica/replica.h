@@ -100,26 +100,23 @@ class Replica {
                                                     runtime::Until until);
 
  private:
-  // Waits until there is room for so many bytes and nobody else holds the partition: as enter().
-  runtime::Task<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
-                                                            storage::TableId table,
-                                                            const base::Bytes& partition,
-                                                            std::size_t bytes,
-                                                            runtime::Until until);
+  // Waits until there is room for so many bytes and nobody else holds the partition: it may be
+  // staged in the step in which this returns. The hold, if there is one, is let go after that.
+  // `is_held`: the caller holds the partition.
+  storage::MaybeTask<base::Result<PartitionLatches::Hold>> enter(
+      storage::TabletId tablet, storage::TableId table, const base::Bytes& partition,
+      std::size_t bytes, storage::WriteKind kind, bool is_held, const runtime::Until& until);
+  runtime::Task<base::Result<PartitionLatches::Hold>> enter_waiting(
+      storage::TabletId tablet, storage::TableId table, base::Bytes partition, std::size_t bytes,
+      storage::WriteKind kind, bool is_held, runtime::Until until);
   bool has_table(storage::TableId table) const;
   // Errors: timeout, cancelled.
   base::Result<void> check_in_time(const runtime::Until& until) const;
-  // Waits until there is room for the write and nobody else holds its partition: it may be staged
-  // in the step in which this returns. The hold, if there is one, is let go after that. `is_held`:
-  // the caller holds the partition.
+  // The same for a write.
   storage::MaybeTask<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
                                                                  const PartitionWrite& write,
                                                                  bool is_held,
                                                                  const runtime::Until& until);
-  runtime::Task<base::Result<PartitionLatches::Hold>> enter_waiting(storage::TabletId tablet,
-                                                                    const PartitionWrite& write,
-                                                                    bool is_held,
-                                                                    runtime::Until until);
   // The partitions of the writes.
   runtime::Task<base::Result<std::vector<PartitionLatches::Hold>>> hold(
       std::span<const PartitionWrite> writes, runtime::Until until);

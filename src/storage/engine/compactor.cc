@@ -14,8 +14,25 @@ using base::Result;
 using runtime::Task;
 using runtime::Until;
 
-Compactor::Compactor(EngineState& state, ManifestChanges& manifests, Flusher& flusher)
-    : state_(state), manifests_(manifests), flusher_(flusher) {}
+namespace {
+
+// How often garbage is looked for while the disk is full.
+constexpr runtime::Duration kIntervalFull = std::chrono::seconds(2);
+
+std::uint64_t bytes_picked(const std::vector<CompactionCandidate>& files,
+                           const std::vector<FileNumber>& picked) {
+  std::uint64_t bytes = 0;
+  for (const CompactionCandidate& file : files) {
+    if (std::ranges::binary_search(picked, file.number)) bytes += file.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Compactor::Compactor(EngineState& state, DiskReserve& reserve, ManifestChanges& manifests,
+                     Flusher& flusher)
+    : state_(state), reserve_(reserve), manifests_(manifests), flusher_(flusher) {}
 
 // ---- Picking ----
 
@@ -51,7 +68,7 @@ std::optional<Compactor::CompactionJob> Compactor::pick_compaction() {
       const std::uint64_t backlog = compaction_backlog_bytes(candidates, state_.options.compaction);
       if (best != nullptr && backlog <= best_backlog) continue;
       auto picks = pick_size_tiered(candidates, state_.options.compaction);
-      if (picks.empty()) continue;
+      if (picks.empty() || !reserve_.has_room_for(bytes_picked(candidates, picks))) continue;
       best_shard = shard.get();
       best = table;
       best_files = std::move(picks);
@@ -62,10 +79,21 @@ std::optional<Compactor::CompactionJob> Compactor::pick_compaction() {
   return pick_collection();
 }
 
+CollectionOptions Compactor::collection_options() const {
+  CollectionOptions options = state_.options.collection;
+  if (reserve_.full()) options.interval = std::min(options.interval, kIntervalFull);
+  return options;
+}
+
+runtime::MonotonicTime Compactor::next_collection() const {
+  if (looked_for_garbage_.is_never()) return {};
+  return looked_for_garbage_ + collection_options().interval;
+}
+
 // Tables are looked through one interval after there was nothing to do.
 std::optional<Compactor::CompactionJob> Compactor::pick_collection() {
   const runtime::MonotonicTime now = state_.runtime.clock.now();
-  if (now < next_collection_) return std::nullopt;
+  if (now < next_collection()) return std::nullopt;
   for (const auto& shard : state_.shards) {
     if (shard->tables().empty()) continue;
     const Knowledge knowledge = shard->knowledge();
@@ -78,7 +106,7 @@ std::optional<Compactor::CompactionJob> Compactor::pick_collection() {
       return job;
     }
   }
-  next_collection_ = now + state_.options.collection.interval;
+  looked_for_garbage_ = now;
   return std::nullopt;
 }
 
@@ -87,14 +115,17 @@ CollectionPick Compactor::pick_collection(TableStore& table, const Knowledge& kn
   const auto candidates = table.collection_candidates(knowledge, now);
   std::uint64_t bytes = 0;
   for (const CollectionCandidate& file : candidates) bytes += file.bytes;
+  const CollectionOptions options = collection_options();
+  const bool slowly = collected_slowly_.is_never() ||
+                      now >= collected_slowly_ + options.slow_wait(collected_slowly_bytes_);
   const CollectionTurn turn{
-      .table = now >= table.collected_at() + state_.options.collection.interval,
-      .little = now >= next_slow_collection_ &&
-                now >= table.collected_at() + state_.options.collection.slow_wait(bytes),
+      .table = now >= table.collected_at() + options.interval,
+      .little = slowly && now >= table.collected_at() + options.slow_wait(bytes),
       .left = table.flushed_since_collection()};
-  CollectionPick pick = storage::pick_collection(candidates, state_.options.collection, turn);
+  CollectionPick pick = storage::pick_collection(candidates, options, turn);
   if (pick.extent == CollectionExtent::table_slowly) {
-    next_slow_collection_ = now + state_.options.collection.slow_wait(bytes);
+    collected_slowly_ = now;
+    collected_slowly_bytes_ = bytes;
   }
   if (pick.extent == CollectionExtent::one_file) {
     // Until it is known what the rewrite left: a failure must not lead to another try at once.
@@ -113,7 +144,7 @@ Task<void> Compactor::compaction_loop() {
   while (state_.goes_on()) {
     auto job = pick_compaction();
     if (!job) {
-      const Until until{.deadline = next_collection_, .stop = state_.stop.token()};
+      const Until until{.deadline = next_collection(), .stop = state_.stop.token()};
       const auto woken = co_await state_.signals.compaction_work.wait(until);
       if (!woken && !woken.failed_with(Errc::timeout)) co_return;
       continue;
@@ -167,7 +198,7 @@ Task<Result<Shard::Written>> Compactor::write_compacted(const CompactionJob& job
   }
   MergedEntries merged(std::move(sources));
   co_return co_await job.shard->write_file(*job.table, merged, std::move(plan),
-                                           &state_.compaction_rate, state_.stop.token());
+                                           &reserve_.merge_throttle(), state_.stop.token());
 }
 
 Task<Result<void>> Compactor::compact_files(CompactionJob job) {
@@ -189,8 +220,8 @@ Task<Result<void>> Compactor::compact_files(CompactionJob job) {
       } else if (!readable) {
         job.table->rest(number, state_.runtime.clock.now(), state_.options.retry_delay);
       }
-    } else if (written.failed_with(Errc::invalid_argument)) {
-      // Together they hold more under one key than a file can.
+    } else if (written.failed_with(Errc::invalid_argument) || written.failed_with(Errc::no_space)) {
+      // Together they hold more under one key than a file can, or than the disk has room for.
       job.table->rest(number, state_.runtime.clock.now(), state_.options.retry_delay);
     }
     job.table->clear_busy(number);

@@ -10,6 +10,8 @@
 //     which the merge has every fragment of a key.
 //   - A damaged file is set aside, which the manifest remembers: it is read, with errors where it
 //     cannot be, and is never merged again; everything else goes on without it.
+//   - A merge leaves the room that memtables need, and what is kept of a full disk, alone
+//     (disk_reserve.h). One that does not fit is not begun, or ends, and is tried again later.
 //   - A dropped range leaves the manifest only after every file that was there when it was dropped
 //     has been merged without it, or is set aside for nobody to read.
 //
@@ -39,7 +41,7 @@ namespace helenus::storage {
 
 class Compactor {
  public:
-  Compactor(EngineState& state, ManifestChanges& manifests, Flusher& flusher);
+  Compactor(EngineState& state, DiskReserve& reserve, ManifestChanges& manifests, Flusher& flusher);
 
   // ---- Background loops ----
   // As many as compactions may run at once.
@@ -60,6 +62,9 @@ class Compactor {
     FileSet numbers() const;
   };
 
+  // On a full disk garbage is not waited with.
+  CollectionOptions collection_options() const;
+  runtime::MonotonicTime next_collection() const;
   std::optional<CompactionJob> pick_compaction();
   std::optional<CompactionJob> pick_collection();
   CollectionPick pick_collection(TableStore& table, const Knowledge& knowledge);
@@ -91,12 +96,15 @@ class Compactor {
   Shard* shard_to_purge() const;
 
   EngineState& state_;
+  DiskReserve& reserve_;
   ManifestChanges& manifests_;
   Flusher& flusher_;
   std::size_t running_ = 0;
-  // When tables are next looked through for garbage, and when one may be merged for a little of it.
-  runtime::MonotonicTime next_collection_;
-  runtime::MonotonicTime next_slow_collection_;
+  // When tables were last looked through for garbage in vain; when one was last merged for a little
+  // of it, and how much that was.
+  runtime::MonotonicTime looked_for_garbage_ = runtime::MonotonicTime::never();
+  runtime::MonotonicTime collected_slowly_ = runtime::MonotonicTime::never();
+  std::uint64_t collected_slowly_bytes_ = 0;
 };
 
 }  // namespace helenus::storage

@@ -18,10 +18,12 @@ using runtime::Task;
 
 namespace {
 
-constexpr base::FileFormat kMarkerFormat{.magic = "HLNSPLCE", .version = 1};
+constexpr base::FileFormat kMarkerFormat{.magic = "HLNSPLCE", .version = 2};
+// Without the node.
+constexpr base::FileFormat kMarkerFormatV1{.magic = "HLNSPLCE", .version = 1};
 constexpr base::FileFormat kGenerationsFormat{.magic = "HLNSGNRT", .version = 1};
 constexpr std::string_view kGenerationsPrefix = "generations-";
-constexpr std::size_t kMarkerSize = kMarkerFormat.frame_size() + base::Uuid::kSize + 3 * 4;
+constexpr std::size_t kMarkerSize = kMarkerFormat.frame_size() + 2 * base::Uuid::kSize + 3 * 4;
 // A shard and its generation take at most 3 and 10 bytes.
 constexpr std::size_t kGenerationsSizeMax = std::size_t{64} << 10;
 
@@ -34,16 +36,22 @@ base::Bytes encode(const DirectoryMarker& marker) {
   out.u32_le(marker.index);
   out.u32_le(marker.directories);
   out.u32_le(marker.start);
+  out.raw(marker.node.value_or(base::Uuid()).bytes());
   return base::encode_file(kMarkerFormat, body.view());
 }
 
 Result<DirectoryMarker> decode_directory_marker(base::ByteView bytes) {
-  TRY(const auto body, base::decode_file(kMarkerFormat, bytes));
+  const bool is_first = base::file_version(kMarkerFormat, bytes) == kMarkerFormatV1.version;
+  TRY(const auto body, base::decode_file(is_first ? kMarkerFormatV1 : kMarkerFormat, bytes));
   base::Decoder in(body);
   DirectoryMarker marker{.folder = base::decode_uuid(in)};
   marker.index = in.u32_le();
   marker.directories = in.u32_le();
   marker.start = in.u32_le();
+  if (!is_first) {
+    const base::Uuid node = base::decode_uuid(in);
+    if (node != base::Uuid()) marker.node = node;
+  }
   TRY_VOID(in.finish());
   return marker;
 }
@@ -193,10 +201,39 @@ Result<void> check_unmarked(const DirectorySet& set, const DirectoryMarker& know
                data.directory, index, known.folder, set.log.directory, kRemedy);
 }
 
+Result<void> check_node(const DirectorySet& set, const std::string& path,
+                        const std::optional<base::Uuid>& node) {
+  if (!set.node || !node || *node == *set.node) return {};
+  return Error(Errc::corrupt,
+               "{} is of node {}, and this is node {}: give each node the folders that are its own",
+               path, *node, *set.node);
+}
+
+// What the manifests say of tablets fits together.
+Result<void> check_shards(const DirectorySet& set) {
+  if (!set.strange_shards.empty()) {
+    return Error(Errc::corrupt,
+                 "{}: the folder has {} shards by its file \"engine\", which is another folder's; "
+                 "restore it",
+                 set.strange_shards.front(), set.shards.size());
+  }
+  for (std::uint32_t number = 0; number < set.shards.size(); ++number) {
+    const ShardDirectory& shard = set.shards[number];
+    for (const TabletId tablet : shard.tablets) {
+      if (tablet.value() % set.shards.size() == number) continue;
+      return Error(Errc::corrupt, "{}: tablet {} is of another shard; restore the manifest",
+                   shard.manifest_path, tablet);
+    }
+    TRY_VOID(check_node(set, shard.manifest_path, shard.node));
+  }
+  return {};
+}
+
 Result<void> check_data_directory(const DirectorySet& set, const DirectoryMarker& known,
                                   std::uint32_t index) {
   const DataDirectory& data = set.data[index];
   if (!data.marker) return check_unmarked(set, known, index);
+  TRY_VOID(check_node(set, data.directory, data.marker->node));
   if (data.marker->folder != known.folder) {
     return Error(Errc::corrupt, "{} is of folder {}, and {} is of folder {}", data.directory,
                  data.marker->folder, set.log.directory, known.folder);
@@ -257,12 +294,17 @@ Result<void> check_directory_set(const DirectorySet& set) {
                  "{}: the logs are not of the folder in {}, or are older: no marker; {}",
                  set.log.directory, set.data.front().directory, kRemedy);
   }
+  TRY_VOID(check_shards(set));
+  if (set.log.marker) TRY_VOID(check_node(set, set.log.directory, set.log.marker->node));
   if (const DirectoryMarker* known = folder_marker(set); known != nullptr) {
     for (std::uint32_t index = 0; index < set.data.size(); ++index) {
       TRY_VOID(check_data_directory(set, *known, index));
     }
   }
   if (set.log.fresh) return {};
+  if (last_written_start(set.log) > 0 && !set.log.has_generations) {
+    return Error(Errc::corrupt, "{} is missing; {}", generations_path(set.log.directory), kRemedy);
+  }
   for (std::uint32_t number = 0; number < set.shards.size(); ++number) {
     TRY_VOID(check_shard_directory(set.log, set.shards[number], number));
   }

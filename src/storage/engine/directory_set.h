@@ -10,7 +10,8 @@
 // doubtful stop.
 //
 // What each directory knows (docs/formats/engine.md):
-//   marker      in every directory: which folder it is of, and which of its directories
+//   marker      in every directory: which folder it is of, which of its directories, and which
+//               node's
 //               in a data directory: the last start that was completed, as the log counts them
 //               (`start`: an incarnation)
 //               in the log directory: the last start before this one in which a log was written to
@@ -38,6 +39,11 @@
 //      older than the manifest. (So are logs of which segments are missing: log_directory.h.)
 //   4. A manifest's files are where it says they are (shard.h), and their numbers are not given
 //      twice within a start: so of several data directories none is older than the manifests.
+//   5. All is one node's: markers and manifests name it. A tablet is in the shard of its number,
+//   and
+//      there is no shard beyond those that the folder says it has.
+//   6. Once a log was written to, the log directory has the generations of a start: without them
+//      nothing shows that a manifest is older.
 // While the first start has not been completed (W = 0), data directories without a marker are fine.
 //
 // A lost log that is accepted (EngineOptions::accept_lost_log_of_start) leaves files and manifests.
@@ -95,6 +101,7 @@ struct DirectoryMarker {
   // In a data directory the last start that was completed; in the log's the last one before the
   // newest with a log that was written to.
   std::uint32_t start = 0;
+  std::optional<base::Uuid> node = {};  // whose; unknown before version 2
   friend bool operator==(const DirectoryMarker&, const DirectoryMarker&) = default;
 };
 
@@ -145,6 +152,7 @@ struct CommitLogDirectory {
   bool written = false;           // whether a log of it was
   std::vector<LogPosition> ends;  // of its logs, by core
   Generations generations;
+  bool has_generations = false;  // of a start
 };
 struct ShardDirectory {
   std::string manifest_path;
@@ -153,11 +161,16 @@ struct ShardDirectory {
   std::uint32_t incarnation = 0;
   std::optional<LogReached> log_reached;
   bool untouched = false;  // as it was when the folder was made
+  std::vector<TabletId> tablets;
+  std::optional<base::Uuid> node = {};
 };
 struct DirectorySet {
   std::vector<DataDirectory> data;
   CommitLogDirectory log;
   std::vector<ShardDirectory> shards;  // empty if the folder is new
+  // Of the first data directory: shards that the folder does not say it has.
+  std::vector<std::string> strange_shards;
+  std::optional<base::Uuid> node = {};  // whose they are to be
 };
 
 // W of the comparison above.

@@ -393,8 +393,8 @@ TEST(DirectorySet, AFolderOfAnotherVersionIsRefusedAndLeftAsItIs) {
     ASSERT_TRUE(opened.failed_with(Errc::unsupported)) << path;
     EXPECT_THAT(
         opened.error().to_string(),
-        HasSubstr(path + ": version 7 of its format, and this release reads version 1: start the "
-                         "release that wrote it, or this one with an empty folder"));
+        AllOf(HasSubstr(path + ": version 7 of its format, and this release reads version "),
+              HasSubstr(": start the release that wrote it, or this one with an empty folder")));
     EXPECT_TRUE(files_of(world) == before) << "something was changed";
   }
 }
@@ -467,6 +467,9 @@ TEST(DirectorySet, MarkersAndGenerationsRoundTripAndDamageIsAnError) {
   const DirectoryMarker marker{
       .folder = base::Uuid::from_random(1, 2), .index = 1, .directories = 2, .start = 9};
   EXPECT_EQ(decode_directory_marker(encode(marker)), marker);
+  DirectoryMarker of_node = marker;
+  of_node.node = base::Uuid::from_random(3, 4);
+  EXPECT_EQ(decode_directory_marker(encode(of_node)), of_node);
   const Generations generations{{0, 12}, {3, 1}, {4095, UINT64_MAX}};
   EXPECT_EQ(decode_generations(encode_generations(generations)), generations);
   const auto every_flip = [](const base::Bytes& whole, const auto& decode) {

@@ -8,6 +8,7 @@
 #include "runtime/task_group.h"
 #include "storage/compaction/compaction_picker.h"
 #include "storage/engine/compactor.h"
+#include "storage/engine/disk_reserve.h"
 #include "storage/engine/engine_pressure.h"
 #include "storage/engine/engine_recovery.h"
 #include "storage/engine/engine_state.h"
@@ -32,11 +33,12 @@ using runtime::Until;
 struct Engine::Parts {
   Parts(runtime::Runtime& runtime, EngineOptions options)
       : state(runtime, std::move(options)),
-        manifests(state),
+        reserve(state),
+        manifests(state, reserve),
         mutations(state, manifests),
-        flusher(state, manifests, mutations),
-        compactor(state, manifests, flusher),
-        writes(state, mutations, flusher),
+        flusher(state, reserve, manifests, mutations),
+        compactor(state, reserve, manifests, flusher),
+        writes(state, reserve, mutations, flusher),
         reads(state),
         mutation_reader(state),
         schema(state, manifests, mutations, flusher),
@@ -45,9 +47,10 @@ struct Engine::Parts {
     runtime.executor.background_share().add(pressure);
   }
 
-  EngineRecovery recovery() { return {state, manifests, mutations, flusher, writes}; }
+  EngineRecovery recovery() { return {state, reserve, manifests, mutations, flusher, writes}; }
 
   EngineState state;
+  DiskReserve reserve;
   ManifestChanges manifests;
   MutationKeeper mutations;
   Flusher flusher;
@@ -112,6 +115,7 @@ Task<Result<std::unique_ptr<Engine>>> Engine::open(runtime::Runtime& runtime, En
 
 void Engine::start_background() {
   Parts& parts = *parts_;
+  parts.tasks.spawn(parts.reserve.watch_loop());
   parts.tasks.spawn(parts.flusher.flush_loop());
   parts.tasks.spawn(parts.flusher.log_pressure_loop());
   parts.tasks.spawn(parts.mutations.mutation_loop());
@@ -242,8 +246,8 @@ Task<Result<Timestamp>> Engine::covered_floor(TableId table, TabletId tablet, ba
 // ---- Writing ----
 
 MaybeTask<Result<void>> Engine::admit(TableId table, TabletId tablet, std::size_t bytes,
-                                      const Until& until) {
-  return parts_->writes.admit(table, tablet, bytes, until);
+                                      WriteKind kind, const Until& until) {
+  return parts_->writes.admit(table, tablet, bytes, kind, until);
 }
 
 Result<Staged> Engine::stage(TableId table, TabletId tablet, ByteView partition,
@@ -321,6 +325,19 @@ const std::optional<base::Error>& Engine::flush_error() const {
   return parts_->state.flush_error;
 }
 
+std::optional<base::Error> Engine::write_refusal() const {
+  const EngineState& state = parts_->state;
+  if (parts_->reserve.full()) {
+    return base::Error(base::Errc::no_space, "{}", parts_->reserve.refusal().context());
+  }
+  const bool no_room = state.memory.bytes() >= state.options.memtable_bytes_max;
+  return no_room ? state.flush_error : std::nullopt;
+}
+
+Task<bool> Engine::make_room() {
+  return parts_->reserve.make_room();
+}
+
 const CommitLog& Engine::log() const {
   return *parts_->state.log;
 }
@@ -330,6 +347,8 @@ EngineStatistics Engine::statistics() const {
   EngineStatistics now = state.statistics;
   now.memtable_bytes = state.memory.memtables;
   now.memtables_waiting = parts_->flusher.memtables_waiting();
+  now.disks_full = parts_->reserve.full() ? 1 : 0;
+  now.disk_reserve_bytes = parts_->reserve.bytes_held();
   now.mutation_memory_bytes = state.memory.mutations;
   now.mutation_dots_bytes = state.memory.dots;
   now.timestamp_floor_bytes = state.memory.floors;

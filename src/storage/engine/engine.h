@@ -29,9 +29,10 @@
 //   - What cannot be read is an error that names file and offset, never an empty answer.
 //
 // Trouble. A failure of the commit log or of the manifest ends writing for good (fatal_error());
-// reads go on. A flush that fails is tried again; until it succeeds writes are refused with its
-// error. A compaction that fails is tried again, too; a damaged file is set aside, and everything
-// else goes on without it.
+// reads go on. A flush that fails is tried again; writes are refused with its error when memory is
+// full. A disk that is nearly full refuses writes of data before what deletes, smaller manifests
+// and a start need is touched (disk_reserve.h). A compaction that fails is tried again, too; a
+// damaged file is set aside, and everything else goes on without it.
 //
 // Core affinity: the core whose Runtime opened it.
 #pragma once
@@ -167,10 +168,11 @@ class Engine {
 
   // ---- Writing ----
   // Waits until there is room for a write of about that many bytes to the table; at once unless
-  // disk or compaction have fallen behind. Errors: no_space, io_error (flushes fail), overloaded,
-  // timeout, cancelled, closed, fatal_error().
+  // disk or compaction have fallen behind. Errors: overloaded (the disk is full: write_refusal());
+  // flush_error() (memory is full, and flushes fail); no_space, timeout, cancelled, closed,
+  // fatal_error().
   MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
-                                      const runtime::Until& until);
+                                      WriteKind kind, const runtime::Until& until);
   // Mints a dot for the mutation, logs and applies it, all in this step.
   // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); what the log says
   // when it takes no record; fatal_error().
@@ -221,6 +223,12 @@ class Engine {
   const std::optional<base::Error>& fatal_error() const;
   // Why flushes fail at the moment, if they do.
   const std::optional<base::Error>& flush_error() const;
+  // Why writes of data are refused for now, if they are: no_space, the disk is full; flush_error(),
+  // if memory is full as well.
+  std::optional<base::Error> write_refusal() const;
+  // Gives up some of what is kept of the disk, for a small file that must be written and found no
+  // space. Whether there is more room now.
+  runtime::Task<bool> make_room();
   EngineStatistics statistics() const;
   // Of each table; ascending.
   std::vector<TableStatistics> table_statistics() const;

@@ -173,6 +173,11 @@ TEST(EngineFolder, EveryFlippedBitAndALaterVersionAreRefused) {
 }
 
 // The manifest that docs/formats/manifest.md takes apart.
+base::Uuid node_of_the_examples() {
+  base::Uuid::Octets octets;
+  for (std::size_t at = 0; at < octets.size(); ++at) octets[at] = std::byte(0x20 + at);
+  return base::Uuid(octets);
+}
 ManifestState manifest_of_the_example() {
   ManifestState state;
   state.next_file = FileNumber{4};
@@ -209,6 +214,7 @@ ManifestState manifest_of_the_example() {
   state.set_aside[FileNumber{3}] = {{.from = {}, .to = Bytes::copy_of("b")}};
   state.generation = 9;
   state.log_reached = {.core = 0, .position = {{2, 1}, 8192}};
+  state.node = node_of_the_examples();
   return state;
 }
 
@@ -216,7 +222,9 @@ ManifestState manifest_of_the_example() {
 DirectoryMarker marker_of_the_example() {
   base::Uuid::Octets octets;
   for (std::size_t at = 0; at < octets.size(); ++at) octets[at] = std::byte(0x10 + at);
-  return {.folder = base::Uuid(octets), .index = 1, .directories = 2, .start = 9};
+  DirectoryMarker marker{.folder = base::Uuid(octets), .index = 1, .directories = 2, .start = 9};
+  marker.node = node_of_the_examples();
+  return marker;
 }
 Generations generations_of_the_example() {
   return {{0, 12}, {3, 300}};
@@ -288,7 +296,7 @@ TEST(MutationFile, AValueIsTheTableAndTheRecord) {
   EXPECT_TRUE(decode_mutation_value(Bytes::copy_of("\x80")).failed_with(Errc::corrupt));
 }
 
-TEST(EngineGolden, VersionOneReadsForEver) {
+TEST(EngineGolden, EveryVersionReadsForEver) {
   const auto mutation = decode_mutation(Bytes::copy_of(golden("mutation-record-v1")));
   ASSERT_TRUE(mutation.has_value());
   EXPECT_EQ(mutation->replication, Replication::none);
@@ -299,21 +307,27 @@ TEST(EngineGolden, VersionOneReadsForEver) {
   EXPECT_EQ(decode_mutation_file_metadata(Bytes::copy_of(golden("mutation-file-metadata-v1"))),
             mutations_of_the_example());
   EXPECT_EQ(decode_folder_file(base::as_bytes(golden("engine-v1"))), 8U);
-  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), manifest_of_the_example());
-  EXPECT_EQ(decode_directory_marker(base::as_bytes(golden("place-v1"))), marker_of_the_example());
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v2"))), manifest_of_the_example());
+  ManifestState of_nobody = manifest_of_the_example();
+  of_nobody.node.reset();
+  EXPECT_EQ(decode_manifest(Bytes::copy_of(golden("manifest-v1"))), of_nobody);
+  EXPECT_EQ(decode_directory_marker(base::as_bytes(golden("place-v2"))), marker_of_the_example());
+  DirectoryMarker without_node = marker_of_the_example();
+  without_node.node.reset();
+  EXPECT_EQ(decode_directory_marker(base::as_bytes(golden("place-v1"))), without_node);
   EXPECT_EQ(decode_generations(base::as_bytes(golden("generations-v1"))),
             generations_of_the_example());
 }
 
-TEST(EngineGolden, VersionOneIsWhatIsWritten) {
+TEST(EngineGolden, TheNewestVersionIsWhatIsWritten) {
   const auto hex = [](const std::string& text) { return base::to_hex(base::as_bytes(text)); };
   EXPECT_EQ(hex(record_of_the_example()), hex(golden("mutation-record-v1")));
   EXPECT_EQ(base::to_hex(encode(metadata_of_the_example())), hex(golden("sstable-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode(mutations_of_the_example())),
             hex(golden("mutation-file-metadata-v1")));
   EXPECT_EQ(base::to_hex(encode_folder_file(8)), hex(golden("engine-v1")));
-  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v1")));
-  EXPECT_EQ(base::to_hex(encode(marker_of_the_example())), hex(golden("place-v1")));
+  EXPECT_EQ(base::to_hex(encode(manifest_of_the_example())), hex(golden("manifest-v2")));
+  EXPECT_EQ(base::to_hex(encode(marker_of_the_example())), hex(golden("place-v2")));
   EXPECT_EQ(base::to_hex(encode_generations(generations_of_the_example())),
             hex(golden("generations-v1")));
 }

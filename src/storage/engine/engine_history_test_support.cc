@@ -93,6 +93,7 @@ EngineOptions EngineHistory::engine_options() const {
   // Garbage alone is reason enough to merge, again and again.
   options.collection = {.share_min = 0.05, .interval = std::chrono::milliseconds(20)};
   options.mutation_log_bytes_max = options_.mutation_log_bytes_max;
+  if (options_.disk_reserve) options.disk_reserve_bytes = 64 << 10;
   options.retry_delay = std::chrono::milliseconds(100);
   options.log.retry_delay = std::chrono::milliseconds(100);
   if (options_.tight_memory) {
@@ -180,6 +181,7 @@ Task<void> EngineHistory::life(runtime::Runtime& runtime, int steps) {
   ++counts_.lives;
   runtime_ = &runtime;
   auto opened = co_await open(runtime);
+  if (!opened && options_.disk_reserve) violations_.add(where() + opened.error().to_string());
   if (!fine(opened)) co_return;
   Engine& engine = **opened;
   if (engine.report().lost_log_accepted) ++counts_.logs_lost;

@@ -76,6 +76,8 @@ class EngineHistory {
     // So little memory that a start flushes before it has replayed everything.
     bool tight_memory = false;
     std::uint64_t mutation_log_bytes_max = std::uint64_t{1} << 30;
+    // It keeps room for a full disk: then every start works.
+    bool disk_reserve = false;
     // Steps that are not taken, numbered from 0 over all lives.
     std::set<int> left_out = {};
     sim::WorldOptions world = {};

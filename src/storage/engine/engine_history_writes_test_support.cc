@@ -150,7 +150,7 @@ std::optional<Staged> EngineHistory::stage_any(Engine& engine, TabletState& tabl
 
 Task<bool> EngineHistory::admitted(Engine& engine, const TabletState& tablet,
                                    const TableState& table) {
-  co_return fine(co_await engine.admit(table.id, tablet.id, 1024, until()));
+  co_return fine(co_await engine.admit(table.id, tablet.id, 1024, WriteKind::data, until()));
 }
 
 Task<void> EngineHistory::await_durable(Engine& engine, TabletState& tablet, LogPosition position,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/uuid.h"
 #include "runtime/time.h"
 #include "storage/compaction/compaction_picker.h"
 #include "storage/log/log_options.h"
@@ -78,6 +79,14 @@ struct EngineOptions {
   // claim to have seen is in files (directory_set.h). It is for one start and one loss: the start
   // that accepts is a later one, so that left on it accepts nothing more.
   std::optional<std::uint32_t> accept_lost_log_of_start = {};
+
+  // Whose folder it is: one that was another node's is refused. None: nobody's in particular.
+  std::optional<base::Uuid> node = {};
+
+  // What is kept of the disk for deletes alone, beside what the next start needs (disk_reserve.h);
+  // no more than a part of a small disk, and at least a segment of the log and a bit. Zero: nothing
+  // is kept, and nothing refused before there is no space.
+  std::uint64_t disk_reserve_bytes = 0;
 
   // How long after a failed flush or compaction the next try begins.
   runtime::Duration retry_delay = std::chrono::seconds(1);

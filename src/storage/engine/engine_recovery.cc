@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <absl/container/btree_set.h>
+
 #include "causality/codec.h"
 #include "runtime/files.h"
 #include "runtime/random.h"
@@ -15,9 +17,10 @@ using base::Error;
 using base::Result;
 using runtime::Task;
 
-EngineRecovery::EngineRecovery(EngineState& state, ManifestChanges& manifests,
+EngineRecovery::EngineRecovery(EngineState& state, DiskReserve& reserve, ManifestChanges& manifests,
                                MutationKeeper& mutations, Flusher& flusher, WritePath& writes)
     : state_(state),
+      reserve_(reserve),
       manifests_(manifests),
       mutations_(mutations),
       flusher_(flusher),
@@ -106,8 +109,24 @@ Task<Result<void>> EngineRecovery::open_shards() {
   co_return {};
 }
 
+// Of a folder that is there. One that is being made has no file yet that tells how many it has.
+Task<Result<std::vector<std::string>>> EngineRecovery::find_strange_shards() {
+  std::vector<std::string> strange;
+  if (state_.report.created) co_return strange;
+  const std::string& directory = state_.options.data_directories.front();
+  CO_TRY(const auto entries, co_await state_.runtime.files.list(directory));
+  absl::btree_set<std::string> known;
+  for (const auto& shard : state_.shards) known.insert(shard->name());
+  for (const runtime::DirectoryEntry& entry : entries) {
+    const bool is_shard = entry.is_directory && entry.name.starts_with(Shard::kNamePrefix);
+    if (is_shard && !known.contains(entry.name)) strange.push_back(directory + "/" + entry.name);
+  }
+  co_return strange;
+}
+
 Task<Result<DirectorySet>> EngineRecovery::inspect_directories() {
   DirectorySet set;
+  set.node = state_.options.node;
   for (const std::string& directory : state_.options.data_directories) {
     DataDirectory found{.directory = directory, .marker = {}};
     CO_TRY(found.marker,
@@ -125,6 +144,9 @@ Task<Result<DirectorySet>> EngineRecovery::inspect_directories() {
   CO_TRY(log.marker,
          co_await read_directory_marker(state_.runtime, log.directory, DirectoryKind::logs));
   CO_TRY(log.generations, co_await read_generations(state_.runtime, log.directory));
+  const auto of_start = co_await state_.runtime.files.info(generations_path(log.directory));
+  log.has_generations = of_start.has_value() || !of_start.failed_with(Errc::not_found);
+  CO_TRY(set.strange_shards, co_await find_strange_shards());
   for (const auto& shard : state_.shards) {
     const ManifestState& manifest = shard->manifest();
     ShardDirectory found{.manifest_path = shard->manifest_path(),
@@ -134,6 +156,8 @@ Task<Result<DirectorySet>> EngineRecovery::inspect_directories() {
     for (const auto& [id, table] : manifest.tables) {
       found.incarnation = std::max(found.incarnation, table.flushed.incarnation());
     }
+    for (const auto& [id, tablet] : manifest.tablets) found.tablets.push_back(id);
+    found.node = manifest.node;
     set.shards.push_back(std::move(found));
   }
   co_return set;
@@ -185,6 +209,7 @@ Task<Result<std::vector<LogShare>>> EngineRecovery::begin_logs(DirectorySet set,
   marker.directories = static_cast<std::uint32_t>(set.data.size());
   marker.index = kLogDirectory;
   marker.start = written;
+  marker.node = state_.options.node;
   CO_TRY_VOID(co_await write_directory_marker(state_.runtime, set.log.directory,
                                               DirectoryKind::logs, marker));
   CO_TRY(auto logs,
@@ -204,6 +229,8 @@ Task<Result<std::vector<CoreShare>>> EngineRecovery::recover(std::uint32_t cores
          co_await LogDirectory::open(state_.runtime, state_.options.log_directory_or_default()));
   CO_TRY(const auto set, co_await inspect_directories());
   CO_TRY_VOID(co_await judge_directories(set));
+  for (const auto& shard : state_.shards) CO_TRY_VOID(co_await shard->check_files());
+  CO_TRY_VOID(co_await DiskReserve::give_up_all(state_.runtime, state_.options));
   if (state_.report.created) CO_TRY_VOID(co_await make_folder());
   CO_TRY_VOID(co_await open_shards());
   state_.report.log = state_.log_directory->report();
@@ -242,6 +269,7 @@ Task<Result<std::vector<CoreShare>>> EngineRecovery::recover(std::uint32_t cores
 Task<Result<void>> EngineRecovery::take_share(CoreShare share) {
   state_.report = share.report;
   state_.log_incarnation = share.log.first.id.incarnation;
+  co_await reserve_.begin();
   CO_TRY(state_.log,
          co_await CommitLog::open(state_.runtime, std::move(share.log), state_.options.log));
   if (!state_.report.log.tail_may_be_lost) co_return {};

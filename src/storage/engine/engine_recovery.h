@@ -29,6 +29,7 @@
 #include "base/result.h"
 #include "runtime/task.h"
 #include "storage/engine/directory_set.h"
+#include "storage/engine/disk_reserve.h"
 #include "storage/engine/engine_state.h"
 #include "storage/engine/engine_types.h"
 #include "storage/engine/flusher.h"
@@ -41,8 +42,8 @@ namespace helenus::storage {
 
 class EngineRecovery {
  public:
-  EngineRecovery(EngineState& state, ManifestChanges& manifests, MutationKeeper& mutations,
-                 Flusher& flusher, WritePath& writes);
+  EngineRecovery(EngineState& state, DiskReserve& reserve, ManifestChanges& manifests,
+                 MutationKeeper& mutations, Flusher& flusher, WritePath& writes);
 
   // Each is called once, and no other. Errors: as Engine::open.
   runtime::Task<base::Result<void>> open_alone();
@@ -56,6 +57,7 @@ class EngineRecovery {
   runtime::Task<base::Result<void>> make_folder();
   runtime::Task<base::Result<void>> load_shards();
   runtime::Task<base::Result<void>> open_shards();
+  runtime::Task<base::Result<std::vector<std::string>>> find_strange_shards();
   runtime::Task<base::Result<DirectorySet>> inspect_directories();
   // Before anything is changed.
   runtime::Task<base::Result<void>> judge_directories(const DirectorySet& set);
@@ -79,6 +81,7 @@ class EngineRecovery {
   runtime::Task<base::Result<void>> finish_schema_changes();
 
   EngineState& state_;
+  DiskReserve& reserve_;
   ManifestChanges& manifests_;
   MutationKeeper& mutations_;
   Flusher& flusher_;

@@ -42,6 +42,9 @@ void EngineStatistics::add(const EngineStatistics& other) {
   user_bytes += other.user_bytes;
   writes_repeated += other.writes_repeated;
   writes_delayed += other.writes_delayed;
+  writes_refused += other.writes_refused;
+  disks_full += other.disks_full;
+  disk_reserve_bytes += other.disk_reserve_bytes;
   reads += other.reads;
   reads_from_memtables += other.reads_from_memtables;
   reads_from_sstables += other.reads_from_sstables;

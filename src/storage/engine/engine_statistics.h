@@ -19,6 +19,7 @@ struct EngineStatistics {
   std::uint64_t user_bytes = 0;       // of keys and values in them
   std::uint64_t writes_repeated = 0;  // deltas that had been applied before
   std::uint64_t writes_delayed = 0;   // that waited for room
+  std::uint64_t writes_refused = 0;   // as the disk is full, or memory is and flushes fail
   // Reading rows.
   std::uint64_t reads = 0;
   std::uint64_t reads_from_memtables = 0;  // that found the row there, among others
@@ -51,6 +52,8 @@ struct EngineStatistics {
   std::uint64_t mutation_files_shed = 0;  // given up over the cap
 
   // As it stands.
+  std::size_t disks_full = 0;            // cores that refuse writes of data for that
+  std::uint64_t disk_reserve_bytes = 0;  // kept of disks for deletes, changes and the next start
   std::size_t memtable_bytes = 0;
   std::size_t memtables_waiting = 0;  // to be flushed
   std::size_t sstables = 0;

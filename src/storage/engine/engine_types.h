@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -26,6 +27,13 @@ struct EngineOpenReport {
   bool created = false;
   bool lost_log_accepted = false;  // EngineOptions::accept_lost_log_of_start
 };
+
+// What a write does to the room that there is on a disk (disk_reserve.h).
+enum class WriteKind : std::uint8_t {
+  data,     // it takes some
+  deletes,  // nothing but deletes: in the end it gives some back
+};
+WriteKind write_kind_of(std::span<const causality::CellChange> cells);
 
 // A mutation that has its place in the log.
 struct Staged {

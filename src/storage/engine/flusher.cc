@@ -14,8 +14,11 @@ using base::Result;
 using runtime::Task;
 using runtime::Until;
 
-Flusher::Flusher(EngineState& state, ManifestChanges& manifests, MutationKeeper& mutations)
-    : state_(state), manifests_(manifests), mutations_(mutations) {}
+Flusher::Flusher(EngineState& state, DiskReserve& reserve, ManifestChanges& manifests,
+                 MutationKeeper& mutations)
+    : state_(state), reserve_(reserve), manifests_(manifests), mutations_(mutations) {
+  reserve_.while_full([this] { freeze_all(); });
+}
 
 // ---- Freezing ----
 
@@ -59,6 +62,13 @@ void Flusher::freeze_largest() {
   if (largest != nullptr) freeze(*largest_shard, largest);
 }
 
+void Flusher::freeze_all() {
+  if (!queue_.empty()) return;
+  for (const auto& shard : state_.shards) {
+    for (const auto& [id, table] : shard->tables()) freeze(*shard, table);
+  }
+}
+
 Task<void> Flusher::log_pressure_loop() {
   while (true) {
     const auto streams = co_await state_.log->wait_for_pressure({.stop = state_.stop.token()});
@@ -93,6 +103,9 @@ Task<void> Flusher::flush_loop() {
       continue;
     }
     if (!state_.goes_on()) co_return;
+    const bool more_room =
+        flushed.failed_with(Errc::no_space) && co_await reserve_.give_up_for_deletes();
+    if (more_room) continue;
     ++state_.statistics.flush_failures;
     state_.logger.warn("a flush failed and is tried again", base::kv("error", flushed.error()));
     state_.flush_error = flushed.error();

@@ -13,9 +13,10 @@
 //     file of their own; only then may the log let their records go.
 //   - Flushes are entered in the order of their freezes (table_store.h): one loop, one queue.
 //
-// A flush that fails is tried again, and until it succeeds EngineState::flush_error says why.
+// A flush that fails is tried again, and until it succeeds EngineState::flush_error says why. One
+// that finds no space may have what is kept for deletes (disk_reserve.h).
 //
-// Owns: the queue. Borrows: the state, ManifestChanges, MutationKeeper.
+// Owns: the queue. Borrows: the state, DiskReserve, ManifestChanges, MutationKeeper.
 // Core affinity: the engine's.
 #pragma once
 
@@ -25,6 +26,7 @@
 
 #include "base/result.h"
 #include "runtime/task.h"
+#include "storage/engine/disk_reserve.h"
 #include "storage/engine/engine_state.h"
 #include "storage/engine/manifest_changes.h"
 #include "storage/engine/mutation_keeper.h"
@@ -39,7 +41,8 @@ class Flusher {
   // what a file takes under a key (kValueSizeMax).
   static constexpr std::size_t kKeyBytesFlush = std::size_t{64} << 20;
 
-  Flusher(EngineState& state, ManifestChanges& manifests, MutationKeeper& mutations);
+  Flusher(EngineState& state, DiskReserve& reserve, ManifestChanges& manifests,
+          MutationKeeper& mutations);
 
   // ---- Background loops; each runs once ----
   runtime::Task<void> flush_loop();
@@ -66,9 +69,13 @@ class Flusher {
   void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
   void freeze_for_room();
   void freeze_largest();
+  // A full disk: what memory and the log have may take less in files, and what is deleted there is
+  // collected from files alone.
+  void freeze_all();
   runtime::Task<base::Result<void>> flush_oldest(FlushJob job);
 
   EngineState& state_;
+  DiskReserve& reserve_;
   ManifestChanges& manifests_;
   MutationKeeper& mutations_;
   std::deque<FlushJob> queue_;  // in the order of the freezes

@@ -14,8 +14,8 @@ using base::Error;
 using base::Result;
 using runtime::Task;
 
-ManifestChanges::ManifestChanges(EngineState& state)
-    : state_(state), turn_(state.runtime, 1, SIZE_MAX) {}
+ManifestChanges::ManifestChanges(EngineState& state, DiskReserve& reserve)
+    : state_(state), reserve_(reserve), turn_(state.runtime, 1, SIZE_MAX) {}
 
 void ManifestChanges::wait_for_space_with(const Error& error) {
   state_.flush_error = error;
@@ -42,6 +42,8 @@ Task<Result<void>> ManifestChanges::install_until_done(Shard& shard, Shard::Edit
       state_.fail(Error(installed.error()).within("changing the manifest"));
       co_return *state_.own_fatal_error;
     }
+    const bool more_room = co_await reserve_.make_room();
+    if (more_room) continue;
     state_.logger.warn("no space for the manifest", base::kv("error", installed.error()));
     waited = true;
     wait_for_space_with(installed.error());
@@ -80,6 +82,8 @@ Task<Result<void>> ManifestChanges::note_generations() {
       state_.fail(Error(written.error()).within("noting the generations of manifests"));
       co_return *state_.own_fatal_error;
     }
+    const bool more_room = co_await reserve_.make_room();
+    if (more_room) continue;
     waited = true;
     wait_for_space_with(written.error());
     CO_TRY_VOID(co_await runtime::sleep_for(state_.runtime, state_.options.retry_delay,

@@ -19,6 +19,7 @@
 #include "runtime/semaphore.h"
 #include "runtime/task.h"
 #include "storage/engine/directory_set.h"
+#include "storage/engine/disk_reserve.h"
 #include "storage/engine/engine_state.h"
 #include "storage/engine/shard.h"
 
@@ -26,15 +27,16 @@ namespace helenus::storage {
 
 class ManifestChanges {
  public:
-  explicit ManifestChanges(EngineState& state);
+  ManifestChanges(EngineState& state, DiskReserve& reserve);
 
-  // Changes the manifest. While there is no space it waits and tries again: nothing is lost, and
+  // Changes the manifest. Where there is no space it has what is kept for that (disk_reserve.h);
+  // while there is none of it left it waits and tries again: nothing is lost, and
   // neither the old nor the new files are touched; the edit is applied anew to what the manifest is
   // by then. Any other failure leaves in doubt what the next start will find, and ends writing.
   runtime::Task<base::Result<void>> install_until_done(Shard& shard, Shard::Edit edit);
   // Tells the log directory which manifests there are (directory_set.h): before the log lets go
-  // what they have, and before anybody builds on a change of tables or tablets. Waits while there
-  // is no space; any other failure ends writing.
+  // what they have, and before anybody builds on a change of tables or tablets. Where there is no
+  // space, the same; any other failure ends writing.
   runtime::Task<base::Result<void>> note_generations();
   // As they are now.
   Generations generations() const;
@@ -44,6 +46,7 @@ class ManifestChanges {
   void space_was_found();
 
   EngineState& state_;
+  DiskReserve& reserve_;
   runtime::Semaphore turn_;
   Generations noted_;
 };

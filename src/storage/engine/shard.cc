@@ -142,6 +142,26 @@ Task<Result<void>> Shard::open_files() {
   co_return co_await open_mutation_files();
 }
 
+// What is missing was not removed by us: names leave the manifest first. And what it does not name
+// may be what is missing elsewhere: nothing is a leftover before this has been looked at.
+Task<Result<void>> Shard::check_files() {
+  std::vector<SstableRecord> files = manifest_.mutation_files;
+  for (const auto& [id, table] : manifest_.tables) {
+    files.insert(files.end(), table.sstables.begin(), table.sstables.end());
+  }
+  for (const SstableRecord& file : files) {
+    if (file.directory >= environment_.options.data_directories.size()) continue;
+    const auto info = co_await environment_.runtime.files.info(path_of(file));
+    if (info) continue;
+    if (!info.failed_with(Errc::not_found)) co_return info.error();
+    co_return Error(Errc::not_found,
+                    "{} is missing, and {} names it: restore the file, or all directories from the "
+                    "same backup",
+                    path_of(file), manifest_path());
+  }
+  co_return {};
+}
+
 Task<Result<void>> Shard::remove_leftovers() {
   std::vector<SstableRecord> files = manifest_.mutation_files;
   for (const auto& [id, table] : manifest_.tables) {
@@ -279,6 +299,7 @@ Task<Result<void>> Shard::install(Edit edit) {
   edit(next);
   absl::erase_if(next.set_aside, [&](const auto& aside) { return !has_file(next, aside.first); });
   ++next.generation;
+  next.node = environment_.options.node;
   CO_TRY_VOID(co_await write_manifest(environment_.runtime, manifest_path(), next));
   manifest_ = std::move(next);
   co_return {};

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/container/btree_map.h>
@@ -68,6 +69,9 @@ class Shard {
   // names the file.
   static runtime::Task<base::Result<std::unique_ptr<Shard>>> load(ShardEnvironment environment,
                                                                   ShardNumber number);
+  // Whether every file that the manifest names is there; changes nothing. Errors: not_found, naming
+  // file and manifest; of the file system.
+  runtime::Task<base::Result<void>> check_files();
   // The rest of opening: removes leftovers, opens every file. Errors: the same. Called once, before
   // anything else.
   runtime::Task<base::Result<void>> open_files();
@@ -78,7 +82,11 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
+  static constexpr std::string_view kNamePrefix = "shard-";
+
   ShardNumber number() const { return number_; }
+  // Of its folder, in every data directory.
+  std::string name() const { return fmt::format("{}{:04}", kNamePrefix, number_.value()); }
   const ManifestState& manifest() const { return manifest_; }
 
   Tablet* tablet(TabletId id);

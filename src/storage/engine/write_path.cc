@@ -17,29 +17,53 @@ using base::Result;
 using runtime::Task;
 using runtime::Until;
 
-WritePath::WritePath(EngineState& state, MutationKeeper& mutations, Flusher& flusher)
-    : state_(state), mutations_(mutations), flusher_(flusher) {}
+WriteKind write_kind_of(std::span<const causality::CellChange> cells) {
+  const bool adds = std::ranges::any_of(cells, [](const causality::CellChange& cell) {
+    return cell.kind != causality::VersionKind::deletion;
+  });
+  return adds ? WriteKind::data : WriteKind::deletes;
+}
+
+WritePath::WritePath(EngineState& state, DiskReserve& reserve, MutationKeeper& mutations,
+                     Flusher& flusher)
+    : state_(state), reserve_(reserve), mutations_(mutations), flusher_(flusher) {}
 
 bool WritePath::must_wait(const TableStore& table) const {
   return state_.memory.bytes() >= state_.options.memtable_bytes_max ||
          table.sstables().size() >= state_.options.sstables_max;
 }
 
+Error WritePath::refused(Error error) {
+  ++state_.statistics.writes_refused;
+  return error;
+}
+
+// A delete may have of the log what is kept for it.
+Task<Result<void>> WritePath::wait_for_log(std::size_t bytes, WriteKind kind, Until until) {
+  auto room = co_await state_.log->room(bytes, until);
+  if (!room.failed_with(Errc::no_space)) co_return room;
+  reserve_.found_no_space();
+  const bool more = kind == WriteKind::deletes && co_await reserve_.give_up_for_deletes();
+  if (!more) co_return refused(reserve_.refusal_after(std::move(room).error()));
+  state_.log->try_next_segment();
+  co_return {};
+}
+
 MaybeTask<Result<void>> WritePath::admit(TableId table, TabletId tablet, std::size_t bytes,
-                                         const Until& until) {
+                                         WriteKind kind, const Until& until) {
   if (auto writable = state_.check_writable(); !writable) return writable;
-  if (state_.flush_error) return Result<void>(*state_.flush_error);
+  if (reserve_.refuses(kind)) return Result<void>(refused(reserve_.refusal()));
   const auto found = state_.find(table, tablet);
   if (!found) return Result<void>(found.error());
   if (!must_wait(*found->table) && state_.log->has_room(bytes) &&
       found->table->sstables().size() <= state_.options.sstables_slow) {
     return Result<void>();
   }
-  return admit_waiting(table, tablet, bytes, until);
+  return admit_waiting(table, tablet, bytes, kind, until);
 }
 
 Task<Result<void>> WritePath::admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
-                                            Until until) {
+                                            WriteKind kind, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
   ++state_.statistics.writes_delayed;
   CO_TRY(const auto found, state_.find(table, tablet));
@@ -54,12 +78,14 @@ Task<Result<void>> WritePath::admit_waiting(TableId table, TabletId tablet, std:
   }
   while (true) {
     CO_TRY_VOID(state_.check_writable());
-    if (state_.flush_error) co_return *state_.flush_error;
+    if (reserve_.refuses(kind)) co_return refused(reserve_.refusal());
     CO_TRY(const auto now, state_.find(table, tablet));
     if (must_wait(*now.table)) {
+      // Nothing is going to change that before a flush succeeds.
+      if (state_.flush_error) co_return refused(reserve_.refusal_after(*state_.flush_error));
       CO_TRY_VOID(co_await state_.signals.room_changed.wait(until));
     } else if (!state_.log->has_room(bytes)) {
-      CO_TRY_VOID(co_await state_.log->room(bytes, until));
+      CO_TRY_VOID(co_await wait_for_log(bytes, kind, until));
     } else {
       co_return {};
     }
@@ -217,7 +243,8 @@ Task<Result<causality::Delta>> WritePath::write(TableId table, TabletId tablet,
                                                 base::Bytes partition, causality::Mutation mutation,
                                                 causality::Epoch epoch, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
-  CO_TRY_VOID(co_await admit(table, tablet, size_estimate(partition, mutation), until));
+  const WriteKind kind = write_kind_of(mutation.cells);
+  CO_TRY_VOID(co_await admit(table, tablet, size_estimate(partition, mutation), kind, until));
   CO_TRY(auto staged,
          stage(table, tablet, partition, std::move(mutation), epoch, Timestamps::raised));
   CO_TRY_VOID(co_await state_.log->durable(*staged.position, until));

@@ -25,6 +25,7 @@
 #include "base/result.h"
 #include "causality/delta.h"
 #include "runtime/task.h"
+#include "storage/engine/disk_reserve.h"
 #include "storage/engine/engine_state.h"
 #include "storage/engine/engine_types.h"
 #include "storage/engine/flusher.h"
@@ -36,11 +37,11 @@ namespace helenus::storage {
 
 class WritePath {
  public:
-  WritePath(EngineState& state, MutationKeeper& mutations, Flusher& flusher);
+  WritePath(EngineState& state, DiskReserve& reserve, MutationKeeper& mutations, Flusher& flusher);
 
   // As Engine's.
   MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
-                                      const runtime::Until& until);
+                                      WriteKind kind, const runtime::Until& until);
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
                              causality::Mutation mutation, causality::Epoch epoch,
                              Timestamps timestamps);
@@ -61,8 +62,12 @@ class WritePath {
 
  private:
   bool must_wait(const TableStore& table) const;
+  // Counts it.
+  base::Error refused(base::Error error);
+  runtime::Task<base::Result<void>> wait_for_log(std::size_t bytes, WriteKind kind,
+                                                 runtime::Until until);
   runtime::Task<base::Result<void>> admit_waiting(TableId table, TabletId tablet, std::size_t bytes,
-                                                  runtime::Until until);
+                                                  WriteKind kind, runtime::Until until);
   base::Result<TableOfTablet> find_for_write(TableId table, TabletId tablet,
                                              base::ByteView partition);
   // Mints with the tablet's actor, on `clock`.
@@ -74,6 +79,7 @@ class WritePath {
                                    const causality::Delta& delta);
 
   EngineState& state_;
+  DiskReserve& reserve_;
   MutationKeeper& mutations_;
   Flusher& flusher_;
   base::Buffer record_;

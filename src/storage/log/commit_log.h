@@ -164,6 +164,11 @@ class CommitLog final : private LogSegmentSupply::Listener {
   // Waits until a record of that size would be accepted, if only memory or a file being made is in
   // its way. Errors: timeout, cancelled; what stage() would say, if that is not about to change.
   runtime::Task<base::Result<void>> room(std::size_t record_size, runtime::Until until);
+  // Whether files of segments that nobody needs are kept for later ones; on a full disk others need
+  // their room more.
+  void set_keeps_spare_files(bool keeps) { supply_.set_keeps_spares(keeps); }
+  // There may be room on the disk again: room() waits until that has been tried.
+  void try_next_segment() { supply_.try_again(); }
   // Waits until the record at `position`, and everything before, is synced, whatever the mode; asks
   // for a sync if need be. sync_to(tail()) is everything staged so far.
   // Errors: the log's failure, timeout, cancelled.

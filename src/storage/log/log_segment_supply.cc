@@ -40,6 +40,17 @@ void LogSegmentSupply::stop() {
   wake();
 }
 
+void LogSegmentSupply::set_keeps_spares(bool keeps) {
+  if (keeps_spares_ == keeps) return;
+  keeps_spares_ = keeps;
+  wake();
+}
+
+void LogSegmentSupply::try_again() {
+  problem_.reset();
+  wake();
+}
+
 bool LogSegmentSupply::at_limit() const {
   return spares_.empty() &&
          (disk_bytes() + first_.segment_size > options_.disk_bytes_max || files_ >= kSegmentsMax);
@@ -59,6 +70,8 @@ Task<void> LogSegmentSupply::run() {
       co_await recycle(segment);
     } else if (next_due()) {
       co_await make_next();
+    } else if (!keeps_spares_ && !spares_.empty()) {
+      co_await remove_spare();
     } else {
       const bool retrying = problem_ && !ready() && !at_limit();
       const auto deadline = retrying ? retry_at_ : MonotonicTime::never();
@@ -120,7 +133,7 @@ Task<bool> LogSegmentSupply::remove(std::string path) {
 // name back, which no note names any more.
 Task<void> LogSegmentSupply::recycle(SegmentId segment) {
   const std::string from = path_of(segment);
-  if (spares_.size() < options_.spare_files_max) {
+  if (keeps_spares_ && spares_.size() < options_.spare_files_max) {
     const std::string spare = path_of(scratch_file_name(first_.core, ++scratch_count_));
     const auto renamed = co_await runtime_.files.rename(from, spare);
     if (renamed) {
@@ -136,6 +149,15 @@ Task<void> LogSegmentSupply::recycle(SegmentId segment) {
     ++counts_.removed;
     retry_at_ = runtime_.clock.now();
   }
+}
+
+Task<void> LogSegmentSupply::remove_spare() {
+  const std::string spare = std::move(spares_.back());
+  spares_.pop_back();
+  const bool removed = co_await remove(spare);
+  if (!removed) co_return;
+  --files_;
+  ++counts_.removed;
 }
 
 Task<void> LogSegmentSupply::make_next() {

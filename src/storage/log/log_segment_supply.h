@@ -70,6 +70,11 @@ class LogSegmentSupply {
   bool ready() const { return next_.has_value(); }
   // The next segment; another one is made. Requires: ready().
   Ready take();
+  // There may be room again: one that could not be made is tried now.
+  void try_again();
+  // Whether files of segments that nobody needs are kept for later ones; they are at first. If not,
+  // those that are kept go.
+  void set_keeps_spares(bool keeps);
   // Why there is none. Requires: !ready().
   base::Error why_not_ready() const;
   // Whether it is only being made.
@@ -93,6 +98,7 @@ class LogSegmentSupply {
 
   runtime::Task<void> close_finished();
   runtime::Task<void> recycle(SegmentId segment);
+  runtime::Task<void> remove_spare();
   runtime::Task<void> make_next();
   runtime::Task<base::Result<void>> try_make_next(std::string scratch);
   runtime::Task<bool> remove(std::string path);
@@ -111,6 +117,7 @@ class LogSegmentSupply {
   std::optional<base::Error> problem_;
   runtime::MonotonicTime retry_at_;
   std::vector<std::string> spares_;
+  bool keeps_spares_ = true;
   std::uint64_t scratch_count_ = 0;
   std::deque<SegmentId> given_back_;
   std::deque<std::unique_ptr<runtime::File>> finished_;

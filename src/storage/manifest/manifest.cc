@@ -18,7 +18,9 @@ using base::Result;
 
 namespace {
 
-constexpr base::FileFormat kFormat{.magic = "HLNSMNFT", .version = 1};
+constexpr base::FileFormat kFormat{.magic = "HLNSMNFT", .version = 2};
+// Without the node.
+constexpr base::FileFormat kFormatV1{.magic = "HLNSMNFT", .version = 1};
 // The least a record of each kind can take.
 constexpr std::size_t kSstableSizeMin = 8;
 constexpr std::size_t kTableSizeMin = 6;
@@ -297,11 +299,13 @@ Bytes encode(const ManifestState& state) {
   }
   out.varint(state.generation);
   put_reached(out, state.log_reached);
+  out.raw(state.node.value_or(base::Uuid()).bytes());
   return base::encode_file(kFormat, buffer.view());
 }
 
 Result<ManifestState> decode_manifest(const Bytes& bytes) {
-  TRY(const auto content, base::decode_file(kFormat, bytes));
+  const bool is_first = base::file_version(kFormat, bytes) == kFormatV1.version;
+  TRY(const auto content, base::decode_file(is_first ? kFormatV1 : kFormat, bytes));
   Decoder in(content);
   ManifestState state;
   state.next_file = FileNumber{in.varint()};
@@ -329,6 +333,10 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
   }
   state.generation = in.varint();
   state.log_reached = get_reached(in);
+  if (!is_first) {
+    const base::Uuid node = base::decode_uuid(in);
+    if (node != base::Uuid()) state.node = node;
+  }
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));
   TRY_VOID(check_given(state, state.mutation_files));

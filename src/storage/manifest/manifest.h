@@ -24,6 +24,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/strong.h"
+#include "base/uuid.h"
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "runtime/runtime.h"
@@ -130,6 +131,7 @@ struct ManifestState {
   // far the log of the core that made the last one was synced.
   std::uint64_t generation = 0;
   std::optional<LogReached> log_reached = {};
+  std::optional<base::Uuid> node = {};  // whose; unknown before version 2
   friend bool operator==(const ManifestState&, const ManifestState&) = default;
 };
 

@@ -207,17 +207,45 @@ void go_through_and_on(EngineHistory& history, Trouble trouble, std::uint64_t ev
   history.run_to_end();
 }
 
+// It keeps room for a full disk, dies on it, lives on it once more, and has room again.
+void live_on_a_full_disk(EngineHistory& history, std::uint64_t event) {
+  LogWorld& world = history.world();
+  const auto over = [&] { return !world.machine().is_up(); };
+  const std::uint64_t capacity = world.disk().capacity();
+  world.disk().set_capacity(world.disk().used_bytes());
+  history.begin_trouble();
+  (void)world.world().run_until(over, 5s);
+  if (!over()) history.crash(event % 2 == 0);
+  history.start_life(5);
+  history.begin_trouble();
+  (void)world.world().run_until(over, 25s);
+  world.disk().set_capacity(capacity);
+  history.end_trouble();
+  history.run_to_end();
+  history.crash(event % 2 == 0);
+  history.start_life(3);
+  history.run_to_end();
+}
+
 // Writes are refused with an error that says why, reads go on, nothing is lost, and what can pass
 // passes.
 RunOutcome run_trouble(const RunOptions& options) {
-  const WaysOfSeed seed(options.seed, kTroubles);
-  EngineHistory history(
-      seed.history, {.steps = 25, .tables = 2, .world = world_of_history(options, seed.history)});
+  constexpr std::uint64_t kFullWithReserve = kTroubles;
+  const WaysOfSeed seed(options.seed, kTroubles + 1);
+  const bool with_reserve = seed.kind == kFullWithReserve;
+  EngineHistory history(seed.history, {.steps = 25,
+                                       .tables = 2,
+                                       .disk_reserve = with_reserve,
+                                       .world = world_of_history(options, seed.history)});
   history.start_life();
   history.run_to_end();
   history.start_life();
   const auto story = [&](std::uint64_t event) {
-    go_through_and_on(history, static_cast<Trouble>(seed.kind), event);
+    if (with_reserve) {
+      live_on_a_full_disk(history, event);
+    } else {
+      go_through_and_on(history, static_cast<Trouble>(seed.kind), event);
+    }
   };
   const Seen seen = [](const Counts& counts) -> std::vector<Sighting> {
     return {{"refusals", counts.refusals, 5}};
