@@ -237,6 +237,9 @@ void add_consensus(const consensus::PaxosStore::Statistics& consensus, Adder& ad
               "Messages of others that made no sense, or were of a later version or another "
               "cluster.",
               consensus.messages_refused);
+  add.counter("helenus_consensus_claims_denied_total",
+              "Documents that somebody said were decided, and that the acceptors denied.",
+              consensus.claims_denied);
 }
 
 void add_connections(const rpc::Statistics& rpc, Adder& add) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cluster/join_rules.h"
+#include "cluster/metadata_check.h"
 #include "consensus/persistent_acceptor.h"
 #include "membership/phi_detector.h"
 #include "metadata/metadata_codec.h"
@@ -137,10 +138,18 @@ Task<Result<void>> ClusterService::open_and_listen() {
   phase_.set("reads what it knows of the cluster");
   rpc_.on_id_taken([this] { stop_serving(); });
   CO_TRY(store_,
-         co_await consensus::PaxosStore::open(runtime_, rpc_,
-                                              {.path = acceptor_path(options_.data_directory),
-                                               .contacts = {},
-                                               .make_room = hooks_.make_room}));
+         co_await consensus::PaxosStore::open(
+             runtime_, rpc_,
+             {.path = acceptor_path(options_.data_directory),
+              .contacts = {},
+              .check =
+                  [this](const consensus::Document& next, const consensus::Document* previous) {
+                    return check_metadata(options_.cluster_name, next, previous);
+                  },
+              .is_member =
+                  [this](NodeId node) {
+                    return known_.metadata() == nullptr || known_.metadata()->find(node) != nullptr;
+                  }}));
   store_parts_ = std::make_unique<StoreParts>(*this, *store_);
   store_parts_->discovery.serve();
   auto listening = rpc_.start(options_.listen_address);

@@ -109,9 +109,13 @@ bool Acceptor::answered_elsewise(model::NodeId from, Version version, const Mess
   return !state_.decided.names(state_.node);
 }
 
+bool Acceptor::is_too_far(const Ballot& ballot) const {
+  return ballot.round > state_.promised.round + kRoundStepMax;
+}
+
 void Acceptor::on_prepare(model::NodeId from, const Prepare& prepare, const Message& question) {
   if (answered_elsewise(from, prepare.version, question)) return;
-  if (prepare.ballot < state_.promised) {
+  if (prepare.ballot < state_.promised || is_too_far(prepare.ballot)) {
     answer(
         from, question,
         Refused{.version = prepare.version, .ballot = prepare.ballot, .promised = state_.promised});
@@ -131,7 +135,7 @@ void Acceptor::on_accept(model::NodeId from, const Accept& accept, const Message
   const Proposal& proposal = accept.proposal;
   const Version version = proposal.document.version;
   if (answered_elsewise(from, version, question)) return;
-  if (proposal.ballot < state_.promised) {
+  if (proposal.ballot < state_.promised || is_too_far(proposal.ballot)) {
     answer(from, question,
            Refused{.version = version, .ballot = proposal.ballot, .promised = state_.promised});
     return;

@@ -32,8 +32,12 @@
 //   A4  an acceptor takes part only in the version after the document it holds, and only if that
 //       document names it
 //   A5  an answer leaves only when everything up to the state it was made from is durable
-// A broken A3 means that somebody's disk forgot a promise: the process stops rather than go on with
-// two histories.
+// A broken A3 means that this node's disk forgot a promise: the process stops rather than go on
+// with two histories. No message of another node gets that far: PaxosStore looks at each before it
+// hands it in (screen.h), and hands in a Learn when it believes it (claims.h).
+//
+// Rounds go up in steps of kRoundStepMax at most, so that one message cannot use up all of them.
+// The argument above asks for nothing of rounds but their order.
 //
 // Losing the state is not an option: an acceptor that answers again under its old name after it
 // forgot breaks the argument. So the first state is made durable together with the node's identity,
@@ -95,7 +99,8 @@ class Acceptor {
   // Requires: `durable` is on disk already, and state.node is this node.
   explicit Acceptor(AcceptorState durable);
 
-  // Takes a question in; what is no question, or about another register, is ignored.
+  // Takes a question in; what is no question, or about another register, is ignored. Requires: it
+  // was screened, and a Learn is believed.
   void receive(model::NodeId from, const Message& question);
 
   // What to write next, if anything changed and no write is under way: changes that come in the
@@ -121,6 +126,7 @@ class Acceptor {
 
   // Answers what needs no part in the instance of `version`; false if there is more to do.
   bool answered_elsewise(model::NodeId from, Version version, const Message& question);
+  bool is_too_far(const Ballot& ballot) const;
   void on_prepare(model::NodeId from, const Prepare& prepare, const Message& question);
   void on_accept(model::NodeId from, const Accept& accept, const Message& question);
   void on_probe(model::NodeId from, const Probe& probe, const Message& question);

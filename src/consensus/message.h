@@ -32,6 +32,13 @@ using ProposerId = base::Strong<struct ProposerIdTag, base::Uuid>;
 
 // Honest rounds count attempts; a larger one is damage, and would leave nobody a way to go above.
 inline constexpr std::uint64_t kRoundMax = std::uint64_t{1} << 48;
+// How far above the highest round that it knows a round may lie for an acceptor to promise it, and
+// for a proposer to follow it. Without it one message with the greatest round would leave nobody a
+// way to go above, for ever; with it that takes 2^32 messages, a durable write each, about one
+// version. A proposer that is further ahead, as acceptors begin each version at round 0, brings an
+// acceptor up to its round in steps of this size (Proposer::climb), so every majority can still be
+// had.
+inline constexpr std::uint64_t kRoundStepMax = std::uint64_t{1} << 16;
 
 // Ordered by round, then by proposer. Round 0 is lower than every ballot that is ever used.
 struct Ballot {
@@ -90,7 +97,7 @@ struct Accepted {
 struct Refused {
   Version version;
   Ballot ballot;    // of the question
-  Ballot promised;  // higher than it
+  Ballot promised;  // higher than it, or so much lower that it must be reached in steps
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 struct Probed {

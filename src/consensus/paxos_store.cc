@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "base/assert.h"
 #include "rpc/verb.h"
@@ -28,6 +29,13 @@ using model::NodeId;
 using runtime::Task;
 using runtime::Until;
 
+namespace {
+
+// Nodes that one without a document asks; it has a few seeds.
+constexpr std::size_t kAskedMax = 64;
+
+}  // namespace
+
 Task<Result<std::unique_ptr<PaxosStore>>> PaxosStore::open(runtime::Runtime& runtime, rpc::Rpc& rpc,
                                                            Options options) {
   const std::string path = options.path;
@@ -41,6 +49,7 @@ Task<Result<std::unique_ptr<PaxosStore>>> PaxosStore::open(runtime::Runtime& run
               .failed = [&self] { self.durable_.wake_all(); },
               .make_room = self.options_.make_room}));
   self.announced_ = self.acceptor_->durable_document().version;
+  self.claims_.emplace(ProposerId(runtime::draw_uuid(runtime.random)), self.options_.claims);
   self.begin_life(self.acceptor_->durable_document());
   rpc.serve(rpc::verbs::kConsensus,
             [&self](rpc::Incoming incoming) { return self.handle(std::move(incoming)); });
@@ -128,7 +137,11 @@ Task<Result<Outcome>> PaxosStore::operate(std::optional<Change> change, Until un
 
 Task<Result<void>> PaxosStore::found(const Document& document, Until until) {
   CO_TRY(const auto pass, users_.enter());
-  ASSERT(known().is_blank() && document.version == Version(1));
+  ASSERT(document.version == Version(1));
+  if (!known().is_blank()) {
+    co_return Error(Errc::already_exists,
+                    "version {} of a cluster's metadata came to be known here", known().version);
+  }
   proposer_->learn(document, runtime_.clock.now());
   pump();
   while (acceptor_->durable_document().is_blank()) {
@@ -149,6 +162,7 @@ Task<Result<void>> PaxosStore::wait_durable(Version version, Until until) {
 
 void PaxosStore::heard_of(NodeId node, Version version) {
   if (stopped_ || version <= known().version || node == rpc_.node()) return;
+  if (known().is_blank() && asked_.size() < kAskedMax) asked_.insert(node);
   // Whoever holds the version after ours answers a question about it with the newest it has.
   send({.to = node,
         .message = {.register_id = known().register_id,
@@ -167,22 +181,102 @@ Result<Message> PaxosStore::understand(const rpc::Incoming& incoming) const {
 
 Task<Result<base::Bytes>> PaxosStore::handle(rpc::Incoming incoming) {
   if (stopped_) co_return Error(Errc::closed);
+  Result<void> taken = {};
   auto message = understand(incoming);
-  if (!message) {
+  if (message) {
+    taken = take(incoming.from, *message);
+  } else {
+    taken = std::move(message).error();
+  }
+  if (!taken) {
     ++statistics_.messages_refused;
     if (lines_.admits(log_, runtime_.clock.now())) {
       log_.warn("a message was refused", base::kv("from", incoming.from),
-                base::kv("reason", message.error()));
+                base::kv("reason", taken.error()));
     }
-    co_return std::move(message).error();
-  }
-  if (is_question(*message)) {
-    acceptor_->receive(incoming.from, *message);
-  } else {
-    proposer_->receive(incoming.from, *message, runtime_.clock.now());
-    pump();
+    co_return std::move(taken).error();
   }
   co_return base::Bytes();
+}
+
+Result<void> PaxosStore::take(NodeId from, const Message& message) {
+  const bool is_own = from == rpc_.node();
+  if (const auto* learn = std::get_if<Learn>(&message.body); learn != nullptr && !is_own) {
+    return take_claim(from, message, learn->document);
+  }
+  if (const auto* decided = std::get_if<Decided>(&message.body); decided != nullptr && !is_own) {
+    return take_claim(from, message, decided->document);
+  }
+  if (is_question(message)) {
+    TRY_VOID(screen_question(message, acceptor_->acceptor().state(), options_.check));
+    acceptor_->receive(from, message);
+    return {};
+  }
+  TRY_VOID(screen_answer(message, known(), options_.check));
+  const auto* probed = std::get_if<Probed>(&message.body);
+  if (probed != nullptr && claims_->asked(*probed)) {
+    claims_->probed(newest(), from, *probed);
+    settle_claims();
+  } else {
+    proposer_->receive(from, message, runtime_.clock.now());
+  }
+  pump();
+  return {};
+}
+
+Claims::Known PaxosStore::newest() const {
+  static const std::optional<Proposal> kNothing;
+  const AcceptorState& state = acceptor_->acceptor().state();
+  if (state.decided.version >= known().version) {
+    return {.self = rpc_.node(), .document = state.decided, .accepted = state.accepted};
+  }
+  return {.self = rpc_.node(), .document = known(), .accepted = kNothing};
+}
+
+bool PaxosStore::counts(NodeId node) const {
+  if (known().is_blank()) {
+    const bool is_contact = std::ranges::find(options_.contacts, node) != options_.contacts.end();
+    return is_contact || asked_.contains(node);
+  }
+  return !options_.is_member || options_.is_member(node);
+}
+
+Result<void> PaxosStore::take_claim(NodeId from, const Message& message, const Document& document) {
+  const Document& known_here = newest().document;
+  if (document.register_id != message.register_id) {
+    return Error(Errc::refused, "a document of another register than the message");
+  }
+  const bool is_learn = std::holds_alternative<Learn>(message.body);
+  if (document.version < known_here.version || document == known_here) {
+    // Nothing new: a teacher hears what is known here.
+    if (is_learn) acceptor_->receive(from, message);
+    return {};
+  }
+  TRY_VOID(screen_document(document, known_here, options_.check));
+  if (known_here.is_blank() && !counts(from)) {
+    return Error(Errc::refused, "nobody was asked for a document there");
+  }
+  claims_->claimed(newest(), from, document, counts(from), is_learn, runtime_.clock.now());
+  settle_claims();
+  pump();
+  return {};
+}
+
+void PaxosStore::settle_claims() {
+  const auto now = runtime_.clock.now();
+  while (const auto belief = claims_->take_belief(newest(), now)) {
+    proposer_->learn(belief->document, now);
+    pump();
+    for (const NodeId learner : belief->learners) {
+      acceptor_->receive(learner, {.register_id = belief->document.register_id,
+                                   .body = Learn{.document = belief->document}});
+    }
+  }
+  if (claims_->denied() == statistics_.claims_denied) return;
+  statistics_.claims_denied = claims_->denied();
+  if (lines_.admits(log_, now)) {
+    log_.error("somebody says that metadata were decided, and the acceptors deny it");
+  }
 }
 
 void PaxosStore::on_durable(const Document& document) {
@@ -193,17 +287,20 @@ void PaxosStore::on_durable(const Document& document) {
 
 void PaxosStore::on_alarm() {
   proposer_->tick(runtime_.clock.now());
+  claims_->tick(newest(), runtime_.clock.now());
+  settle_claims();
   pump();
 }
 
 void PaxosStore::pump() {
   if (stopped_) return;
   for (const Outgoing& question : proposer_->take_messages()) send(question);
+  for (const Outgoing& question : claims_->take_messages()) send(question);
   if (auto outcome = proposer_->take_outcome()) {
     outcome_ = *std::move(outcome);
     finished_.set();
   }
-  const auto wakes_at = proposer_->wakes_at();
+  const auto wakes_at = std::min(proposer_->wakes_at(), claims_->wakes_at());
   if (wakes_at.is_never()) {
     alarm_.disarm();
   } else {

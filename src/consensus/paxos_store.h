@@ -12,6 +12,9 @@
 // the node knows who decides. What the proposer learns the acceptor is taught, and the other way
 // round.
 //
+// Whatever comes from other nodes is checked before it is acted upon (screen.h), and what they say
+// was decided is believed when enough of them say so (claims.h).
+//
 // Operations go one after the other, in the order they came; so many may wait. One that is stopped
 // ends at once, and the proposer begins a new life: what it asked may still happen.
 //
@@ -23,16 +26,19 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
 #include "base/result.h"
+#include "consensus/claims.h"
 #include "consensus/document.h"
 #include "consensus/message.h"
 #include "consensus/metadata_store.h"
 #include "consensus/persistent_acceptor.h"
 #include "consensus/proposer.h"
+#include "consensus/screen.h"
 #include "model/node_id.h"
 #include "rpc/rpc.h"
 #include "runtime/clock.h"
@@ -57,6 +63,11 @@ class PaxosStore final : public MetadataStore {
     // Asked while no document is known here; kAcceptorsMax at most.
     std::vector<model::NodeId> contacts;
     Proposer::Config proposer = {};
+    Claims::Config claims = {};
+    // Whether a content is in order, and may follow. May be absent: all are.
+    ContentCheck check = {};
+    // Whose word counts on what was decided. May be absent: everybody's.
+    std::function<bool(model::NodeId node)> is_member = {};
     std::size_t operations_waiting_max = 128;
     // As PersistentAcceptor::Hooks has it.
     std::function<runtime::Task<bool>()> make_room = {};
@@ -65,6 +76,7 @@ class PaxosStore final : public MetadataStore {
   struct Statistics {
     std::uint64_t messages_dropped = 0;  // could not be sent: nobody was reached, most of them
     std::uint64_t messages_refused = 0;  // garbage, of a later format, or of another register
+    std::uint64_t claims_denied = 0;     // documents said to be decided, which acceptors deny
   };
 
   // Reads the acceptor's file and begins to serve rpc::verbs::kConsensus. Errors: as those of
@@ -81,7 +93,8 @@ class PaxosStore final : public MetadataStore {
   runtime::Task<base::Result<Document>> wait_newer(Version known, runtime::Until until) override;
 
   // Makes version 1 known here; returns when it is durable. Whoever calls it answers for being the
-  // only one. Requires: no document is known here. Errors: timeout, cancelled, closed; of the file.
+  // only one. Errors: already_exists if a document came to be known here; timeout, cancelled,
+  // closed; of the file.
   runtime::Task<base::Result<void>> found(const Document& document, runtime::Until until);
 
   // Returns when a document of that version or a later one is durable here. Errors: timeout,
@@ -110,6 +123,16 @@ class PaxosStore final : public MetadataStore {
   runtime::Task<base::Result<base::Bytes>> handle(rpc::Incoming incoming);
   // Errors: of the bytes; refused if it is about another register than this node's.
   base::Result<Message> understand(const rpc::Incoming& incoming) const;
+  // Acts upon a message, if it passes the checks of screen.h. Errors: refused.
+  base::Result<void> take(model::NodeId from, const Message& message);
+  // Somebody says that this was decided.
+  base::Result<void> take_claim(model::NodeId from, const Message& message,
+                                const Document& document);
+  // Makes known what is believed by now.
+  void settle_claims();
+  // The newest document on this node, and what its acceptor has accepted for the next version.
+  Claims::Known newest() const;
+  bool counts(model::NodeId node) const;
   // Runs one operation to its end; a read without a change.
   runtime::Task<base::Result<Outcome>> operate(std::optional<Change> change, runtime::Until until);
   base::Error no_answer() const;
@@ -126,7 +149,9 @@ class PaxosStore final : public MetadataStore {
   base::Logger log_;
   std::unique_ptr<PersistentAcceptor> acceptor_;
   std::unique_ptr<Proposer> proposer_;
-  Version announced_;  // the newest that waiters and the acceptor were told of
+  std::optional<Claims> claims_;
+  std::set<model::NodeId> asked_;  // while nothing was known here
+  Version announced_;              // the newest that waiters and the acceptor were told of
   std::optional<Outcome> outcome_;
   Statistics statistics_;
   runtime::LineBudget lines_;  // about messages, which others send as many of as they like

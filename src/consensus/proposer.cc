@@ -171,8 +171,9 @@ void Proposer::learn(const Document& document, MonotonicTime now) {
 }
 
 void Proposer::on(NodeId from, const Promised& answer, MonotonicTime now) {
-  if (phase_ != Phase::preparing || answer.ballot != ballot_) return;
-  if (answer.version != after(known_.version)) return;
+  if (phase_ != Phase::preparing || answer.version != after(known_.version)) return;
+  if (climbing_.contains(from) && answer.ballot < ballot_) climb(from, answer.ballot.round);
+  if (answer.ballot != ballot_) return;
   agreed_.insert(from);
   if (answer.accepted && (!highest_ || answer.accepted->ballot > highest_->ballot)) {
     highest_ = answer.accepted;
@@ -192,7 +193,9 @@ void Proposer::on(NodeId from, const Accepted& answer, MonotonicTime now) {
 void Proposer::on(NodeId from, const Refused& answer, MonotonicTime now) {
   if (phase_ != Phase::preparing && phase_ != Phase::accepting) return;
   if (answer.ballot != ballot_ || answer.version != after(known_.version)) return;
-  round_ = std::max(round_, answer.promised.round);
+  if (answer.promised < ballot_) return climb(from, answer.promised.round);
+  // However high a round one node tells of, we go up by a step.
+  round_ = std::max(round_, std::min(answer.promised.round, ballot_.round + kRoundStepMax));
   if (!agreed_.contains(from)) refused_.insert(from);
   if (peers().size() - refused_.size() < majority_of(peers().size())) pause(now);
 }
@@ -211,11 +214,12 @@ void Proposer::on(NodeId from, const Probed& answer, MonotonicTime now) {
   if (agreed_.contains(from)) return;
   refused_.insert(from);
   highest_ = answer.accepted;
-  auto& holders = accepted_by_[answer.accepted->ballot];
-  holders.insert(from);
-  if (has_majority(holders)) {
-    agreed_ = holders;
-    const Document document = answer.accepted->document;
+  auto& found = accepted_by_[answer.accepted->ballot];
+  if (found.holders.empty()) found.document = answer.accepted->document;
+  if (found.document == answer.accepted->document) found.holders.insert(from);
+  if (has_majority(found.holders)) {
+    agreed_ = found.holders;
+    const Document document = found.document;
     return chosen(document, now);
   }
   // Nobody is left to ask: finish what was begun.
@@ -260,12 +264,21 @@ void Proposer::tick(MonotonicTime now) {
   }
 }
 
+// The promise that it gives on the way binds nobody: nothing is proposed under it.
+void Proposer::climb(NodeId acceptor, std::uint64_t promised) {
+  climbing_.insert(acceptor);
+  const std::uint64_t round = std::min(promised + kRoundStepMax, ballot_.round);
+  send(acceptor,
+       Prepare{.version = after(known_.version), .ballot = {.round = round, .proposer = id_}});
+}
+
 void Proposer::ask(Phase phase, Body question, MonotonicTime now) {
   phase_ = phase;
   question_ = std::move(question);
   agreed_.clear();
   refused_.clear();
   behind_.clear();
+  climbing_.clear();
   accepted_by_.clear();
   highest_.reset();
   wakes_at_ = now + config_.round_timeout;
@@ -329,10 +342,10 @@ void Proposer::add_to(base::Digest& digest) const {
   digest.add(highest_ ? highest_->ballot.round : 0);
   if (highest_) digest.add(highest_->ballot.proposer.value().bytes());
   digest.add(accepted_by_.size());
-  for (const auto& [ballot, nodes] : accepted_by_) {
+  for (const auto& [ballot, found] : accepted_by_) {
     digest.add(ballot.round);
     digest.add(ballot.proposer.value().bytes());
-    add_nodes(nodes);
+    add_nodes(found.holders);
   }
 }
 

@@ -118,6 +118,8 @@ class Proposer {
   void on(model::NodeId from, const Learned& answer, runtime::MonotonicTime now);
   void on(model::NodeId from, const Behind& answer, runtime::MonotonicTime now);
 
+  // Brings an acceptor that has promised that round nearer to ours.
+  void climb(model::NodeId acceptor, std::uint64_t promised);
   void ask(Phase phase, Body question, runtime::MonotonicTime now);
   void ask_again(runtime::MonotonicTime now);
   void send(model::NodeId to, Body body);
@@ -144,11 +146,16 @@ class Proposer {
   // The question under way, and who answered it how.
   Body question_;
   Ballot ballot_;
-  std::set<model::NodeId> agreed_;   // promised, accepted, learned, or have accepted nothing
-  std::set<model::NodeId> refused_;  // saw a higher ballot, or have accepted something
-  std::set<model::NodeId> behind_;   // are being taught
-  std::map<Ballot, std::set<model::NodeId>> accepted_by_;  // found by a probe
-  std::optional<Proposal> highest_;  // of a prepare; of a probe, one that was found
+  std::set<model::NodeId> agreed_;    // promised, accepted, learned, or have accepted nothing
+  std::set<model::NodeId> refused_;   // saw a higher ballot, or have accepted something
+  std::set<model::NodeId> behind_;    // are being taught
+  std::set<model::NodeId> climbing_;  // are being brought up to our round
+  struct Found {
+    Document document;
+    std::set<model::NodeId> holders;
+  };
+  std::map<Ballot, Found> accepted_by_;  // found by a probe
+  std::optional<Proposal> highest_;      // of a prepare; of a probe, one that was found
 
   std::vector<Outgoing> messages_;
   std::optional<Outcome> outcome_;

@@ -118,9 +118,18 @@ std::string_view name_of(ColumnKind kind) {
   UNREACHABLE("column kind {}", static_cast<unsigned>(kind));
 }
 
+// Statements may name every column, so only the columns of the key are gone through; the others are
+// in the order of their names.
 const Column* Table::find(std::string_view column) const {
-  const auto found = std::ranges::find(columns, column, &Column::name);
-  return found == columns.end() ? nullptr : &*found;
+  for (const std::span<const Column> key : {partition_key(), clustering()}) {
+    const auto found = std::ranges::find(key, column, &Column::name);
+    if (found != key.end()) return &*found;
+  }
+  for (const std::span<const Column> others : {static_columns(), regular_columns()}) {
+    const auto found = std::ranges::lower_bound(others, column, {}, &Column::name);
+    if (found != others.end() && found->name == column) return &*found;
+  }
+  return nullptr;
 }
 
 const Column* Table::find(causality::ColumnId column) const {

@@ -180,10 +180,11 @@ Task<Result<void>> Database::start_services() {
   CO_TRY(auto stillness, co_await catalog_->hold_still(Until::forever()));
   services_.resize(cores_);
   std::vector<cql::QueryProcessor::Peer> processors;
+  const CoreService::Options options = service_options();
   for (std::uint32_t core = 0; core < cores_; ++core) {
     const auto make = [&](Runtime& there, const Until&) {
       services_[core] = std::make_unique<CoreService>(there, *replicas_, *catalog_,
-                                                      catalog_->snapshot(), service_options());
+                                                      catalog_->snapshot(), options);
       services_[core]->show(peers_, {});
       return done();
     };

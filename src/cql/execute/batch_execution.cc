@@ -9,6 +9,7 @@
 #include "cql/execute/modification_execution.h"
 #include "cql/plan/modification_plan.h"
 #include "cql/plan/statement_plan.h"
+#include "runtime/take_turn.h"
 
 namespace helenus::cql {
 
@@ -40,15 +41,16 @@ QueryResult<const ModificationPlan*> modification_of(const StatementPlan& plan,
   return modification;
 }
 
-Task<QueryResult<PlanPtr>> plan_of(const protocol::BatchStatement& statement,
-                                   const std::string& keyspace, BatchServices services,
-                                   StopToken stop) {
+Task<QueryResult<PlanPtr>> plan_of(const protocol::BatchStatement& statement, std::string keyspace,
+                                   BatchServices services, Until until) {
   if (!statement.prepared) {
-    co_return plan_statement(statement.text, services.catalog.snapshot(), keyspace);
+    co_return co_await plan_in_turns(services.execution.runtime, statement.text,
+                                     services.catalog.snapshot(), std::move(keyspace),
+                                     std::move(until));
   }
   auto found = services.prepared.find(statement.id);
   if (!found && services.prepared.has_peers()) {
-    found = co_await services.prepared.borrow(statement.id, std::move(stop));
+    found = co_await services.prepared.borrow(statement.id, until.stop);
   }
   CO_TRY(PreparedStatements::Found prepared, std::move(found));
   co_return std::move(prepared.plan);
@@ -75,7 +77,8 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
   WriteCollector collector;
   std::size_t counters = 0;
   for (const protocol::BatchStatement& statement : message.statements) {
-    CO_TRY(const PlanPtr plan, co_await plan_of(statement, keyspace, services, stop));
+    CO_TRY_VOID(co_await runtime::Turn(services.execution.runtime, parameters.until));
+    CO_TRY(const PlanPtr plan, co_await plan_of(statement, keyspace, services, parameters.until));
     CO_TRY(const ModificationPlan* const modification, modification_of(*plan, statement));
     BoundValues values;
     for (const protocol::Value& value : statement.values) {

@@ -103,5 +103,37 @@ TEST(LargeWrites, MoreThanThatIsInvalidAndChangesNothing) {
   tell(refuse_more);
 }
 
+// Of which each is found by its name, and must not be named twice.
+Task<void> name_many_columns(QueryStory& story) {
+  co_await begin(story);
+  std::vector<std::string> names(5000);
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = fmt::format("c{}", i);
+  const std::string half =
+      fmt::format("{} int", fmt::join(names.begin(), names.begin() + 2500, " int, "));
+  const std::string rest =
+      fmt::format("{} int", fmt::join(names.begin() + 2500, names.end(), " int, "));
+  co_await story.must(fmt::format("CREATE TABLE t (k int PRIMARY KEY, {})", half));
+  co_await story.must(fmt::format("ALTER TABLE t ADD ({})", rest));
+  EXPECT_EQ(code_of(co_await story.run("ALTER TABLE t ADD (x int, c7 int)")), ErrorCode::invalid);
+  EXPECT_EQ(code_of(co_await story.run("ALTER TABLE t ADD (x int, x int)")), ErrorCode::invalid);
+  std::string ones;
+  for (std::size_t i = 0; i < names.size(); ++i) ones += fmt::format(", {}", i);
+  const std::string all = fmt::format("{}", fmt::join(names, ", "));
+  co_await story.must(fmt::format("INSERT INTO t (k, {}) VALUES (1{})", all, ones));
+  EXPECT_EQ((co_await story.run("SELECT c0, c2499, c4999 FROM t WHERE k = 1")).text(),
+            "0, 2499, 4999");
+  const Told twice =
+      co_await story.run(fmt::format("INSERT INTO t (k, {}, c9) VALUES (1{}, 1)", all, ones));
+  EXPECT_THAT(twice.text(), HasSubstr("Multiple definitions found for column c9"));
+  co_await story.must(
+      fmt::format("ALTER TABLE t DROP ({})", fmt::join(names.begin() + 1, names.end(), ", ")));
+  EXPECT_EQ((co_await story.run("SELECT * FROM t WHERE k = 1")).text(), "1, 0");
+  const Told gone = co_await story.run("ALTER TABLE t DROP (c0, c0)");
+  EXPECT_EQ(code_of(gone), ErrorCode::invalid);
+}
+TEST(LargeWrites, AStatementNamesManyColumns) {
+  tell(name_many_columns);
+}
+
 }  // namespace
 }  // namespace helenus::cql::testing

@@ -8,6 +8,7 @@
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/modification_plan.h"
+#include "runtime/take_turn.h"
 
 namespace helenus::cql {
 
@@ -24,17 +25,19 @@ QueryResult<WriteType> collect_one(const ModificationPlan& plan, const Evaluatio
   return plan.is_counter() ? WriteType::counter : WriteType::simple;
 }
 
-QueryResult<WriteType> collect_batch(const BatchPlan& batch, const Evaluation& evaluation,
-                                     const ExecutionParameters& parameters,
-                                     WriteCollector& collector) {
+Task<QueryResult<WriteType>> collect_batch(const BatchPlan& batch, const Evaluation& evaluation,
+                                           const ExecutionServices& services,
+                                           const ExecutionParameters& parameters,
+                                           WriteCollector& collector) {
   WriteCollector::Stamp stamp{.timestamp_us = parameters.timestamp_us};
-  TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
+  CO_TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
   if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
   for (const ModificationPlan& one : batch.modifications) {
-    TRY_VOID(collect(one, evaluation, stamp, collector));
+    CO_TRY_VOID(co_await runtime::Turn(services.runtime, parameters.until));
+    CO_TRY_VOID(collect(one, evaluation, stamp, collector));
   }
-  return batch.kind == parser::BatchKind::counter    ? WriteType::counter
-         : batch.kind == parser::BatchKind::unlogged ? WriteType::unlogged_batch
+  co_return batch.kind == parser::BatchKind::counter ? WriteType::counter
+  : batch.kind == parser::BatchKind::unlogged        ? WriteType::unlogged_batch
                                                      : WriteType::batch;
 }
 
@@ -46,9 +49,14 @@ Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
   const Evaluation evaluation{parameters.values, moment};
   WriteCollector collector;
   const auto* one = std::get_if<ModificationPlan>(&plan.what);
-  CO_TRY(const WriteType type, one != nullptr ? collect_one(*one, evaluation, parameters, collector)
-                                              : collect_batch(std::get<BatchPlan>(plan.what),
-                                                              evaluation, parameters, collector));
+  QueryResult<WriteType> collected = WriteType::simple;
+  if (one != nullptr) {
+    collected = collect_one(*one, evaluation, parameters, collector);
+  } else {
+    collected = co_await collect_batch(std::get<BatchPlan>(plan.what), evaluation, services,
+                                       parameters, collector);
+  }
+  CO_TRY(const WriteType type, std::move(collected));
   co_return co_await write_partitions(std::move(collector).take(), services, std::move(parameters),
                                       type);
 }

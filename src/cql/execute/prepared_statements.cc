@@ -18,7 +18,8 @@ Task<QueryResult<protocol::PreparedResult>> PreparedStatements::prepare(std::str
   PreparedStatement statement;
   statement.id = protocol::prepared_id(keyspace, text);
   statement.text = std::string(text);
-  CO_TRY(statement.plan, plan_statement(text, catalog_.snapshot(), keyspace));
+  CO_TRY(statement.plan, co_await plan_in_turns(runtime_, text, catalog_.snapshot(), keyspace,
+                                                Until::after(runtime_, peer_timeout_, stop)));
   statement.keyspace = std::move(keyspace);
   protocol::PreparedResult result;
   result.id = Bytes::copy_of(ByteView(statement.id));

@@ -33,7 +33,7 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
                 .limits = options_.execution,
                 .admission = own_admission_ == nullptr ? *options_.admission : *own_admission_,
                 .context_secret = catalog.context_secret()},
-      clock_(runtime),
+      clock_(runtime, *options_.newest_time_uuid),
       prepared_(runtime, catalog, options_.prepared, options_.timeouts.read),
       point_path_(services_, prepared_, clock_),
       schema_statements_(runtime, catalog, std::move(cluster), options_.timeouts.schema) {}
@@ -94,7 +94,14 @@ QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& s
 QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& session,
                                              replication::RequestNotes* notes, StopToken stop) {
   const auto& message = std::get<protocol::QueryRequest>(request.message);
-  CO_TRY(PlanPtr plan, plan_statement(message.text, catalog_.snapshot(), session.keyspace));
+  QueryResult<PlanPtr> planned = PlanPtr();
+  if (message.text.size() <= kPlannedAtOnceMax) {
+    planned = plan_statement(message.text, catalog_.snapshot(), session.keyspace);
+  } else {
+    planned = co_await plan_in_turns(runtime_, message.text, catalog_.snapshot(), session.keyspace,
+                                     Until::after(runtime_, options_.timeouts.range, stop));
+  }
+  CO_TRY(PlanPtr plan, std::move(planned));
   CO_TRY(ExecutionParameters parameters,
          read_parameters(request, message.parameters, *plan, wrong_count_of_query, clock_,
                          services_.context_secret));

@@ -59,6 +59,8 @@ struct QueryProcessorOptions {
   // limits.
   Admission* admission = nullptr;
   AdmissionLimits limits = {};
+  // Copies of these options have the same one: so have the cores of a node.
+  std::shared_ptr<NewestTimeUuid> newest_time_uuid = std::make_shared<NewestTimeUuid>();
 };
 
 class QueryProcessor final : public RequestHandler {

@@ -17,11 +17,13 @@ namespace helenus::cql {
 
 class StatementClock {
  public:
-  explicit StatementClock(runtime::Runtime& runtime) : runtime_(runtime) {}
+  // `newest` is what the cores of a node share.
+  StatementClock(runtime::Runtime& runtime, NewestTimeUuid& newest)
+      : runtime_(runtime), newest_(newest) {}
   StatementClock(const StatementClock&) = delete;
   StatementClock& operator=(const StatementClock&) = delete;
 
-  Moment now() { return {runtime_.clock.wall_now(), runtime_.random.fork()}; }
+  Moment now() { return {runtime_.clock.wall_now(), runtime_.random.fork(), &newest_}; }
 
   std::int64_t next_timestamp_us() {
     const std::int64_t now_us =
@@ -33,6 +35,7 @@ class StatementClock {
 
  private:
   runtime::Runtime& runtime_;
+  NewestTimeUuid& newest_;
   std::int64_t last_timestamp_us_ = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/pace.h"
 #include "base/result.h"
 #include "cql/parser/ast.h"
 #include "cql/parser/token_cursor.h"
@@ -22,8 +23,8 @@ namespace helenus::cql::parser {
 
 class Grammar {
  public:
-  // The text must outlive the grammar.
-  explicit Grammar(std::string_view text) : tokens_(text) {}
+  // The text must outlive the grammar, and so must the pace, if there is one.
+  Grammar(std::string_view text, base::Pace* pace) : tokens_(text), pace_(pace) {}
 
   // The whole text. Call it once.
   base::Result<Statement> statement();
@@ -53,6 +54,8 @@ class Grammar {
   };
   // Every rule that can contain itself begins with this.
   Result<Level> descend();
+  // After every item of what may have many. Errors: of the pace.
+  Result<void> turn() { return pace_ == nullptr ? Result<void>() : pace_->turn(); }
 
   // `rule` once or more, with `separator` between.
   template <class Separator, class Rule>
@@ -62,6 +65,7 @@ class Grammar {
     do {
       TRY(auto item, rule());
       items.push_back(std::move(item));
+      TRY_VOID(turn());
     } while (tokens_.accept(separator));
     return items;
   }
@@ -236,6 +240,7 @@ class Grammar {
   Result<Describe> describe_named();
 
   TokenCursor tokens_;
+  base::Pace* const pace_;
   std::size_t depth_ = 0;
   std::vector<std::optional<std::string>> markers_;
 };

@@ -10,12 +10,12 @@ using base::Errc;
 using base::Error;
 using base::Result;
 
-Result<Statement> parse(std::string_view text) {
+Result<Statement> parse(std::string_view text, base::Pace* pace) {
   if (text.size() > kStatementBytesMax) {
     return Error(Errc::invalid_argument, "a statement of {} bytes, of at most {}", text.size(),
                  kStatementBytesMax);
   }
-  Result<Statement> statement = Grammar(text).statement();
+  Result<Statement> statement = Grammar(text, pace).statement();
   if (statement) return statement;
   return Error(statement.error().code(), beginning_of(statement.error().context(), kErrorBytesMax));
 }

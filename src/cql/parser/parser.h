@@ -6,6 +6,7 @@
 
 #include <string_view>
 
+#include "base/pace.h"
 #include "base/result.h"
 #include "cql/parser/ast.h"
 
@@ -16,7 +17,8 @@ namespace helenus::cql::parser {
 // words that is meant for the client as it stands:
 //   line 1:7 no viable alternative at input 'FROM' (SELECT [FROM]...)
 //   line 1:25 mismatched input ';' expecting K_FROM
-// Limits: limits.h.
-base::Result<Statement> parse(std::string_view text);
+// Limits: limits.h. A long text is parsed at that pace, if there is one, whose errors are passed
+// on.
+base::Result<Statement> parse(std::string_view text, base::Pace* pace = nullptr);
 
 }  // namespace helenus::cql::parser

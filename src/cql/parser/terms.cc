@@ -24,6 +24,7 @@ TypeName simple_type(TypeKind kind, std::string name, Position position) {
 }  // namespace
 
 base::Result<Grammar::Level> Grammar::descend() {
+  TRY_VOID(turn());
   if (depth_ == kNestingDepthMax) {
     return tokens_.error_at(tokens_.current().position,
                             fmt::format("nested more than {} levels deep", kNestingDepthMax));

@@ -51,6 +51,8 @@ class ModificationPlanner {
     return {plan_.table->keyspace, plan_.table->name, std::move(name), DataType(kind)};
   }
   QueryResult<void> add(Assignment assignment);
+  // Errors: invalid for a column that the statement has named before.
+  QueryResult<void> name_once(std::size_t column);
   QueryResult<Assignment> assignment_of(const parser::Assignment& assignment);
   QueryResult<void> plan_where(const std::vector<parser::Relation>& where);
   bool assigns_only_static() const;
@@ -59,6 +61,7 @@ class ModificationPlanner {
   const std::string& session_keyspace_;
   MarkerTypes& markers_;
   model::KeyspacePtr keyspace_;
+  std::vector<bool> named_;  // columns
   ModificationPlan plan_;
 };
 
@@ -94,12 +97,18 @@ QueryResult<void> ModificationPlanner::plan_attributes(const parser::Attributes&
 }
 
 QueryResult<void> ModificationPlanner::add(Assignment assignment) {
-  const auto same = [&](const Assignment& other) { return other.column == assignment.column; };
-  if (std::ranges::any_of(plan_.assignments, same)) {
-    return invalid("Multiple definitions found for column {}",
-                   plan_.table->columns[assignment.column].name);
-  }
+  TRY_VOID(name_once(assignment.column));
   plan_.assignments.push_back(std::move(assignment));
+  return {};
+}
+
+QueryResult<void> ModificationPlanner::name_once(std::size_t column) {
+  TRY_VOID(markers_.turn());
+  named_.resize(plan_.table->columns.size());
+  if (named_[column]) {
+    return invalid("Multiple definitions found for column {}", plan_.table->columns[column].name);
+  }
+  named_[column] = true;
   return {};
 }
 
@@ -131,9 +140,7 @@ QueryResult<ModificationPlan> ModificationPlanner::insert(const parser::Insert& 
       TRY_VOID(add({index, Change::set, std::move(value)}));
       continue;
     }
-    if (std::ranges::any_of(keys, [&](const Predicate& key) { return key.columns[0] == index; })) {
-      return invalid("Multiple definitions found for column {}", column.name);
-    }
+    TRY_VOID(name_once(index));
     names_clustering = names_clustering || column.kind == ColumnKind::clustering;
     Predicate key;
     key.columns.push_back(index);

@@ -2,7 +2,9 @@
 // that what expires does so for all of its rows at once.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -14,9 +16,28 @@
 
 namespace helenus::cql {
 
+// The latest time that now() gave, of all cores of a node: it does not go back while the process
+// lives, whatever is done to the wall clock. Any core may use it.
+class NewestTimeUuid {
+ public:
+  // That time, or the latest one given if that is later.
+  std::int64_t advance(std::int64_t ticks) {
+    std::int64_t newest = ticks_.load(std::memory_order_relaxed);
+    while (newest < ticks &&
+           !ticks_.compare_exchange_weak(newest, ticks, std::memory_order_relaxed)) {
+    }
+    return std::max(newest, ticks);
+  }
+
+ private:
+  std::atomic<std::int64_t> ticks_ = 0;
+};
+
 class Moment {
  public:
-  Moment(runtime::WallTime now, base::Prng dice) : now_(now), dice_(std::move(dice)) {}
+  // `newest` outlives the moment; where nobody keeps one, uuids have the time itself.
+  Moment(runtime::WallTime now, base::Prng dice, NewestTimeUuid* newest = nullptr)
+      : now_(now), dice_(std::move(dice)), newest_(newest) {}
 
   std::int64_t nanoseconds() const { return now_.since_origin().count(); }
   std::int64_t microseconds() const { return floor_to<std::chrono::microseconds>(); }
@@ -24,6 +45,12 @@ class Moment {
   // What values expire by.
   causality::WallTime seconds() const {
     return causality::WallTime{floor_to<std::chrono::seconds>()};
+  }
+
+  // Of a time uuid that is made now: 100 ns each.
+  std::int64_t time_uuid_ticks() const {
+    const std::int64_t ticks = nanoseconds() / 100;
+    return newest_ == nullptr ? ticks : newest_->advance(ticks);
   }
 
   std::uint64_t roll() { return dice_.next(); }
@@ -36,6 +63,7 @@ class Moment {
 
   runtime::WallTime now_;
   base::Prng dice_;
+  NewestTimeUuid* newest_;
 };
 
 }  // namespace helenus::cql

@@ -71,7 +71,22 @@ QueryResult<KeyValues> split(const Table& table, const Predicate& predicate, con
   return values;
 }
 
+// Of `IN ?`, as what is bound says; it may be wrong.
+std::size_t count_of_list(const Term& term, const Evaluation& evaluation) {
+  const auto marker = term.marker();
+  if (!marker || !evaluation.values[*marker].has_bytes()) return 0;
+  const ByteView list = evaluation.values[*marker].bytes;
+  const auto count = model::read_int(list.first(std::min(list.size(), sizeof(std::int32_t))));
+  return count ? static_cast<std::size_t>(std::max(*count, 0)) : 0;
+}
+
 }  // namespace
+
+QueryResult<void> check_count(std::size_t count, const std::string& column) {
+  if (count <= kKeysMax) return {};
+  return invalid("{} values in the IN restriction of {}; at most {} are allowed", count, column,
+                 kKeysMax);
+}
 
 QueryResult<Bytes> Predicate::evaluate_one(const Table& table, const Evaluation& evaluation) const {
   ASSERT(is_equal() && !is_tuple && !is_list);
@@ -82,6 +97,7 @@ QueryResult<Bytes> Predicate::evaluate_one(const Table& table, const Evaluation&
 QueryResult<std::vector<KeyValues>> Predicate::evaluate(const Table& table,
                                                         const Evaluation& evaluation) const {
   const std::string& name = table.columns[columns.front()].name;
+  if (is_list) TRY_VOID(check_count(count_of_list(values.front(), evaluation), name));
   std::vector<Bytes> operands;
   for (const Term& term : values) {
     TRY(TermValue value, term.evaluate(evaluation));
@@ -94,10 +110,7 @@ QueryResult<std::vector<KeyValues>> Predicate::evaluate(const Table& table,
     TRY(const auto elements, model::split_collection(list));
     for (const ByteView part : elements) operands.push_back(Bytes::copy_of(part));
   }
-  if (operands.size() > kKeysMax) {
-    return invalid("{} values in the IN restriction of {}; at most {} are allowed", operands.size(),
-                   name, kKeysMax);
-  }
+  TRY_VOID(check_count(operands.size(), name));
   std::vector<KeyValues> all;
   all.reserve(operands.size());
   for (const Bytes& operand : operands) {

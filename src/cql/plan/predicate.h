@@ -21,6 +21,8 @@ using KeyValues = std::vector<base::Bytes>;
 
 // How many values an IN may have, and how many keys the INs of a statement may make together.
 inline constexpr std::size_t kKeysMax = 10'000;
+// Of the values of an IN of that column. Errors: invalid.
+QueryResult<void> check_count(std::size_t count, const std::string& column);
 
 struct Predicate {
   std::vector<std::size_t>

@@ -185,6 +185,7 @@ QueryResult<void> RestrictionsPlanner::compile_operand(const Relation& relation,
     predicate.values.push_back(std::move(term));
     return {};
   }
+  TRY_VOID(check_count(relation.operand.values.size(), receiver.name));
   for (const parser::Expression& value : relation.operand.values) {
     TRY(Term term, compile_term(value, receiver, scope));
     predicate.values.push_back(std::move(term));

@@ -98,7 +98,10 @@ class SelectorCompiler {
                    const DataType* wanted)
       : table_(table), scope_(scope), expression_(expression), wanted_(wanted) {}
 
-  QueryResult<Named> compile() { return std::visit(*this, expression_.node); }
+  QueryResult<Named> compile() {
+    TRY_VOID(scope_.markers.turn());
+    return std::visit(*this, expression_.node);
+  }
 
   QueryResult<Named> operator()(const parser::Column& column) {
     TRY(const std::size_t index, column_index(table_, column.name.text));

@@ -8,12 +8,16 @@
 #include <variant>
 #include <vector>
 
+#include "base/pace.h"
 #include "cql/catalog/catalog_snapshot.h"
 #include "cql/errors/query_error.h"
 #include "cql/parser/ast.h"
 #include "cql/plan/modification_plan.h"
 #include "cql/plan/select_plan.h"
 #include "cql/protocol/metadata.h"
+#include "runtime/operation.h"
+#include "runtime/runtime.h"
+#include "runtime/task.h"
 
 namespace helenus::cql {
 
@@ -33,8 +37,19 @@ struct StatementPlan {
 };
 using PlanPtr = std::shared_ptr<const StatementPlan>;
 
-// Errors: a syntax error; invalid for a text that is too long; those of planning.
+// At that pace, if there is one. Errors: a syntax error; invalid for a text that is too long; those
+// of planning and of the pace.
 QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
-                                    const std::string& session_keyspace);
+                                    const std::string& session_keyspace,
+                                    base::Pace* pace = nullptr);
+
+// The same for a text of any length: others run meanwhile. How long it is says how it is planned:
+// at once, in turns with others, or in the background.
+inline constexpr std::size_t kPlannedAtOnceMax = 2048;
+inline constexpr std::size_t kPlannedInForegroundMax = std::size_t{32} << 10;
+// The text outlives it. Errors: as above; overloaded when the deadline passes.
+runtime::Task<QueryResult<PlanPtr>> plan_in_turns(runtime::Runtime& runtime, std::string_view text,
+                                                  CatalogPtr catalog, std::string session_keyspace,
+                                                  runtime::Until until);
 
 }  // namespace helenus::cql

@@ -255,6 +255,7 @@ class TermCompiler {
 
 QueryResult<Term> compile_term(const parser::Expression& expression, const ColumnSpec& receiver,
                                PlanScope& scope) {
+  TRY_VOID(scope.markers.turn());
   return std::visit(TermCompiler(receiver, scope), expression.node);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/pace.h"
 #include "cql/errors/query_error.h"
 #include "cql/parser/expression.h"
 #include "cql/plan/functions.h"
@@ -55,8 +56,13 @@ struct Evaluation {
 // marker it is that; else that of what it is for.
 class MarkerTypes {
  public:
-  explicit MarkerTypes(const std::vector<std::optional<std::string>>& names)
-      : names_(names), specs_(names.size()) {}
+  // The statement is planned at that pace, if there is one.
+  explicit MarkerTypes(const std::vector<std::optional<std::string>>& names,
+                       base::Pace* pace = nullptr)
+      : names_(names), specs_(names.size()), pace_(pace) {}
+
+  // To be called for every term, and whatever else there may be many of. Errors: of the pace.
+  base::Result<void> turn() { return pace_ == nullptr ? base::Result<void>() : pace_->turn(); }
 
   void set(std::uint16_t index, protocol::ColumnSpec spec);
   std::size_t count() const { return specs_.size(); }
@@ -66,6 +72,7 @@ class MarkerTypes {
  private:
   const std::vector<std::optional<std::string>>& names_;
   std::vector<std::optional<protocol::ColumnSpec>> specs_;
+  base::Pace* const pace_;
 };
 
 // Where a statement is planned.

@@ -22,7 +22,7 @@ std::uint64_t random_node(Moment& moment) {
 }
 
 base::Uuid time_uuid_of(Moment& moment) {
-  return time_uuid(moment.nanoseconds() / 100, random_node(moment));
+  return time_uuid(moment.time_uuid_ticks(), random_node(moment));
 }
 
 }  // namespace helenus::cql

@@ -122,6 +122,9 @@ QueryResult<void> place_keys(const parser::CreateTable& statement, Declared& dec
   }
   const parser::PrimaryKey& key = statement.primary_keys.front();
   std::set<std::string> placed;
+  if (key.partition.size() > kKeyColumnsMax || key.clustering.size() > kKeyColumnsMax) {
+    return invalid("A key of table '{}' has at most {} columns", table, kKeyColumnsMax);
+  }
   TRY_VOID(place_key(key.partition, ColumnKind::partition_key, table, declared, placed));
   return place_key(key.clustering, ColumnKind::clustering, table, declared, placed);
 }
@@ -194,10 +197,36 @@ bool is_compatible(const DataType& before, const DataType& after) {
   return after.kind() == model::TypeKind::varchar && before.kind() == model::TypeKind::ascii;
 }
 
-QueryResult<void> check_added_again(const Table& table, const Column& column) {
-  const auto dropped =
-      std::ranges::find(table.dropped_columns, column.name, &model::DroppedColumn::name);
-  if (dropped == table.dropped_columns.end()) return {};
+// The columns of an ALTER TABLE ... ADD, one after the other; in the table when all are there, so
+// that many take no longer than they must.
+class ColumnAdder {
+ public:
+  ColumnAdder(const model::Keyspace& keyspace, const Table& before)
+      : keyspace_(keyspace), table_(before), counters_(is_made_for_counters(before)) {
+    for (const model::DroppedColumn& dropped : before.dropped_columns) {
+      dropped_.emplace(dropped.name, &dropped);
+    }
+  }
+
+  QueryResult<void> add(const parser::ColumnDefinition& definition, bool if_not_exists);
+  Table take() &&;
+
+ private:
+  QueryResult<void> check_again(const Column& column) const;
+  QueryResult<void> check_counter(const Column& column) const;
+
+  const model::Keyspace& keyspace_;
+  const Table& table_;
+  const bool counters_;
+  std::map<std::string_view, const model::DroppedColumn*> dropped_;
+  std::set<std::string> names_;
+  std::vector<Column> added_;
+};
+
+QueryResult<void> ColumnAdder::check_again(const Column& column) const {
+  const auto found = dropped_.find(column.name);
+  if (found == dropped_.end()) return {};
+  const model::DroppedColumn* const dropped = found->second;
   if (!is_compatible(dropped->type, column.type)) {
     return invalid(
         "Cannot re-add previously dropped column '{}' of type {}, incompatible with previous type "
@@ -216,45 +245,58 @@ QueryResult<void> check_added_again(const Table& table, const Column& column) {
   return {};
 }
 
-QueryResult<void> add_column(const parser::ColumnDefinition& definition,
-                             const model::Keyspace& keyspace, bool if_not_exists, Table& table) {
+QueryResult<void> ColumnAdder::check_counter(const Column& column) const {
+  if (counters_ && !column.type.is_counter()) {
+    return config_error(
+        fmt::format("{}: Cannot have a non counter column (\"{}\") in a counter table",
+                    full_name(table_), column.name));
+  }
+  if (!counters_ && column.type.is_counter()) {
+    return config_error(
+        fmt::format("{}: Cannot have a counter column (\"{}\") in a non counter table",
+                    full_name(table_), column.name));
+  }
+  return {};
+}
+
+QueryResult<void> ColumnAdder::add(const parser::ColumnDefinition& definition, bool if_not_exists) {
   Column column{
       .name = definition.name.text,
       .kind = definition.is_static ? ColumnKind::static_column : ColumnKind::regular,
       .type = DataType::text(),
-      .id = causality::ColumnId{table.next_column_id},
+      .id = {},
   };
-  TRY(column.type, resolve_type(definition.type, keyspace));
-  if (table.find(column.name) != nullptr) {
+  TRY(column.type, resolve_type(definition.type, keyspace_));
+  if (table_.find(column.name) != nullptr || names_.contains(column.name)) {
     if (if_not_exists) return {};
     return invalid("Column with name '{}' already exists", column.name);
   }
-  if (definition.is_static && table.clustering().empty()) return invalid(kStaticNeedsClustering);
+  if (definition.is_static && table_.clustering().empty()) return invalid(kStaticNeedsClustering);
   TRY_VOID(check_fields(column.type));
-  TRY_VOID(check_added_again(table, column));
-  const bool counters = is_made_for_counters(table);
-  if (counters && !column.type.is_counter()) {
-    return config_error(
-        fmt::format("{}: Cannot have a non counter column (\"{}\") in a counter table",
-                    full_name(table), column.name));
-  }
-  if (!counters && column.type.is_counter()) {
-    return config_error(
-        fmt::format("{}: Cannot have a counter column (\"{}\") in a non counter table",
-                    full_name(table), column.name));
-  }
-  ++table.next_column_id;
-  table.columns.push_back(std::move(column));
-  model::sort_columns(table.columns);
+  TRY_VOID(check_again(column));
+  TRY_VOID(check_counter(column));
+  names_.insert(column.name);
+  added_.push_back(std::move(column));
   return {};
+}
+
+Table ColumnAdder::take() && {
+  Table table = table_;
+  for (Column& column : added_) {
+    column.id = causality::ColumnId{table.next_column_id++};
+    table.columns.push_back(std::move(column));
+  }
+  model::sort_columns(table.columns);
+  return table;
 }
 
 QueryResult<Table> apply(const parser::AddColumns& change, const model::Keyspace& keyspace,
                          const Table& before, std::int64_t /*now_us*/) {
-  Table table = before;
+  ColumnAdder adder(keyspace, before);
   for (const parser::ColumnDefinition& definition : change.columns) {
-    TRY_VOID(add_column(definition, keyspace, change.if_not_exists, table));
+    TRY_VOID(adder.add(definition, change.if_not_exists));
   }
+  Table table = std::move(adder).take();
   if (table.columns.size() > kColumnsPerTableMax) {
     return invalid("A table has at most {} columns", kColumnsPerTableMax);
   }
@@ -270,8 +312,10 @@ QueryResult<Table> apply(const parser::DropColumns& change, const model::Keyspac
     dropped_at_us = *timestamp;
   }
   Table table = before;
+  std::set<std::string_view> gone;
+  std::vector<const Column*> columns;
   for (const Name& name : change.columns) {
-    const Column* column = table.find(name.text);
+    const Column* column = gone.contains(name.text) ? nullptr : before.find(name.text);
     if (column == nullptr) {
       if (change.if_exists) continue;
       return invalid("Column {} was not found in table '{}'", name.text, full_name(table));
@@ -283,15 +327,19 @@ QueryResult<Table> apply(const parser::DropColumns& change, const model::Keyspac
       return invalid("Cannot drop non-frozen column {} of user type {}", name.text,
                      column->type.to_cql());
     }
-    std::erase_if(table.dropped_columns,
-                  [&](const model::DroppedColumn& dropped) { return dropped.name == name.text; });
+    gone.insert(column->name);
+    columns.push_back(column);
+  }
+  const auto is_gone = [&](const auto& column) { return gone.contains(column.name); };
+  std::erase_if(table.dropped_columns, is_gone);
+  for (const Column* column : columns) {
     table.dropped_columns.push_back({.name = column->name,
                                      .kind = column->kind,
                                      .type = column->type,
                                      .dropped_at_us = dropped_at_us,
                                      .id = column->id});
-    std::erase_if(table.columns, [&](const Column& other) { return other.name == name.text; });
   }
+  std::erase_if(table.columns, is_gone);
   return table;
 }
 

@@ -12,6 +12,8 @@ namespace helenus::cql {
 
 // Columns of one table, as Cassandra's storage could count them; statements are far shorter.
 inline constexpr std::size_t kColumnsPerTableMax = 32767;
+// Of its partition key, and of its clustering: what is made of them is looked through one by one.
+inline constexpr std::size_t kKeyColumnsMax = 256;
 
 // `id` unless the statement says WITH ID = ... Errors: 2200, 2300, 2000.
 QueryResult<model::Table> make_table(const parser::CreateTable& statement,

@@ -9,6 +9,7 @@
 #include <absl/container/inlined_vector.h>
 
 #include "base/codec.h"
+#include "runtime/executor.h"
 #include "runtime/sleep.h"
 
 namespace helenus::cql {
@@ -167,6 +168,7 @@ Connection::Pause Connection::take_frames() {
       on_frame(*frame);
       partial_.release();
       waited_for_room_ = {};
+      if (took_long(*frame)) return Pause::gives_way;
     } else if (const auto* refusal = std::get_if<FrameRefusal>(&step)) {
       ++frames_taken_;
       refuse(refusal->stream, refusal->code, refusal->message);
@@ -183,6 +185,12 @@ Connection::Pause Connection::take_frames() {
     }
   }
   return Pause::needs_capacity;
+}
+
+// Bodies that are large, unpacked at least, are so few in a slice that its end is looked at behind
+// each of them.
+bool Connection::took_long(const Frame& frame) const {
+  return protocol::plain_size(frame) > kSmallBodyMax && context_.runtime.executor.slice_is_over();
 }
 
 bool Connection::charge_body() {

@@ -92,6 +92,8 @@ class Connection {
   // So many requests are begun before others have their turn, and before it is looked how much of
   // the answers waits: a client that sends thousands at once and reads nothing is noticed early.
   static constexpr std::size_t kRequestsPerTurn = 64;
+  // Of one whose body is larger, unpacked, it is looked whether it took all of the turn.
+  static constexpr std::size_t kSmallBodyMax = std::size_t{16} << 10;
   // How often a body that waits for room looks for it: it may become free on any core.
   static constexpr runtime::Duration kRoomRetryInterval = std::chrono::milliseconds(20);
 
@@ -151,6 +153,7 @@ class Connection {
   void note_frame_start();
   void note_frame_bytes(std::size_t bytes);
   // Charges what is there of the body that is coming in. False if it must wait for that.
+  bool took_long(const protocol::Frame& frame) const;
   bool charge_body();
   runtime::Duration time_for(std::uint64_t bytes) const;
   void on_frame(const protocol::Frame& frame);
