@@ -272,7 +272,8 @@ Json identity_json(const ClusterMoment& moment, const metadata::Node& node) {
   Json json;
   json["host_id"] = node.id().value().to_string();
   json["is_up"] = is_up(node, heard_of(moment, node.id()));
-  json["state"] = metadata::name_of(node.state);
+  const bool reenters = node.in_doubt && node.state == metadata::NodeState::normal;
+  json["state"] = reenters ? "re-entering" : metadata::name_of(node.state);
   json["node_address"] = node.description.node_address.to_string();
   json["client_address"] = node.description.client_address.to_string();
   json["data_center"] = node.description.datacentre;
@@ -309,6 +310,8 @@ Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view k
     json["schema_version"] =
         heard.schema_version ? Json(heard.schema_version->to_string()) : Json();
     json["metadata_version"] = or_null(heard.metadata_version);
+    json["reentered"] =
+        node.reentered == metadata::Epoch(0) ? Json() : Json(node.reentered.value());
     nodes.push_back(std::move(json));
   }
   Json json = head_of(moment, keyspace);

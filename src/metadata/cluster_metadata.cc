@@ -188,6 +188,20 @@ Result<void> check_storage(const ClusterMetadata& metadata) {
   return {};
 }
 
+// M11.
+Result<void> check_reentries(const ClusterMetadata& metadata) {
+  for (const Node& node : metadata.nodes) {
+    if (node.reentered > metadata.epoch) {
+      return Error(Errc::invalid_argument, "node {} re-entered in an epoch that was not given",
+                   node.id());
+    }
+    if (node.in_doubt && node.reentered == Epoch(0)) {
+      return Error(Errc::invalid_argument, "node {} is in doubt and never re-entered", node.id());
+    }
+  }
+  return {};
+}
+
 // M9.
 Result<void> check_numbers(const ClusterMetadata& metadata) {
   const NextNumbers& next = metadata.next;
@@ -264,6 +278,26 @@ bool keeps_number(const Number* before, Number now, Number next_before) {
   return before != nullptr ? *before == now : now >= next_before;
 }
 
+// M12.
+bool reentries_are_told(const ClusterMetadata& next, const ClusterMetadata& previous) {
+  for (const Node& node : next.nodes) {
+    const Node* before = previous.find(node.id());
+    if (before == nullptr) {
+      if (node.reentered != Epoch(0)) return false;
+      continue;
+    }
+    if (node.reentered == before->reentered) {
+      if (node.in_doubt && !before->in_doubt) return false;
+      continue;
+    }
+    if (node.reentered <= previous.epoch) return false;
+    for (const std::size_t tablet : tablets_of(next, node.id())) {
+      if (next.tablets[tablet].epoch <= previous.epoch) return false;
+    }
+  }
+  return true;
+}
+
 // M10.
 bool numbers_stay(const ClusterMetadata& next, const ClusterMetadata& previous) {
   if (next.next.node < previous.next.node || next.next.keyspace < previous.next.keyspace ||
@@ -326,6 +360,7 @@ Result<void> validate(const ClusterMetadata& metadata) {
   TRY_VOID(check_keyspaces(metadata));
   TRY_VOID(check_removed(metadata));
   TRY_VOID(check_numbers(metadata));
+  TRY_VOID(check_reentries(metadata));
   // Names of datacentres and racks.
   TRY_VOID(make_ring(metadata, Moment::present));
   TRY_VOID(make_ring(metadata, Moment::next));
@@ -341,7 +376,7 @@ bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous) {
     if (next.tablets[i].token != previous.tablets[i].token) return false;
     if (next.tablets[i].epoch < previous.tablets[i].epoch) return false;
   }
-  if (!numbers_stay(next, previous)) return false;
+  if (!numbers_stay(next, previous) || !reentries_are_told(next, previous)) return false;
   std::vector<std::pair<Replication, Replication>> seen;
   for (const auto& [name, keyspace] : next.keyspaces) {
     const auto before = previous.keyspaces.find(name);
@@ -397,6 +432,30 @@ std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
            "a node holds tablet {} twice", tablet);
   }
   return all;
+}
+
+Epoch began_on(const Node& node, const ReplicatedKeyspace& keyspace) {
+  return std::max(node.reentered, keyspace.began);
+}
+
+std::vector<std::size_t> tablets_of(const ClusterMetadata& metadata, NodeId node) {
+  std::vector<Replication> ways;
+  for (const auto& [name, keyspace] : metadata.keyspaces) {
+    const bool is_known = std::ranges::find(ways, keyspace.replication) != ways.end();
+    if (!is_known) ways.push_back(keyspace.replication);
+  }
+  std::vector<bool> holds(metadata.tablets.size());
+  for (const Replication& replication : ways) {
+    const auto all = replicas_of(metadata, replication);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (contains(all[i].members, node) || contains(all[i].pending, node)) holds[i] = true;
+    }
+  }
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    if (holds[i]) places.push_back(i);
+  }
+  return places;
 }
 
 std::vector<NodeId> choose_acceptors(const ClusterMetadata& metadata,

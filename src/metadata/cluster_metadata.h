@@ -24,19 +24,31 @@
 //   M5  no tablet has an epoch that was not given yet
 //   M6  keyspaces are those of the schema, and become what the schema says of them
 //   M7  a node that was removed is not here
+//   M11 a node re-entered in no epoch that was not given yet, and who is in doubt has re-entered
 //   M9  numbers were given: of nodes, keyspaces and tables none is there twice, and none is as
 //   large
 //       as the next one of its kind; every table of the schema has one, and nothing else has
 // and of every two documents in a row, checked by may_follow():
 //   M8  tokens stay; epochs of tablets only grow, and grow where replicas change
+//   M12 `reentered` of a node only grows, with the epochs of all tablets that it holds; a node
+//   comes
+//       into doubt by that alone
 //   M10 numbers stay with whom they were given to, and are never given again: the next ones only
 //       grow, and who is new, or a table whose rows were dropped, has one that was not given before
 // That no node is twice among a tablet's replicas follows from ring::Placement.
 //
+// Re-entry (R10). A node whose replicas may have lost what others count on is in doubt: it stays a
+// member, and its replicas neither mint nor answer nor count. It came into doubt in an epoch of its
+// own (`reentered`), which the tablets that it holds have from then on: so no acknowledgement and
+// no watermark of before is taken for one of after, and its replicas have names that nobody has
+// minted under. It leaves doubt when it has caught up, without a new epoch: quorums of those who
+// count it and of those who do not yet are majorities of the same replicas.
+//
 // Numbers (R2). A dot is minted under the number of a node and an incarnation, which is the epoch
-// in which that replica of the tablet began: for now that of its keyspace (`began`). Rows lie under
-// the storage id of their table. All of these come from here, so that no two nodes ever mean
-// different things by one of them, and by M10 none ever means two things.
+// in which that replica of the tablet began: that of its keyspace (`began`), or the one in which
+// its node re-entered, whichever came later. Rows lie under the storage id of their table. All of
+// these come from here, so that no two nodes ever mean different things by one of them, and by M10
+// and M12 none ever means two things.
 //
 // Values without a clock, input or output. Sizes are bounded; the greatest documents are bounded by
 // the register that holds them.
@@ -104,6 +116,8 @@ struct Node {
   NodeDescription description;
   NodeNumber number;
   NodeState state = NodeState::normal;
+  Epoch reentered{0};     // in which its replicas began anew; 0: they never have
+  bool in_doubt = false;  // since then: they count for nothing until they have caught up
 
   model::NodeId id() const { return description.id; }
   friend bool operator==(const Node&, const Node&) = default;
@@ -176,10 +190,10 @@ struct ClusterMetadata {
   friend bool operator==(const ClusterMetadata&, const ClusterMetadata&) = default;
 };
 
-// M1 to M7 and M9. Errors: invalid_argument, in words for an operator.
+// M1 to M7, M9 and M11. Errors: invalid_argument, in words for an operator.
 base::Result<void> validate(const ClusterMetadata& metadata);
 
-// M8, M10, and that it is the same cluster. Requires: both are valid.
+// M8, M10, M12, and that it is the same cluster. Requires: both are valid.
 bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous);
 
 // The ring as it is, without joining nodes; and as it will be, without those that go. The same ring
@@ -204,6 +218,12 @@ bool same_replicas(const TabletReplicas& a, const TabletReplicas& b);
 // Of every tablet, by its place in `tablets`. Requires: valid. Cost: two placements.
 std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
                                         const Replication& replication);
+
+// In which a replica of the keyspace on the node began: the incarnation that it mints under.
+Epoch began_on(const Node& node, const ReplicatedKeyspace& keyspace);
+// Of the places in `tablets` those that the node holds a replica of, of any keyspace. Ascending.
+// Requires: valid. Cost: two placements for each way in which keyspaces are replicated.
+std::vector<std::size_t> tablets_of(const ClusterMetadata& metadata, model::NodeId node);
 
 // Who should decide on the next document: five nodes if there are as many, else three, else one, as
 // in between a further one only adds to what may fail. Those of `present` that may stay do; others

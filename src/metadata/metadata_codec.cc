@@ -22,7 +22,10 @@ using runtime::Address;
 
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
+// The second one has how nodes re-entered. Where none has, the first one is written: older programs
+// read it.
+constexpr std::uint8_t kFirstVersion = 1;
+constexpr std::uint8_t kVersion = 2;
 // Smallest sizes, which bound what a count can promise.
 constexpr std::size_t kAddressSizeMin = 1 + 4 + 2;
 constexpr std::size_t kNodeSizeMin = base::Uuid::kSize + 2 * kAddressSizeMin + 1 + 1 + 1 + 1;
@@ -70,7 +73,12 @@ Address get_address(Decoder& in) {
   return Address::v6(ip, in.u16_le());
 }
 
-void put(Encoder& out, const Node& node) {
+std::uint8_t version_of(const ClusterMetadata& metadata) {
+  const auto never = [](const Node& node) { return node.reentered == Epoch(0); };
+  return std::ranges::all_of(metadata.nodes, never) ? kFirstVersion : kVersion;
+}
+
+void put(Encoder& out, const Node& node, std::uint8_t version) {
   put(out, node.id());
   put(out, node.description.node_address);
   put(out, node.description.client_address);
@@ -78,8 +86,11 @@ void put(Encoder& out, const Node& node) {
   out.prefixed(node.description.rack);
   out.varint(node.number.value());
   out.u8(static_cast<std::uint8_t>(node.state));
+  if (version == kFirstVersion) return;
+  out.varint(node.reentered.value());
+  out.u8(node.in_doubt ? 1 : 0);
 }
-Node get_node(Decoder& in) {
+Node get_node(Decoder& in, std::uint8_t version) {
   Node node;
   node.description.id = get_node_id(in);
   node.description.node_address = get_address(in);
@@ -90,6 +101,11 @@ Node get_node(Decoder& in) {
   const std::uint8_t state = in.u8();
   if (state > static_cast<std::uint8_t>(NodeState::removing)) in.fail("no such state of a node");
   node.state = static_cast<NodeState>(state);
+  if (version == kFirstVersion) return node;
+  node.reentered = Epoch(in.varint());
+  const std::uint8_t doubt = in.u8();
+  if (doubt > 1) in.fail("neither in doubt nor not");
+  node.in_doubt = doubt == 1;
   return node;
 }
 
@@ -214,12 +230,13 @@ ring::Partitioner get_partitioner(Decoder& in) {
 base::Bytes encode(const ClusterMetadata& metadata) {
   base::Buffer buffer;
   Encoder out(buffer);
-  out.u8(kVersion);
+  const std::uint8_t version = version_of(metadata);
+  out.u8(version);
   out.prefixed(metadata.cluster_name);
   out.u8(static_cast<std::uint8_t>(metadata.partitioner));
   out.varint(metadata.epoch.value());
   out.varint(metadata.nodes.size());
-  for (const Node& node : metadata.nodes) put(out, node);
+  for (const Node& node : metadata.nodes) put(out, node, version);
   out.varint(metadata.tablets.size());
   for (const Tablet& tablet : metadata.tablets) put(out, tablet, metadata);
   out.varint(metadata.keyspaces.size());
@@ -250,16 +267,19 @@ base::Bytes encode(const ClusterMetadata& metadata) {
 Result<ClusterMetadata> decode_cluster_metadata(base::ByteView bytes) {
   Decoder in(bytes);
   const std::uint8_t version = in.u8();
-  if (in.ok() && version != kVersion) {
-    return Error(Errc::unsupported, "metadata version {}, this program reads version {}", version,
-                 kVersion);
+  if (in.ok() && (version < kFirstVersion || version > kVersion)) {
+    return Error(Errc::unsupported, "metadata version {}, this program reads versions {} to {}",
+                 version, kFirstVersion, kVersion);
   }
   ClusterMetadata metadata;
   metadata.cluster_name = in.prefixed_text();
   metadata.partitioner = get_partitioner(in);
   metadata.epoch = Epoch(in.varint());
   const std::size_t nodes = in.count(kNodeSizeMin);
-  for (std::size_t i = 0; i < nodes && in.ok(); ++i) metadata.nodes.push_back(get_node(in));
+  for (std::size_t i = 0; i < nodes && in.ok(); ++i) {
+    metadata.nodes.push_back(get_node(in, version));
+  }
+  if (in.ok() && version != version_of(metadata)) in.fail("a later version than it needs");
   const std::size_t tablets = in.count(kTabletSizeMin);
   for (std::size_t i = 0; i < tablets && in.ok(); ++i) {
     metadata.tablets.push_back(get_tablet(in, metadata));

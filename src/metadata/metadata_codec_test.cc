@@ -84,7 +84,7 @@ TEST(MetadataCodec, NoBytesHaveTwoMeanings) {
 
 TEST(MetadataCodec, ANewerVersionIsNamedAsSuch) {
   std::string newer(encode(a_cluster(1)).text());
-  newer[0] = 2;
+  newer[0] = 3;
   EXPECT_TRUE(decode_cluster_metadata(base::as_bytes(newer)).failed_with(Errc::unsupported));
 }
 
@@ -94,6 +94,48 @@ TEST(MetadataCodec, BytesOfWhatIsNotValidAreRefused) {
   const auto decoded = decode_cluster_metadata(encode(metadata));
   ASSERT_TRUE(decoded.failed_with(Errc::corrupt));
   EXPECT_THAT(decoded.error().to_string(), ::testing::HasSubstr("epoch that was not given"));
+}
+
+ClusterMetadata everything_reentered() {
+  ClusterMetadata metadata = everything();
+  const model::NodeId node = metadata.nodes.front().id();
+  metadata.epoch = Epoch(metadata.epoch.value() + 1);
+  metadata.nodes.front().reentered = metadata.epoch;
+  metadata.nodes.front().in_doubt = true;
+  for (const std::size_t tablet : tablets_of(metadata, node)) {
+    metadata.tablets[tablet].epoch = metadata.epoch;
+  }
+  return metadata;
+}
+
+TEST(MetadataCodec, NodesThatReenteredTakeTheSecondVersion) {
+  const ClusterMetadata metadata = everything_reentered();
+  const std::string bytes(encode(metadata).text());
+  EXPECT_EQ(bytes[0], 2);
+  EXPECT_EQ(encode(everything()).text()[0], 1);
+  const auto decoded = decode_cluster_metadata(base::as_bytes(bytes));
+  ASSERT_TRUE(decoded) << decoded.error().to_string();
+  EXPECT_EQ(*decoded, metadata);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto cut = decode_cluster_metadata(base::as_bytes(bytes).first(size));
+    EXPECT_TRUE(cut.failed_with(Errc::corrupt)) << size;
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    const auto other = decode_cluster_metadata(base::as_bytes(damaged));
+    if (other) {
+      EXPECT_EQ(encode(*other).text(), damaged) << at;
+    }
+  }
+}
+
+TEST(MetadataCodec, GoldenFileOfVersion2DecodesForEver) {
+  std::ifstream file(HELENUS_TESTDATA "/cluster-metadata-v2", std::ios::binary);
+  const std::string golden{std::istreambuf_iterator<char>(file), {}};
+  const auto metadata = decode_cluster_metadata(base::as_bytes(golden));
+  ASSERT_TRUE(metadata) << metadata.error().to_string();
+  EXPECT_EQ(*metadata, everything_reentered()) << base::to_hex(encode(everything_reentered()));
 }
 
 // The worked example of docs/formats/cluster-metadata.md.

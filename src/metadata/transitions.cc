@@ -302,6 +302,48 @@ Result<ClusterMetadata> truncate(const ClusterMetadata& metadata, const base::Uu
   return checked(metadata, std::move(after));
 }
 
+Result<ClusterMetadata> begin_reentry(const ClusterMetadata& metadata, NodeId node) {
+  const Node* present = metadata.find(node);
+  if (present == nullptr) return unknown_node(metadata, node);
+  if (present->state == NodeState::joining || present->state == NodeState::removing) {
+    return Error(Errc::refused, "node {} is {}, and cannot re-enter", node,
+                 name_of(present->state));
+  }
+  ClusterMetadata after = metadata;
+  const Epoch epoch(metadata.epoch.value() + 1);
+  Node& reentering = *find_in(after, node);
+  reentering.reentered = epoch;
+  reentering.in_doubt = true;
+  for (const std::size_t tablet : tablets_of(metadata, node)) after.tablets[tablet].epoch = epoch;
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> finish_reentry(const ClusterMetadata& metadata, NodeId node,
+                                       Epoch reentered, Epoch as_of) {
+  const Node* present = metadata.find(node);
+  if (present == nullptr) return unknown_node(metadata, node);
+  if (!present->in_doubt || present->reentered != reentered) {
+    return Error(Errc::refused, "node {} does not re-enter in epoch {}", node, reentered);
+  }
+  for (const std::size_t tablet : tablets_of(metadata, node)) {
+    if (metadata.tablets[tablet].epoch > as_of) {
+      return Error(Errc::refused,
+                   "its replicas were seen to be whole in epoch {}, and now it is {}", as_of,
+                   metadata.tablets[tablet].epoch);
+    }
+  }
+  // Replicas of a keyspace that is newer have not been looked at.
+  for (const auto& [name, keyspace] : metadata.keyspaces) {
+    if (keyspace.began > as_of) {
+      return Error(Errc::refused, "keyspace {} was made in epoch {}, after {}", name,
+                   keyspace.began, as_of);
+    }
+  }
+  ClusterMetadata after = metadata;
+  find_in(after, node)->in_doubt = false;
+  return checked(metadata, std::move(after));
+}
+
 Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, NodeId node,
                                          runtime::Address node_address,
                                          runtime::Address client_address) {

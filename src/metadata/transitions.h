@@ -5,6 +5,7 @@
 //   found ──▶ begin_join ─────▶ (the newcomer copies) ─────▶ finish_change
 //             begin_leave ────▶ (others copy from it) ─────▶ finish_change
 //             begin_removal ──▶ (others copy from those left) ▶ finish_change
+//   begin_reentry ──▶ (the node catches up with others) ─────▶ finish_reentry
 //             change_schema, where it alters replication ──▶ finish_change
 //             └─ abandon_change: the node that joins goes, the node that leaves stays
 //
@@ -68,6 +69,18 @@ base::Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, mod
 
 // The rows of a table go: those to come lie under the next storage id. Errors: not_found.
 base::Result<ClusterMetadata> truncate(const ClusterMetadata& metadata, const base::Uuid& table);
+
+// A node whose replicas may have lost what others count on: they begin anew, in doubt, in an epoch
+// that is given to all tablets that the node holds. Again and again, if it happens meanwhile.
+// Errors: not_found; refused for one that joins or is being removed.
+base::Result<ClusterMetadata> begin_reentry(const ClusterMetadata& metadata, model::NodeId node);
+
+// It has caught up, and counts again. `reentered` is the re-entry that was begun for it, `as_of`
+// the epoch of the metadata under which its replicas were seen to have all they need. Errors:
+// not_found; refused if it is not in doubt or re-entered again, or if replicas of its tablets have
+// changed since.
+base::Result<ClusterMetadata> finish_reentry(const ClusterMetadata& metadata, model::NodeId node,
+                                             Epoch reentered, Epoch as_of);
 
 // A node that moved to other addresses. Errors: not_found; invalid_argument.
 base::Result<ClusterMetadata> change_addresses(const ClusterMetadata& metadata, model::NodeId node,

@@ -194,6 +194,69 @@ TEST(MetadataTransitions, KeyspacesComeInAnEpochOfTheirOwnAndLeaveTabletsInTheir
   EXPECT_TRUE(without->keyspaces.empty());
 }
 
+TEST(MetadataTransitions, ANodeThatReentersHasANewNameAndAnEpochForAllItHolds) {
+  ClusterMetadata metadata = with_keyspace(a_cluster(4, 8), "k", 2);
+  const ReplicatedKeyspace keyspace = metadata.keyspaces.find("k")->second;
+  const auto again = begin_reentry(metadata, node_id(2));
+  ASSERT_TRUE(again.has_value());
+  EXPECT_TRUE(again->find(node_id(2))->in_doubt);
+  EXPECT_EQ(began_on(*again->find(node_id(2)), keyspace), again->epoch);
+  EXPECT_EQ(began_on(*again->find(node_id(1)), keyspace), keyspace.began);
+  EXPECT_EQ(again->epoch, Epoch(metadata.epoch.value() + 1));
+  const auto held = tablets_of(metadata, node_id(2));
+  EXPECT_FALSE(held.empty());
+  EXPECT_LT(held.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const bool holds = std::ranges::find(held, i) != held.end();
+    EXPECT_EQ(again->tablets[i].epoch, holds ? again->epoch : metadata.tablets[i].epoch) << i;
+  }
+  // It counts again in the same epoch, and keeps its name.
+  const auto back = finish_reentry(*again, node_id(2), again->epoch, again->epoch);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_FALSE(back->find(node_id(2))->in_doubt);
+  EXPECT_EQ(back->epoch, again->epoch);
+  EXPECT_EQ(began_on(*back->find(node_id(2)), keyspace), again->epoch);
+  EXPECT_TRUE(
+      finish_reentry(*back, node_id(2), again->epoch, again->epoch).failed_with(Errc::refused));
+}
+
+TEST(MetadataTransitions, AReentryIsFinishedOnlyAsItWasSeen) {
+  const ClusterMetadata metadata = with_keyspace(a_cluster(3, 4), "k", 3);
+  const ClusterMetadata first = *begin_reentry(metadata, node_id(2));
+  // Another one comes into doubt: the tablets are in a later epoch.
+  const ClusterMetadata second = *begin_reentry(first, node_id(3));
+  EXPECT_TRUE(
+      finish_reentry(second, node_id(2), first.epoch, first.epoch).failed_with(Errc::refused));
+  EXPECT_TRUE(finish_reentry(second, node_id(2), first.epoch, second.epoch).has_value());
+  // It has itself come into doubt once more.
+  const ClusterMetadata third = *begin_reentry(first, node_id(2));
+  EXPECT_TRUE(
+      finish_reentry(third, node_id(2), first.epoch, third.epoch).failed_with(Errc::refused));
+  // Replicas of a newer keyspace were not looked at.
+  const ClusterMetadata grown = with_keyspace(first, "l", 1);
+  EXPECT_TRUE(
+      finish_reentry(grown, node_id(2), first.epoch, first.epoch).failed_with(Errc::refused));
+  EXPECT_TRUE(begin_reentry(metadata, node_id(9)).failed_with(Errc::not_found));
+  const ClusterMetadata joining = *begin_join(metadata, a_node(7));
+  EXPECT_TRUE(begin_reentry(joining, node_id(7)).failed_with(Errc::refused));
+}
+
+TEST(MetadataTransitions, DoubtComesWithAnEpochAlone) {
+  const ClusterMetadata metadata = with_keyspace(a_cluster(3, 4), "k", 3);
+  const ClusterMetadata again = *begin_reentry(metadata, node_id(2));
+  ClusterMetadata wrong = *finish_reentry(again, node_id(2), again.epoch, again.epoch);
+  const ClusterMetadata back = wrong;
+  wrong.nodes[1].in_doubt = true;
+  EXPECT_TRUE(validate(wrong).has_value());
+  EXPECT_FALSE(may_follow(wrong, back));
+  wrong = metadata;
+  wrong.nodes[1].in_doubt = true;
+  EXPECT_FALSE(validate(wrong).has_value());
+  wrong = again;
+  wrong.tablets[0].epoch = metadata.tablets[0].epoch;
+  EXPECT_FALSE(may_follow(wrong, metadata));
+}
+
 TEST(MetadataTransitions, NumbersAreNeverGivenAgain) {
   const ClusterMetadata first = with_keyspace(a_cluster(2), "shop", 1);
   EXPECT_EQ(first.find(node_id(1))->number, NodeNumber(1));
@@ -273,7 +336,7 @@ base::Result<ClusterMetadata> some_change(const ClusterMetadata& metadata, base:
                                           std::uint8_t& last_node) {
   const auto someone = [&] { return metadata.nodes[prng.below(metadata.nodes.size())].id(); };
   const std::string keyspace = "k" + std::to_string(prng.below(3));
-  switch (prng.below(8)) {
+  switch (prng.below(10)) {
     case 0:
     case 1:
       ++last_node;
@@ -286,6 +349,14 @@ base::Result<ClusterMetadata> some_change(const ClusterMetadata& metadata, base:
                            prng.chance(0.5) ? DataLoss::accepted : DataLoss::refused);
     case 4:
       return abandon_change(metadata);
+    case 6:
+      return begin_reentry(metadata, someone());
+    case 7: {
+      const model::NodeId node = someone();
+      const Node* known = metadata.find(node);
+      return finish_reentry(metadata, node, known == nullptr ? Epoch(0) : known->reentered,
+                            metadata.epoch);
+    }
     case 5:
       return change_schema(metadata,
                            prng.chance(0.2)
@@ -308,6 +379,8 @@ Sets sets_of(const TabletReplicas& tablet) {
 struct Witness {
   std::map<std::string, std::uint64_t> lives;
   std::map<KeyspaceNumber, std::pair<std::string, std::uint64_t>> numbers;
+  // Of a keyspace and a node: under what it mints now.
+  std::map<std::pair<KeyspaceNumber, NodeNumber>, Epoch> names;
   std::map<std::tuple<std::string, std::uint64_t, std::size_t, Epoch>, Sets> seen;
 
   void see(const ClusterMetadata& before, const ClusterMetadata& metadata) {
@@ -321,6 +394,16 @@ struct Witness {
       // A number is one keyspace's, for ever.
       const auto [owner, is_first] = numbers.try_emplace(keyspace.number, name, lives[name]);
       RC_ASSERT(is_first || owner->second == std::pair(name, lives[name]));
+      for (const Node& node : metadata.nodes) {
+        Epoch& name_now = names[{keyspace.number, node.number}];
+        RC_ASSERT(began_on(node, keyspace) >= name_now);
+        // In doubt it has a name that it has never minted under; the one before is not taken again.
+        const Node* was = before.find(node.id());
+        if (node.in_doubt && (was == nullptr || !was->in_doubt)) {
+          RC_ASSERT(began_on(node, keyspace) > name_now || keyspace.began == metadata.epoch);
+        }
+        name_now = began_on(node, keyspace);
+      }
       const auto all = replicas_of(metadata, keyspace.replication);
       for (std::size_t i = 0; i < all.size(); ++i) {
         const Sets sets = sets_of(all[i]);

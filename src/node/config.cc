@@ -35,9 +35,6 @@ constexpr std::array<std::pair<std::string_view, ReplicationBy>, 2> kReplication
     {"deltas", ReplicationBy::deltas},
     {"anti_entropy", ReplicationBy::anti_entropy},
 }};
-constexpr std::string_view kPeriodicLoses =
-    "periodic loses acknowledged writes that other nodes count on: with more than one node say "
-    "batch or group";
 constexpr std::array<std::string_view, 3> kFileBackends = {"auto", "io_uring", "threads"};
 
 template <std::string Config::* kMember>
@@ -396,16 +393,8 @@ Result<void> validate_cluster(const Config& config, const ConfigSource& source) 
 
 }  // namespace
 
-Result<void> check_commitlog_sync(const Config& config, std::size_t nodes) {
-  if (nodes < 2 || config.commitlog_sync != LogSyncMode::periodic) return {};
-  return Error(Errc::invalid_argument, "commitlog_sync: {}", kPeriodicLoses);
-}
-
 Result<void> validate(const Config& config, const ConfigSource& source) {
   TRY_VOID(validate_cluster(config, source));
-  if (config.has_other_seeds() && !check_commitlog_sync(config, 2)) {
-    return misfit(source, {"commitlog_sync", "seeds"}, kPeriodicLoses);
-  }
   if (!config.admin_remote && !runtime::is_loopback(config.admin_address)) {
     return misfit(source, {"admin_address", "admin_remote"},
                   fmt::format("{} is no loopback address, and whoever reaches it may ask; to open "

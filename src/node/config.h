@@ -112,11 +112,6 @@ struct Config {
     return cql_connections_per_address_max.value_or(
         std::clamp(cql_connections_max / 2, 1U, kCqlConnectionsPerAddressMaxDefault));
   }
-  // Whether there is a node to ask for the cluster besides this one.
-  bool has_other_seeds() const {
-    return std::ranges::any_of(
-        seeds, [this](const runtime::Address& seed) { return seed != node_address(); });
-  }
   // What other nodes are told to connect to, with the port.
   runtime::Address node_address() const {
     return broadcast_address ? broadcast_address->with_port(listen_address.port()) : listen_address;
@@ -150,10 +145,6 @@ struct ConfigSource {
   // Of the fields that the file sets and nothing has set after it.
   std::map<std::string, int, std::less<>> lines;
 };
-
-// Whether a node among so many may acknowledge writes as its commit log is set: a level counts on
-// what each replica has acknowledged. Errors: invalid_argument.
-base::Result<void> check_commitlog_sync(const Config& config, std::size_t nodes);
 
 // Whether the fields fit together. Errors: invalid_argument, naming the field; if the source has a
 // line of those that do not fit, beginning with the last of them: "helenus.yaml:12: rack: ...".

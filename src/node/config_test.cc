@@ -334,11 +334,6 @@ TEST(ConfigFile, FieldsThatDoNotFitTogetherAreToldWithTheLineOfTheLastOfThem) {
               HasSubstr("helenus.yaml:2: rack: 257 bytes; at most 256"));
   EXPECT_THAT(misfit("partitioner: ByteOrderedPartitioner"),
               HasSubstr("helenus.yaml:1: partitioner: "));
-  EXPECT_EQ(misfit("seeds: [127.0.0.1:7000, 127.0.0.2:7000]\ncommitlog_sync: periodic"),
-            "helenus.yaml:2: commitlog_sync: periodic loses acknowledged writes that other nodes "
-            "count on: with more than one node say batch or group");
-  EXPECT_EQ(misfit("seeds: [127.0.0.1:7000]\ncommitlog_sync: periodic"), "") << "it is its own";
-  EXPECT_EQ(misfit("seeds: [127.0.0.1:7000, 127.0.0.2:7000]\ncommitlog_sync: group"), "");
   EXPECT_EQ(misfit("commitlog_total_mib: 256\ncommitlog_segment_mib: 64"), "");
 }
 

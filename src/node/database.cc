@@ -50,6 +50,7 @@ Database::Database(runtime::Runtime& runtime, const Config& config, model::NodeI
       log_(runtime.logger("database")),
       admission_(std::make_shared<cql::NodeAdmission>(
           admission_limits(config, 1).node, cql::NodeAdmission::HashKeys::drawn(runtime.random))),
+      holding_(runtime, 1, kQuestionsMax),
       askers_(runtime),
       questions_(runtime, kQuestionsMax) {}
 
@@ -122,6 +123,7 @@ Task<Result<void>> Database::open_storage() {
 
 Task<Result<void>> Database::apply(replication::ReplicaMapPtr map,
                                    Task<Result<void>> apply_schema) {
+  CO_TRY(const auto turn, co_await holding_.acquire(1, Until::forever()));
   CO_TRY(replication::HeldTabletsPtr held, co_await tablets_->hold(std::move(map)));
   co_await replicas_->take(held);
   CO_TRY_VOID(co_await std::move(apply_schema));
@@ -130,13 +132,27 @@ Task<Result<void>> Database::apply(replication::ReplicaMapPtr map,
   co_return {};
 }
 
+Task<Result<void>> Database::doubt_all() {
+  CO_TRY(const auto turn, co_await holding_.acquire(1, Until::forever()));
+  tablets_->doubt_all();
+  const replication::HeldTabletsPtr held = replicas_->on(runtime_.cores.here()).held;
+  if (held == nullptr) co_return {};
+  CO_TRY(replication::HeldTabletsPtr doubted, co_await tablets_->hold(held->map()));
+  co_await replicas_->take(std::move(doubted));
+  co_return {};
+}
+
+Task<void> Database::begin_replication() {
+  if (std::exchange(replicating_, true)) co_return;
+  co_await replicas_->start_anti_entropy();
+}
+
 Task<Result<void>> Database::serve(runtime::Address node_address, cql::PeersPtr peers) {
   phase_ = "the port for clients";
   node_address_ = node_address;
   peers_ = std::move(peers);
   auto serving = co_await start_services();
   if (!serving) co_return std::move(serving).error().within("CQL server");
-  co_await replicas_->start_anti_entropy();
   phase_ = "serving";
   serving_ = true;
   co_return {};

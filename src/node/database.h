@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,7 @@
 #include "runtime/gate.h"
 #include "runtime/run_on.h"
 #include "runtime/runtime.h"
+#include "runtime/semaphore.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
 #include "storage/engine/engines.h"
@@ -72,10 +74,25 @@ class Database {
   // time.
   runtime::Task<base::Result<void>> apply(replication::ReplicaMapPtr map,
                                           runtime::Task<base::Result<void>> apply_schema);
+  // ---- Re-entry (reentry.h) ----
+  // See TabletDirectory's of these names.
+  bool must_reenter() const { return tablets_->must_reenter(); }
+  void forget_doubts() { tablets_->forget_doubts(); }
+  void begin_reentry(causality::Epoch after) { tablets_->begin_reentry(after); }
+  // Replicas that others hold too serve nobody from now on. Errors: of the engines.
+  runtime::Task<base::Result<void>> doubt_all();
+  // Replicas here and those of other nodes become equal from now on. Requires: connected, and
+  // metadata were applied. Also a second time.
+  runtime::Task<void> begin_replication();
+  runtime::Task<replication::ReentryProgress> reentry() { return replicas_->reentry(); }
+  runtime::Task<void> give_up(std::set<model::NodeId> nodes) {
+    return replicas_->give_up(std::move(nodes));
+  }
+
   // Who is up, this node not among them.
   runtime::Task<void> take(replication::UpNodesPtr up) { return replicas_->take(std::move(up)); }
   // Opens the port for clients. `node_address` is where other nodes reach this one. Errors: as of
-  // open(). Requires: open.
+  // open(). Requires: open; replication has begun.
   runtime::Task<base::Result<void>> serve(runtime::Address node_address, cql::PeersPtr peers);
   // Tells the clients of all cores of other nodes; returns when it is done. One at a time.
   // Requires: serving.
@@ -196,6 +213,9 @@ class Database {
   // By core, each made and destroyed there. Does not change while clients are served.
   std::vector<std::unique_ptr<CoreService>> services_;
   bool serving_ = false;
+  bool replicating_ = false;
+  // Whoever changes which tablets are held, and how.
+  runtime::Semaphore holding_;
   runtime::Gate askers_;
   runtime::TaskGroup questions_;
 };

@@ -101,7 +101,6 @@ Task<Result<void>> Node::start_and_tell(StopToken stop, StopSource& started) {
 }
 
 Task<Result<void>> Node::start_parts(StopToken stop) {
-  CO_TRY_VOID(check_commitlog_sync(config_, config_.has_other_seeds() ? 2 : 1));
   // Before anything is changed: with the wrong one of the two, what follows is another node's.
   CO_TRY_VOID(co_await ClusterService::check(runtime_, config_.data_directory, identity_->node));
   CO_TRY(auto secrets, co_await load_secrets(runtime_, secret_source()));
@@ -111,7 +110,9 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   database_.emplace(runtime_, config_, identity_->node);
   CO_TRY_VOID(co_await database_->open());
   make_cluster(std::move(secrets));
-  CO_TRY_VOID(co_await start_cluster(std::move(stop)));
+  CO_TRY_VOID(co_await start_cluster(stop));
+  reentry_.emplace(runtime_, *cluster_, *database_, identity_->node);
+  CO_TRY_VOID(co_await reentry_->run(std::move(stop)));
   reporter_.emplace(
       runtime_, *cluster_, identity_->node,
       [this](const admin::PeerNews::News& news) { return database_->publish(news); },
@@ -124,6 +125,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   cluster_->move_clients_to(
       config_.cql_address_for_clients().with_port(database_->cql_address().port()));
   reporter_->start();
+  reentry_->watch();
   co_return {};
 }
 
@@ -155,25 +157,14 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
 }
 
 Task<Result<void>> Node::start_cluster(StopToken stop) {
-  cluster_start_.emplace(stop);
-  auto in_cluster = co_await cluster_->start({.stop = cluster_start_->token()});
-  cluster_start_.reset();
-  if (cluster_refusal_) co_return *cluster_refusal_;
+  auto in_cluster = co_await cluster_->start({.stop = std::move(stop)});
   if (!in_cluster) co_return std::move(in_cluster).error().within("cluster");
   in_cluster_ = true;
   co_return {};
 }
 
-// Metadata that are refused come again and again, so a start that meets them is ended.
 Task<Result<void>> Node::apply(cluster::MetadataPtr metadata, consensus::Version version,
                                runtime::Until until) {
-  if (auto sync = check_commitlog_sync(config_, metadata->nodes.size()); !sync) {
-    if (cluster_start_) {
-      cluster_refusal_ = sync.error();
-      cluster_start_->request_stop();
-    }
-    co_return sync;
-  }
   auto map = replication::ReplicaMap::make(*metadata, version.value(), identity_->node);
   co_return co_await database_->apply(
       std::move(map), schema_->apply(std::move(metadata), version, std::move(until)));
@@ -206,6 +197,7 @@ Result<void> Node::check_port(const runtime::Address& address) const {
 
 std::string Node::phase() const {
   if (cluster_ && !in_cluster_) return cluster_->phase();
+  if (reentry_ && !reentry_->phase().empty()) return reentry_->phase();
   return "waits for " + (database_ ? database_->phase() : "the data folder");
 }
 
@@ -227,6 +219,7 @@ Task<void> Node::stop() {
   changes_stop_.request_stop();
   co_await changes_.close();
   if (reporter_) co_await reporter_->stop();
+  if (reentry_) co_await reentry_->stop();
   if (database_) co_await database_->stop_serving();
   if (up_nodes_) co_await up_nodes_->stop();
   if (cluster_ && !std::exchange(cluster_stopped_, true)) co_await cluster_->stop();

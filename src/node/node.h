@@ -25,6 +25,7 @@
 #include "node/config.h"
 #include "node/database.h"
 #include "node/identity.h"
+#include "node/reentry.h"
 #include "node/up_nodes.h"
 #include "runtime/file_system.h"
 #include "runtime/gate.h"
@@ -51,8 +52,8 @@ class Node {
   // Takes the data folder, learns who it is, becomes one of its cluster, and opens its ports. That
   // may take until other nodes are there: a stop ends the wait (cancelled). Without a Progress the
   // log is told. After an error, call stop().
-  // A node whose commitlog_sync other nodes could not count on starts alone only, and acts by no
-  // metadata that name another one.
+  // A node whose replicas may have lost what others count on re-enters before it opens its port for
+  // clients (reentry.h).
   // Errors name the folder or the address at fault: locked (another node runs there),
   // permission_denied, address_in_use, corrupt, ...; those of ClusterService::start;
   // invalid_argument.
@@ -100,6 +101,7 @@ class Node {
   runtime::Task<admin::HttpResponse> answer_missing();
   runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
+  runtime::Task<admin::HttpResponse> answer_accept_data_loss();
   // Serves no clients any more, and says so to the other nodes. For good; also a second time.
   runtime::Task<void> drain();
 
@@ -118,9 +120,7 @@ class Node {
   std::optional<admin::ClusterReporter> reporter_;
   std::optional<UpNodes> up_nodes_;
   std::optional<cluster::ClusterService> cluster_;
-  // While the cluster starts: to end that, and why it was ended by this node itself.
-  std::optional<runtime::StopSource> cluster_start_;
-  std::optional<base::Error> cluster_refusal_;
+  std::optional<Reentry> reentry_;
   runtime::StopSource changes_stop_;
   runtime::Gate changes_;  // inside: what an operator asked for
   admin::AdminServer admin_;

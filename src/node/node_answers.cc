@@ -21,7 +21,9 @@ namespace {
 // How long what an operator asked for may take.
 constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 
-constexpr std::array<std::string_view, 3> kChanges = {"/tables/flush", "/tables/compact", "/drain"};
+constexpr std::string_view kAcceptDataLoss = "/reentry/accept-data-loss";
+constexpr std::array<std::string_view, 4> kChanges = {"/tables/flush", "/tables/compact", "/drain",
+                                                      kAcceptDataLoss};
 
 admin::HttpResponse json_answer(int status, std::string body) {
   return {.status = status, .content_type = "application/json", .body = std::move(body)};
@@ -50,6 +52,7 @@ Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
     co_return method_refusal(changes ? "POST" : "GET, HEAD");
   }
   if (request.path == "/healthz") co_return co_await answer_health();
+  if (request.path == kAcceptDataLoss && reentry_) co_return co_await answer_accept_data_loss();
   if (changes && database_) co_return co_await answer_change(request);
   if (request.path == "/cluster/missing" && database_) co_return co_await answer_missing();
   if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
@@ -129,6 +132,15 @@ Task<admin::HttpResponse> Node::answer_change(const admin::HttpRequest& request)
   const auto done = co_await database_->maintain(maintenance, *keyspace, *table, until);
   if (!done) co_return refusal(done.error());
   co_return json_answer(200, admin::done_json(what, *done));
+}
+
+// While the node starts, above all.
+Task<admin::HttpResponse> Node::answer_accept_data_loss() {
+  const auto pass = changes_.enter();
+  if (!pass) co_return refusal(pass.error());
+  const auto given_up = co_await reentry_->accept_data_loss();
+  if (!given_up) co_return refusal(given_up.error());
+  co_return json_answer(200, admin::done_json("accept-data-loss", given_up->size()));
 }
 
 // Other nodes go on with their requests about rows: without clients they become fewer. What they

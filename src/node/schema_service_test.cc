@@ -275,35 +275,52 @@ TEST_F(NodesTest, AMinorityChangesNothingAndSaysSo) {
   expect_one_schema({1, 2});
 }
 
-constexpr std::string_view kPeriodicRefused =
-    "commitlog_sync: periodic loses acknowledged writes that other nodes count on: with more than "
-    "one node say batch or group";
-
-TEST_F(NodesTest, WhoWouldLoseWhatOthersCountOnDoesNotStart) {
-  const auto expect_refusal = [&] {
-    start({0});
-    run_until_refused(0);
-    EXPECT_EQ(start_error(0)->code(), Errc::invalid_argument);
-    EXPECT_THAT(start_error(0)->to_string(), HasSubstr(kPeriodicRefused));
-    ASSERT_TRUE(world_.run_until([&] { return !machine(0).is_up(); }, 1min));
-  };
-  config(0).commitlog_sync = storage::LogSyncMode::periodic;
-  expect_refusal();
-  config(0).commitlog_sync = storage::LogSyncMode::group;
+// A process that is killed loses nothing that the system has; and yet it cannot know.
+TEST_F(NodesTest, WhoAcknowledgesBeforeItIsOnTheDiskReentersAfterAKill) {
+  for (std::size_t i = 0; i < 3; ++i) config(i).commitlog_sync = storage::LogSyncMode::periodic;
   start_and_expect_up({0, 1, 2});
-  stop(0);
-  // The metadata tell of the others, too.
-  config(0).commitlog_sync = storage::LogSyncMode::periodic;
-  config(0).seeds.clear();
-  expect_refusal();
-  config(0).commitlog_sync = storage::LogSyncMode::batch;
+  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  const auto names = [&](std::size_t i) {
+    return metadata::began_on(*node(i).cluster().metadata()->find(node(i).identity().node),
+                              node(i).cluster().metadata()->keyspaces.find("ks")->second);
+  };
+  const causality::Epoch before = names(0);
+  machine(0).kill();
   start_and_expect_up({0});
+  EXPECT_GT(names(0), before);
+  EXPECT_FALSE(node(0).cluster().metadata()->find(node(0).identity().node)->in_doubt);
+  EXPECT_THAT(world_.log().lines(),
+              Contains(AllOf(HasSubstr(" n0 "), HasSubstr("this node has re-entered"))));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i, kSelect), "00000001");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  // An orderly stop loses nothing.
+  const causality::Epoch second = names(0);
+  stop(0);
+  start_and_expect_up({0});
+  EXPECT_EQ(names(0), second);
 }
 
-class StrangerTest : public NodesTest {
- protected:
-  StrangerTest() : NodesTest(4, 3) {}
-};
+// A power cut: all are in doubt, and re-enter together; one that stays away is waited for.
+TEST_F(NodesTest, WhoAreAllInDoubtReenterTogetherAndWaitForTheLastOne) {
+  for (std::size_t i = 0; i < 3; ++i) config(i).commitlog_sync = storage::LogSyncMode::periodic;
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  world_.run_for(3s);  // beyond the period of the log
+  for (std::size_t i = 0; i < 3; ++i) machine(i).power_loss();
+  start({0, 1});
+  world_.run_for(20s);
+  for (const std::size_t i : {0U, 1U}) {
+    EXPECT_FALSE(is_up(i));
+    EXPECT_THAT(node(i).phase(), AllOf(HasSubstr("re-enters"), HasSubstr("which is down")));
+  }
+  start({2});
+  expect_up({0, 1, 2});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i, kSelect), "00000001");
+}
 
 TEST_F(StrangerTest, IsRefusedWithAReasonInBothLogs) {
   config(3).cluster_name = "carthage";
@@ -378,30 +395,6 @@ TEST_F(LonelyTest, ServesRowsWithAnotherOneThatComes) {
     EXPECT_EQ(ask(i, kInsert), "done");
     EXPECT_EQ(ask(1 - i, kSelect), "00000001");
   }
-}
-
-TEST_F(LonelyTest, WhoWouldLoseWhatOthersCountOnActsByNoMetadataOfOthers) {
-  config(0).commitlog_sync = storage::LogSyncMode::periodic;
-  start_and_expect_up({0});
-  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
-  EXPECT_EQ(ask(0, kCreateTable), "done");
-  EXPECT_EQ(ask(0, kInsert), "done");
-  EXPECT_EQ(ask(0, "DROP KEYSPACE ks"), "done");
-  const auto alone = node(0).cluster().applied_version();
-  start({1});
-  world_.run_for(10s);
-  EXPECT_THAT(world_.log().lines(),
-              Contains(AllOf(HasSubstr(" n0 "), HasSubstr(kPeriodicRefused))));
-  EXPECT_EQ(node(0).cluster().applied_version(), alone);
-  stop(0);
-  start({0});
-  run_until_refused(0);
-  EXPECT_EQ(start_error(0)->code(), Errc::invalid_argument);
-  ASSERT_TRUE(world_.run_until([&] { return !machine(0).is_up(); }, 1min));
-  config(0).commitlog_sync = storage::LogSyncMode::batch;
-  start_and_expect_up({0});
-  expect_up({1});
-  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
 }
 
 TEST_F(LonelyTest, ASchemaThatIsTooLargeIsRefusedAndTheOldOneStays) {

@@ -50,6 +50,8 @@ constexpr std::array kSubcommands = {
                "Flush, and merge the files of each table of this node"},
     Subcommand{"drain", Kind::drain, "/drain", false, 0, true,
                "Serve no clients any more, and flush: before a stop"},
+    Subcommand{"reenter", Kind::reenter, "/reentry/accept-data-loss", false, 0, true,
+               "Re-enter the cluster without waiting for nodes that are down"},
 };
 
 const Subcommand& subcommand_of(Kind kind) {
@@ -138,7 +140,8 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
     }
     case Kind::flush:
     case Kind::compact:
-    case Kind::drain: {
+    case Kind::drain:
+    case Kind::reenter: {
       TRY(const ShownDone done, parse_done(body));
       text = format_done(done);
       break;
@@ -168,6 +171,12 @@ void add_cluster_commands(CLI::App& app, ClusterOptions& options) {
     }
     if (subcommand.names_max > 1) {
       command->add_option("table", options.table, "Of this table of it alone");
+    }
+    if (subcommand.kind == Kind::reenter) {
+      command
+          ->add_flag("--accept-data-loss", options.accept_data_loss,
+                     "What only nodes have that are down now may be lost")
+          ->required();
     }
     command->add_flag("--json", options.json, "As JSON, for programs");
     command->footer(

@@ -48,7 +48,8 @@ struct ClusterCommand {
     table_statistics,
     flush,
     compact,
-    drain
+    drain,
+    reenter
   };
 
   Kind kind = Kind::status;
@@ -66,6 +67,7 @@ struct ClusterOptions {
   std::string keyspace;
   std::string table;
   bool json = false;
+  bool accept_data_loss = false;
 };
 
 // Adds the subcommands. `options` outlives the parsing.

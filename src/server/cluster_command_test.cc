@@ -138,7 +138,7 @@ TEST(ClusterTables, StatusIsATableADatacentre) {
   EXPECT_EQ(
       format_status(*parsed),
       "Cluster Troy: 2 of 3 nodes up, metadata version 5\n"
-      "U up, S starting, D down; N normal, J joining, L leaving, R being removed\n"
+      "U up, S starting, D down; N normal, J joining, L leaving, E re-entering, R being removed\n"
       "\n"
       "Datacentre dc1\n"
       "    Address        Load     Tokens  Owns   Host ID                               Rack  "
@@ -196,7 +196,8 @@ TEST(ClusterTables, TheRingShowsOwnersAndReplicas) {
   ASSERT_EQ(ring->tablets.size(), 4U);
   EXPECT_EQ(format_ring(*ring),
             "Cluster Troy: 2 of 3 nodes up, metadata version 5\n"
-            "U up, S starting, D down; N normal, J joining, L leaving, R being removed\n"
+            "U up, S starting, D down; N normal, J joining, L leaving, E re-entering, R being "
+            "removed\n"
             "\n"
             "Token                     Owner          Rack  Datacentre  Replicas of music\n"
             "-4611686018427387905  UN  10.0.0.1:7000  r1    dc1         10.0.0.1:7000 "

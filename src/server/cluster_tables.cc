@@ -174,8 +174,11 @@ Result<ShownTablet> tablet_of(const Json& json, std::size_t nodes) {
 }  // namespace
 
 std::string ShownNode::letters() const {
-  constexpr std::array<std::pair<std::string_view, char>, 4> kStates = {
-      {{"normal", 'N'}, {"joining", 'J'}, {"leaving", 'L'}, {"removing", 'R'}}};
+  constexpr std::array<std::pair<std::string_view, char>, 5> kStates = {{{"normal", 'N'},
+                                                                         {"joining", 'J'},
+                                                                         {"leaving", 'L'},
+                                                                         {"removing", 'R'},
+                                                                         {"re-entering", 'E'}}};
   const auto* found = std::ranges::find(kStates, state, &std::pair<std::string_view, char>::first);
   const char life = is_up ? 'U' : is_alive ? 'S' : 'D';
   return {life, found == kStates.end() ? '?' : found->second};
@@ -339,7 +342,7 @@ std::string format_head(const ShownCluster& cluster) {
 }
 
 constexpr std::string_view kLegend =
-    "U up, S starting, D down; N normal, J joining, L leaving, R being removed\n";
+    "U up, S starting, D down; N normal, J joining, L leaving, E re-entering, R being removed\n";
 
 // Who is not up, and since when as far as the node that was asked knows.
 std::string format_absent(const ShownCluster& cluster) {
@@ -469,6 +472,12 @@ std::string format_done(const ShownDone& done) {
   if (done.what == "drain") {
     return fmt::format("The node serves no clients any more, {} flushed. It can be stopped.\n",
                        done.tables == 1 ? "1 table is" : tables + " are");
+  }
+  if (done.what == "accept-data-loss") {
+    if (done.tables == 0) return "No node that is down is waited for: nothing is given up.\n";
+    return fmt::format("What only {} had that {} down is given up.\n",
+                       done.tables == 1 ? "one node" : fmt::format("{} nodes", done.tables),
+                       done.tables == 1 ? "is" : "are");
   }
   return fmt::format("{}: {}\n", done.what, tables);
 }

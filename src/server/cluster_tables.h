@@ -32,7 +32,7 @@ struct ShownNode {
   std::optional<std::string> schema_version = std::nullopt;
 
   // "UN": U up, S alive and serving nobody yet, D down; then N normal, J joining, L leaving,
-  // R being removed, ? for a state of a later release.
+  // E re-entering, R being removed, ? for a state of a later release.
   std::string letters() const;
 };
 
@@ -94,7 +94,7 @@ struct ShownTable {
   std::uint64_t memtable_bytes = 0;
 };
 
-// What was done to how many tables.
+// What was done to how many tables, or nodes.
 struct ShownDone {
   std::string what;  // "flush"
   std::uint64_t tables = 0;

@@ -154,11 +154,13 @@ main().catch(error => { console.error(error); process.exit(1); });
 class ThreeNodes(unittest.TestCase):
     """Every story begins and ends with three nodes that are up."""
 
+    settings = {}  # of all of them
+
     @classmethod
     def make_members(cls):
         ports = {kind: free_port([f"127.0.0.{number}" for number in NUMBERS])
                  for kind in ("node", "cql", "admin")}
-        return [Member(cls.scratch.name, number, ports) for number in NUMBERS]
+        return [Member(cls.scratch.name, number, ports, **cls.settings) for number in NUMBERS]
 
     @classmethod
     def setUpClass(cls):

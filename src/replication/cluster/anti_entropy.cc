@@ -108,6 +108,7 @@ void AntiEntropy::take(ReplicaMapPtr map) {
 }
 
 void AntiEntropy::take(const HeldTabletsPtr& held) {
+  held_ = held;
   std::set<TabletId> kept;
   for (const HeldTablet& each : held->all()) {
     if (each.core != runtime_.cores.here()) continue;
@@ -137,6 +138,7 @@ void AntiEntropy::take(const HeldTabletsPtr& held) {
   const auto gone = [this](TabletId id) { return !tablets_.contains(id); };
   std::erase_if(behind_, gone);
   std::erase_if(moved_, gone);
+  note_reentering();
   std::set<NodeId> nodes;
   for (const auto& [id, tablet] : tablets_) {
     nodes.insert(tablet->sync.peers().begin(), tablet->sync.peers().end());
@@ -214,6 +216,7 @@ Task<void> AntiEntropy::look_loop() {
       if (const auto tablet = tablets_.find(id); tablet != tablets_.end()) refresh(*tablet->second);
     }
     set_watermarks();
+    start_reentry_pulls();
     start_pulls();
     start_telling();
   }
@@ -338,6 +341,7 @@ AnnounceReply AntiEntropy::on_announce(NodeId from, const AnnounceMessage& messa
     const causality::ActorId own = tablet.held.info.actor;
     if (staged && each.clock.max_of(own) > staged->max_of(own) && !tablet.behind_itself) {
       tablet.behind_itself = true;
+      replica_.stop_serving(each.tablet);
       log_.error("a peer has seen writes of this replica that it has not: it has lost them",
                  base::kv("tablet", each.tablet), base::kv("peer", from));
     }
@@ -385,14 +389,20 @@ void AntiEntropy::start_pulls() {
 Task<void> AntiEntropy::pull(TabletId id, std::uint64_t life, NodeId from) {
   const auto end = co_await pull_pages(id, life, from);
   --pulling_;
+  finish_pull(id, life, from, end);
+}
+
+void AntiEntropy::finish_pull(TabletId id, std::uint64_t life, NodeId from,
+                              const Result<PullEnd>& end) {
   if (!end) {
     ++counts_.pulls_failed;
     log_.debug("a pull failed", base::kv("tablet", id), base::kv("peer", from),
                base::kv("error", end.error()));
   }
   Tablet* tablet = find(id, life);
-  if (tablet == nullptr) co_return;
+  if (tablet == nullptr) return;
   tablet->pulling = false;
+  if (end && *end == PullEnd::complete) note_pulled(*tablet, from);
   if (end && *end != PullEnd::stuck) {
     tablet->pause = {};
     tablet->pulled_not_before = {};
@@ -496,11 +506,17 @@ Task<Result<PullReply>> AntiEntropy::on_pull(NodeId from, PullMessage message, U
     co_return Error(Errc::overloaded, "too many pulls are being answered");
   }
   ++serving_;
+  const PlacedReplica* asking = placed(*found->second).find(from);
+  Result<void> settled;
+  if (asking != nullptr && asking->in_doubt) {
+    settled = co_await replica_.engine().durable_so_far(until);
+  }
   const auto bytes_max =
       static_cast<std::size_t>(std::min(message.bytes_max, PullMessage::kBytesMax));
   auto missing = co_await replica_.engine().missing_mutations(
       message.tablet, std::move(message.clock), bytes_max, std::move(until));
   --serving_;
+  CO_TRY_VOID(settled);
   CO_TRY_VOID(missing);
   if (find(message.tablet, life) == nullptr) {
     co_return Error(Errc::refused, "the replicas of tablet {} have changed", message.tablet);

@@ -30,6 +30,14 @@
 //     metadata that this core follows have given the table's number, so that it was here once.
 //     Until then it is not taken, not claimed, and asked for again.
 //
+//   - A replica in doubt (R10) pulls from others until reentry_rule.h is content. What counts is a
+//     pull in the epoch in which it re-entered that brought all that was durable at the other one,
+//     which has settled by then what it had taken before that epoch: so whatever was acknowledged
+//     by it and the one in doubt is here. Announcements will not do, since they leave out what is
+//     not synced.
+//   - Where a peer has seen dots of a replica's own that it has not, it has lost something (S13),
+//     and stops serving in that step.
+//
 // Applying keeps to the latches of partitions (partition_latches.h), as everything that is staged.
 //
 // Limits: one announcement under way to a peer, of bounded size; one pull under way for a tablet,
@@ -80,6 +88,8 @@ struct AntiEntropyOptions {
   std::size_t pages_max = 64;
   // How many tablets are pulled at once, and how many pulls of others are answered at once.
   std::size_t pulls_max = 4;
+  // The same of tablets that re-enter, which nobody writes to meanwhile.
+  std::size_t reentry_pulls_max = 16;
   std::size_t pulls_served_max = 16;
   // After a failure; doubled with every further one.
   runtime::Duration pause_min = std::chrono::milliseconds(200);
@@ -129,6 +139,22 @@ struct AntiEntropyReport {
   void add(const AntiEntropyReport& other);
 };
 
+// How far the replicas of a core are that re-enter.
+struct ReentryProgress {
+  std::size_t tablets = 0;         // that are in doubt
+  std::size_t tablets_behind = 0;  // of them: they have not caught up
+  // Of those that wait for a peer, or for writes that nobody has given them.
+  std::set<model::NodeId> waits_for;
+  std::uint64_t withheld = 0;
+  // Of the metadata that this is about; of all cores the oldest.
+  causality::Epoch as_of;
+  // Of other replicas: a peer has seen writes that they have lost.
+  bool has_lost_writes = false;
+
+  // Of another core of this node.
+  void add(const ReentryProgress& other);
+};
+
 class AntiEntropy {
  public:
   // All outlive it.
@@ -157,6 +183,13 @@ class AntiEntropy {
 
   // Cost: all tablets and their peers.
   AntiEntropyReport report() const;
+  // Cost: all tablets.
+  ReentryProgress reentry() const;
+  // Replicas that re-enter do not wait for these nodes any more: an operator accepts the loss of
+  // what they alone have.
+  void give_up(const std::set<model::NodeId>& nodes) {
+    given_up_.insert(nodes.begin(), nodes.end());
+  }
 
  private:
   // What is known of the replica of a tablet on another node.
@@ -179,6 +212,8 @@ class AntiEntropy {
     bool waits_for_metadata = false;
     causality::Clock withheld;
     bool behind_itself = false;
+    // Peers that have given all that they had, in this epoch.
+    std::set<model::NodeId> pulled;
   };
   // Another node.
   struct Peer {
@@ -209,6 +244,16 @@ class AntiEntropy {
   void note_life(Tablet& tablet, std::size_t peer, std::uint64_t life);
   void set_watermarks();
 
+  // ---- Re-entry (anti_entropy_reentry.cc) ----
+  const PlacedTablet& placed(const Tablet& tablet) const;
+  // The metadata say so; where only this node does it has not got its new name yet.
+  bool reenters(const Tablet& tablet) const;
+  std::set<model::NodeId> reentry_waits_for(const Tablet& tablet) const;
+  void note_reentering();
+  void start_reentry_pulls();
+  runtime::Task<void> reentry_pull(storage::TabletId id, std::uint64_t life, model::NodeId from);
+  void note_pulled(Tablet& tablet, model::NodeId from);
+
   // ---- Announcing ----
   void start_telling();
   std::shared_ptr<const AnnounceMessage> next_announcement(model::NodeId to, Peer& peer,
@@ -224,6 +269,8 @@ class AntiEntropy {
   // Whether something is missing that should have come by now.
   bool must_pull(Tablet& tablet);
   runtime::Task<void> pull(storage::TabletId id, std::uint64_t life, model::NodeId from);
+  void finish_pull(storage::TabletId id, std::uint64_t life, model::NodeId from,
+                   const base::Result<PullEnd>& end);
   runtime::Task<base::Result<PullEnd>> pull_pages(storage::TabletId id, std::uint64_t life,
                                                   model::NodeId from);
   // Dots that were not taken are added to `left`.
@@ -237,12 +284,16 @@ class AntiEntropy {
   const AntiEntropyOptions options_;
   base::Logger log_;
   ReplicaMapPtr map_;
+  HeldTabletsPtr held_;
   std::map<storage::TabletId, std::unique_ptr<Tablet>> tablets_;
   std::map<model::NodeId, Peer> peers_;
   std::set<storage::TabletId> behind_;
   std::set<storage::TabletId> moved_;  // whose watermarks the engine has not been told of yet
   storage::TabletId pulled_last_;
   std::size_t pulling_ = 0;
+  std::set<storage::TabletId> reentering_;  // that have not caught up
+  std::size_t reentry_pulling_ = 0;
+  std::set<model::NodeId> given_up_;
   std::size_t serving_ = 0;
   AntiEntropyReport counts_;
   runtime::StopSource stop_;

@@ -20,7 +20,7 @@ std::vector<const PlacedReplica*> in_order_of_asking(const PlacedTablet& tablet,
       link.map() == nullptr ? std::nullopt : link.map()->own_datacentre();
   absl::InlinedVector<Candidate, 8> candidates;
   for (const PlacedReplica& replica : tablet.members) {
-    if (!link.is_up(replica.node)) continue;
+    if (replica.in_doubt || !link.is_up(replica.node)) continue;
     candidates.push_back({.rank = {link.is_suspected(replica.node), replica.node != link.self(),
                                    own && replica.datacentre != *own, candidates.size()},
                           .replica = &replica});

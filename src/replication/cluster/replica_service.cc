@@ -86,7 +86,8 @@ Task<Result<ApplyReply>> ReplicaService::apply(ApplyMessage message, Until until
   Replica& replica = replica_of_(held.core);
   const auto there = [&](Runtime&, Until remaining) -> Task<Result<ApplyReply>> {
     CO_TRY_VOID(co_await replica.apply(held.info.id, message.table, std::move(message.partition),
-                                       std::move(message.delta), std::move(remaining)));
+                                       std::move(message.delta), message.epoch,
+                                       std::move(remaining)));
     co_return ApplyReply{};
   };
   co_return co_await on_core<ApplyReply>(here_, held.core, there, std::move(until));

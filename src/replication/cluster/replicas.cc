@@ -1,6 +1,7 @@
 #include "replication/cluster/replicas.h"
 
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "replication/cluster/on_core.h"
@@ -185,6 +186,42 @@ Task<void> Replicas::start_anti_entropy() {
   anti_entropy_runs_ = true;
   for (std::uint32_t core = 0; core < cores(); ++core) {
     const auto there = [&](Runtime&, const Until&) { return start_on_core(*by_core_[core]); };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+}
+
+namespace {
+
+Task<Result<void>> add_reentry_of(const Replicas::Core& core, ReentryProgress& progress) {
+  progress.add(core.anti_entropy->reentry());
+  co_return {};
+}
+
+Task<Result<void>> give_up_on_core(Replicas::Core& core, const std::set<model::NodeId>& nodes) {
+  core.anti_entropy->give_up(nodes);
+  co_return {};
+}
+
+}  // namespace
+
+// One core after the other, so that they share what they add to.
+Task<ReentryProgress> Replicas::reentry() {
+  ReentryProgress progress;
+  progress.as_of = causality::Epoch(std::numeric_limits<std::uint64_t>::max());
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) {
+      return add_reentry_of(*by_core_[core], progress);
+    };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+  co_return progress;
+}
+
+Task<void> Replicas::give_up(std::set<model::NodeId> nodes) {
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) {
+      return give_up_on_core(*by_core_[core], nodes);
+    };
     co_await tell(runtime_, CoreId{core}, there);
   }
 }

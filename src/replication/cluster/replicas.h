@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/result.h"
@@ -79,6 +80,10 @@ class Replicas {
   void connect(rpc::Rpc& rpc);
   // Makes the replicas here and those of other nodes equal from now on. Once, connected.
   runtime::Task<void> start_anti_entropy();
+  // How far the replicas of all cores are that re-enter.
+  runtime::Task<ReentryProgress> reentry();
+  // See AntiEntropy::give_up.
+  runtime::Task<void> give_up(std::set<model::NodeId> nodes);
   // Ends that; the Rpc is stopped after it. Also if it was never started, and again.
   runtime::Task<void> stop_anti_entropy();
 

@@ -97,6 +97,7 @@ struct ReplicatedSetup {
   PlantedBugs bugs = {};
   AntiEntropyOptions options = {};
   storage::LogSyncMode sync_mode = storage::LogSyncMode::batch;
+  std::optional<runtime::Duration> sync_period = {};
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
   std::uint16_t cores = 1;  // of each node
 };
@@ -227,6 +228,8 @@ class ReplicaNode final : public sim::Process {
     }
     co_return {};
   }
+  // Those of the metadata that were taken last.
+  runtime::Task<base::Result<void>> take_names() { return give_names(*held_); }
   runtime::Task<base::Result<void>> create_table(storage::TableId table) {
     return engines_->create_table(table, {});
   }
@@ -334,6 +337,7 @@ class ReplicaNode final : public sim::Process {
     storage::EngineOptions options;
     options.data_directories = {"/data"};
     options.log = storage::testing::small_log(setup_.sync_mode);
+    if (setup_.sync_period) options.log.sync_period = *setup_.sync_period;
     options.shards = 2;
     options.mutation_log_bytes_max = setup_.mutation_log_bytes_max;
     options.keeps_timestamps = setup_.bugs.timestamps_are_not_raised;
@@ -348,6 +352,16 @@ class ReplicaNode final : public sim::Process {
       const auto made = co_await engines_->create_table(table, {});
       if (!made && !made.failed_with(base::Errc::already_exists)) co_return made.error();
     }
+    co_return co_await give_names(held);
+  }
+  runtime::Task<base::Result<void>> give_names(const HeldTablets& held) {
+    CO_TRY(const auto there, co_await engines_->tablets());
+    std::vector<storage::TabletName> names;
+    for (const storage::TabletInfo& tablet : there) {
+      const HeldTablet* its = held.find(tablet.range.from.view());
+      if (its->info.actor != tablet.actor) names.push_back({tablet.id, its->info.actor});
+    }
+    if (!names.empty()) CO_TRY_VOID(co_await engines_->reincarnate(std::move(names)));
     co_return {};
   }
   runtime::Task<base::Result<void>> open() {

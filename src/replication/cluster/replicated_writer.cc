@@ -163,8 +163,8 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
       acks->acknowledge(replica.datacentre);
       return;
     }
-    const bool sending = deltas_ == Deltas::sent && link_.is_up(replica.node) &&
-                         bytes_sending_ + bytes <= kBytesSendingMax &&
+    const bool sending = deltas_ == Deltas::sent && !replica.in_doubt &&
+                         link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
                          sends_.try_spawn(send(acks, replica, counts, message, bytes, sent_until));
     if (sending) bytes_sending_ += bytes;
     ++(sending ? link_.statistics().deltas_sent : link_.statistics().deltas_not_sent);

@@ -10,6 +10,7 @@
 //     what that says, and with siblings nothing else; an explicit timestamp is judged here.
 //   - A delta is sent once. Who does not get it (down, slow, too much under way to it) gets it by
 //     anti-entropy; so an answer of "too late" leaves the write where it is, and is a timeout.
+//   - Replicas in doubt get it by anti-entropy, too, and count for nothing (R10).
 //   - Pending replicas get every delta and count for nothing (S8).
 //
 // Core affinity: the core of its replica.

@@ -42,15 +42,17 @@ std::vector<TabletBounds> bounds_of(const ClusterMetadata& metadata, KeyspaceNum
 }
 
 PlacedReplica placed(const ClusterMetadata& metadata, std::span<const std::string> datacentres,
-                     NodeId id, Epoch began) {
+                     NodeId id, const metadata::ReplicatedKeyspace& keyspace) {
   const metadata::Node* node = metadata.find(id);
   ASSERT(node != nullptr);
   const auto at = std::ranges::lower_bound(datacentres, node->description.datacentre);
+  const Epoch began = metadata::began_on(*node, keyspace);
   return {
       .node = id,
       .actor = {.node = node->number,
                 .incarnation = causality::Incarnation(static_cast<std::uint32_t>(began.value()))},
-      .datacentre = static_cast<DatacentreIndex>(at - datacentres.begin())};
+      .datacentre = static_cast<DatacentreIndex>(at - datacentres.begin()),
+      .in_doubt = node->in_doubt};
 }
 
 }  // namespace
@@ -67,6 +69,7 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
                                NodeId self) {
   auto map = std::make_shared<ReplicaMap>(Private());
   map->version_ = version;
+  map->epoch_ = metadata.epoch;
   map->self_ = self;
   map->datacentres_ = datacentres_of(metadata);
   map->next_storage_ = metadata.next.storage;
@@ -74,6 +77,7 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
     map->names_[node.description.id] = fmt::format("{}", node.description.node_address);
   }
   const metadata::Node* own = metadata.find(self);
+  if (own != nullptr) map->reentered_ = own->reentered;
   const std::string local = own == nullptr ? std::string() : own->description.datacentre;
   if (own != nullptr) {
     const auto at = std::ranges::lower_bound(map->datacentres_, local);
@@ -89,10 +93,10 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
       PlacedTablet tablet;
       tablet.epoch = std::max(keyspace.began, metadata.tablets[i].epoch);
       for (const NodeId node : all[i].members) {
-        tablet.members.push_back(placed(metadata, map->datacentres_, node, keyspace.began));
+        tablet.members.push_back(placed(metadata, map->datacentres_, node, keyspace));
       }
       for (const NodeId node : all[i].pending) {
-        tablet.pending.push_back(placed(metadata, map->datacentres_, node, keyspace.began));
+        tablet.pending.push_back(placed(metadata, map->datacentres_, node, keyspace));
       }
       placed_keyspace.tablets_.push_back(std::move(tablet));
     }

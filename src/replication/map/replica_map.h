@@ -9,8 +9,9 @@
 // is of one such tablet. Its epoch is that of the last change of its replicas, or the one in which
 // its keyspace was made; a message of a lower one is stale (S10), and one of a higher one says that
 // this node is behind. A replica mints under the number of its node and the epoch in which it
-// became one (R2). That is its keyspace's first epoch: nodes that come to a keyspace later, and
-// might come back, are refused until the metadata say when each of them began.
+// became one (R2): its keyspace's first one, or that in which its node re-entered. Nodes that come
+// to a keyspace later, and might come back, are refused until the metadata say when each of them
+// began.
 //
 // Immutable, and shared by all cores: whoever works with an old one goes on with it undisturbed.
 #pragma once
@@ -44,6 +45,8 @@ struct PlacedReplica {
   model::NodeId node;
   causality::ActorId actor;
   DatacentreIndex datacentre = 0;
+  // It may lack what it acknowledged: it does not serve, and counts for nothing (R10).
+  bool in_doubt = false;
   friend bool operator==(const PlacedReplica&, const PlacedReplica&) = default;
 };
 
@@ -99,7 +102,10 @@ class ReplicaMap {
 
   // Of the metadata.
   std::uint64_t version() const { return version_; }
+  causality::Epoch epoch() const { return epoch_; }
   model::NodeId self() const { return self_; }
+  // In which the replicas of this node began anew; 0: they never have.
+  causality::Epoch reentered() const { return reentered_; }
   // Null for one that is not there, or no longer.
   const KeyspaceMap* find(metadata::KeyspaceNumber keyspace) const;
   const KeyspaceMap* find(std::string_view keyspace) const;
@@ -124,6 +130,8 @@ class ReplicaMap {
 
  private:
   std::uint64_t version_ = 0;
+  causality::Epoch epoch_;
+  causality::Epoch reentered_{0};
   model::NodeId self_;
   std::vector<std::string> datacentres_;
   std::optional<DatacentreIndex> own_datacentre_;

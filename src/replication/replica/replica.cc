@@ -73,11 +73,23 @@ Result<void> check_epoch(const PartitionWrite& write, causality::Epoch epoch) {
 
 void Replica::take(HeldTabletsPtr held) {
   held_ = std::move(held);
+  serving_.clear();
   for (const HeldTablet& tablet : held_->all()) {
-    if (tablet.is_alone() && tablet.core == engine_.runtime().cores.here()) {
+    if (tablet.core != engine_.runtime().cores.here()) continue;
+    if (tablet.is_alone()) {
       engine_.set_watermarks(tablet.info.id, {});
+    } else {
+      serving_[tablet.info.id] = tablet.is_in_doubt ? std::nullopt : std::optional(tablet.epoch);
     }
   }
+}
+
+Result<void> Replica::check_serves(TabletId tablet, causality::Epoch epoch) const {
+  const auto found = serving_.find(tablet);
+  if (found == serving_.end()) return {};
+  if (!found->second) return Error(Errc::refused, "the replica here may have lost writes");
+  if (*found->second == epoch) return {};
+  return Error(Errc::refused, "the tablet is in epoch {} here, not in {}", *found->second, epoch);
 }
 
 namespace {
@@ -102,6 +114,7 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
   CO_TRY_VOID(check_epoch(write, epoch));
   CO_TRY(auto hold, co_await enter(tablet, write, false, until));
   CO_TRY_VOID(check_in_time(until));
+  CO_TRY_VOID(check_serves(tablet, epoch));
   CO_TRY(auto staged, engine_.stage(write.table, tablet, write.partition.view(),
                                     std::move(write.mutation), epoch));
   hold.release();
@@ -142,6 +155,9 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
     auto entered = co_await enter(tablet, write, !holds.empty(), until);
     if (entered) {
       if (auto in_time = check_in_time(until); !in_time) entered = std::move(in_time).error();
+    }
+    if (auto serves = check_serves(tablet, held.epoch); entered && !serves) {
+      entered = std::move(serves).error();
     }
     Result<storage::Staged> staged =
         entered ? engine_.stage(write.table, tablet, write.partition.view(),
@@ -220,15 +236,17 @@ Task<Result<void>> Replica::judge_explicit(std::span<PartitionWrite> writes, Unt
 // ---- For other nodes ----
 
 Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes partition,
-                                  Delta delta, Until until) {
+                                  Delta delta, causality::Epoch epoch, Until until) {
   const std::size_t bytes =
       partition.size() + causality::content_size(delta.cells, delta.deleted_ranges);
   const auto kind = storage::write_kind_of(delta.cells);
   CO_TRY(auto hold, co_await enter(tablet, table, partition, bytes, kind,
                                    bugs_.deltas_ignore_latches, until));
+  CO_TRY_VOID(check_serves(tablet, epoch));
   CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
   hold.release();
-  co_return co_await engine_.durable(staged.position, std::move(until));
+  CO_TRY_VOID(co_await engine_.durable(staged.position, std::move(until)));
+  co_return check_serves(tablet, epoch);
 }
 
 bool Replica::has_table(storage::TableId table) const {

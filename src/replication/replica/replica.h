@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include <absl/container/flat_hash_map.h>
+
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/clock.h"
@@ -48,6 +50,8 @@ class Replica {
   // The tablets that this node holds from now on. Of this core's those that nobody else holds have
   // nobody to wait for: what they see is stable at once.
   void take(HeldTabletsPtr held);
+  // The tablet has lost something: it takes and mints nothing for others until it is held anew.
+  void stop_serving(storage::TabletId tablet) { serving_[tablet].reset(); }
 
   // See Coordinator's of these names. Requires: everything is of this core's tablets.
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(storage::TabletId tablet,
@@ -67,11 +71,12 @@ class Replica {
       storage::TableId table, storage::TabletId tablet, base::Bytes partition,
       std::vector<base::Bytes> rows, runtime::Until until);
 
-  // A delta that was minted elsewhere; durable when it returns. A dot that is known is applied by
-  // then. Errors: as of write(); not_found for a table that is not here.
+  // A delta that was minted elsewhere; durable when it returns, and the tablet still in that epoch:
+  // what is acknowledged in an epoch is here before the next one begins (S10). A dot that is known
+  // is applied by then. Errors: as of write(); not_found for a table that is not here.
   runtime::Task<base::Result<void>> apply(storage::TabletId tablet, storage::TableId table,
                                           base::Bytes partition, causality::Delta delta,
-                                          runtime::Until until);
+                                          causality::Epoch epoch, runtime::Until until);
   // Several of them, as a pull brings them: durable when it returns. What cannot be taken is named
   // and left out, and nothing of it counts as seen. Errors: as of apply(), and corrupt; the first
   // ones may be here then. Requires: no more than PullReply::kMutationsMax.
@@ -110,6 +115,8 @@ class Replica {
       storage::TabletId tablet, storage::TableId table, base::Bytes partition, std::size_t bytes,
       storage::WriteKind kind, bool is_held, runtime::Until until);
   bool has_table(storage::TableId table) const;
+  // Whether a replica that others hold too is in that epoch, and not in doubt. Errors: refused.
+  base::Result<void> check_serves(storage::TabletId tablet, causality::Epoch epoch) const;
   // Errors: timeout, cancelled.
   base::Result<void> check_in_time(const runtime::Until& until) const;
   // The same for a write.
@@ -133,6 +140,8 @@ class Replica {
   storage::Engine& engine_;
   const PlantedBugs bugs_;
   HeldTabletsPtr held_;
+  // Of this core's tablets those that others hold too; none: in doubt.
+  absl::flat_hash_map<storage::TabletId, std::optional<causality::Epoch>> serving_;
   PartitionLatches latches_;
 };
 

@@ -26,7 +26,8 @@ HeldTablets::HeldTablets(ReplicaMapPtr of, const CoreOf& core_of,
         if (replica.node != map.self()) held.peers.push_back(replica.node);
       }
     }
-    held.is_in_doubt = !held.is_alone() && std::ranges::binary_search(in_doubt, held.info.id);
+    held.is_in_doubt = !held.is_alone() && (placed.find(map.self())->in_doubt ||
+                                            std::ranges::binary_search(in_doubt, held.info.id));
     tablets_.push_back(std::move(held));
   }
   std::ranges::sort(tablets_, {}, [](const HeldTablet& each) { return each.info.range.from; });

@@ -30,8 +30,8 @@ struct HeldTablet {
   runtime::CoreId core;
   std::vector<model::NodeId> peers;       // the other members and pending ones
   const KeyspaceMap* keyspace = nullptr;  // of the map
-  // The last stop may have lost acknowledged writes, and others may have seen them: it serves
-  // nobody (S14).
+  // It may have lost acknowledged writes that others have seen: it serves nobody until the metadata
+  // say that it has caught up (R10).
   bool is_in_doubt = false;
 
   // No other node holds it: its requests concern this node alone.

@@ -30,6 +30,8 @@ Task<Result<std::unique_ptr<TabletDirectory>>> TabletDirectory::open(Runtime& ru
   auto directory = std::make_unique<TabletDirectory>(Private{}, runtime, engines);
   CO_TRY(const auto tablets, co_await engines.tablets());
   for (const storage::TabletInfo& tablet : tablets) directory->tablets_.insert(tablet.id);
+  // Tablets that the folder does not have yet may be ones that it has lost.
+  directory->doubts_all_ = engines.report().log.tail_may_be_lost;
   co_return directory;
 }
 
@@ -42,12 +44,37 @@ Task<Result<HeldTabletsPtr>> TabletDirectory::hold(ReplicaMapPtr map) {
   }
   CO_TRY_VOID(co_await make(std::move(missing)));
   CO_TRY_VOID(co_await rename_doubtful(wanted));
-  CO_TRY(const std::vector<TabletId> doubts, co_await engines_.tablets_in_doubt());
-  if (!doubts.empty()) {
-    log_.error("tablets may have lost writes that other nodes know of, and serve nobody",
-               kv("tablets", doubts.size()));
+  CO_TRY_VOID(co_await take_names(wanted));
+  std::vector<TabletId> doubtful;
+  for (const HeldTablet& tablet : wanted.all()) {
+    if (doubts_all_ && !tablet.is_alone()) doubtful.push_back(tablet.info.id);
   }
-  co_return std::make_shared<const HeldTablets>(std::move(map), core_of, doubts);
+  std::ranges::sort(doubtful);
+  if (!doubtful.empty()) {
+    log_.warn("replicas here may have lost writes that other nodes know of, and serve nobody",
+              kv("tablets", doubtful.size()));
+  }
+  co_return std::make_shared<const HeldTablets>(std::move(map), core_of, doubtful);
+}
+
+Task<Result<void>> TabletDirectory::take_names(const HeldTablets& held) {
+  const bool are_new = reentry_after_ && held.map()->reentered() > *reentry_after_;
+  CO_TRY(const std::vector<TabletId> in_doubt, co_await engines_.tablets_in_doubt());
+  CO_TRY(const auto there, co_await engines_.tablets());
+  std::vector<storage::TabletName> names;
+  for (const storage::TabletInfo& tablet : there) {
+    const HeldTablet* kept = held.find(tablet.range.from.view());
+    if (kept == nullptr || kept->is_alone() || kept->info.id != tablet.id) continue;
+    const bool has_name = tablet.actor == kept->info.actor;
+    if (are_new && !has_name) {
+      names.push_back({.id = tablet.id, .actor = kept->info.actor});
+    } else if (!are_new && (!has_name || std::ranges::binary_search(in_doubt, tablet.id))) {
+      doubts_all_ = true;
+    }
+  }
+  if (!names.empty()) CO_TRY_VOID(co_await engines_.reincarnate(std::move(names)));
+  if (are_new) doubts_all_ = false;
+  co_return {};
 }
 
 Task<Result<void>> TabletDirectory::make(std::vector<storage::TabletInfo> missing) {

@@ -15,7 +15,17 @@
 // Names. A replica mints under the number of its node and an incarnation, which the metadata give.
 // After a stop that may have lost a tail of the log a tablet that only this node holds gets the
 // next incarnation before it takes a write: names are never used twice (S14). One that others hold
-// too stays in doubt, and serves nobody (HeldTablet::is_in_doubt).
+// too is in doubt, and serves nobody (HeldTablet::is_in_doubt), until it has re-entered (R10):
+//
+//   must_reenter()           the folder may have lost something, or has other names than the
+//                            metadata say: then no replica here serves that others hold too, since
+//                            what one has lost another may have, too
+//   begin_reentry(epoch)     ... this node asks the metadata for new names
+//   hold(map)                of a map in which the node re-entered after that epoch: they have them
+//
+// A name is taken only if the metadata gave it in this life of the node. One of an earlier life may
+// have been minted under, and what then happened may be lost: a folder that was put back knows
+// nothing of it. So it is with a name that the metadata say and the folder does not have.
 //
 // Core affinity: that of the Engines. What may be asked on any core says so.
 #pragma once
@@ -23,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -61,6 +72,19 @@ class TabletDirectory {
   // Makes the tablets that the map says this node holds. Durable when it returns. Errors: of the
   // engines; what was made stays, and is found by the next call. One call at a time.
   runtime::Task<base::Result<HeldTabletsPtr>> hold(ReplicaMapPtr map);
+  // As of the last hold().
+  bool must_reenter() const { return doubts_all_; }
+  // No other node counts on what this one has acknowledged.
+  void forget_doubts() { doubts_all_ = false; }
+  // The metadata are asked for new names: those that they give after that epoch are taken. May be
+  // called again, with what they are when they are asked again.
+  void begin_reentry(causality::Epoch after) { reentry_after_ = after; }
+  // This node has found out that it lost something: none of its replicas serves that others hold
+  // too, from the next hold() on, until it has re-entered.
+  void doubt_all() {
+    doubts_all_ = true;
+    reentry_after_.reset();
+  }
   // Drops all other tablets, in its own time. Requires: their tables were dropped, or will be.
   void let_go(const HeldTablets& held);
   // Waits for what is being dropped. Once, when nobody lets go of anything any more.
@@ -82,12 +106,17 @@ class TabletDirectory {
  private:
   runtime::Task<base::Result<void>> make(std::vector<storage::TabletInfo> missing);
   runtime::Task<base::Result<void>> rename_doubtful(const HeldTablets& held);
+  // Gives replicas the names of the map, if this life asked for them. Otherwise finds out whether
+  // they are in doubt.
+  runtime::Task<base::Result<void>> take_names(const HeldTablets& held);
   runtime::Task<void> drop(std::vector<storage::TabletId> tablets);
 
   runtime::Runtime& runtime_;
   storage::Engines& engines_;
   base::Logger log_;
   std::set<storage::TabletId> tablets_;  // of the engines, but for those that are being dropped
+  bool doubts_all_ = false;              // of those that others hold too
+  std::optional<causality::Epoch> reentry_after_;
   runtime::TaskGroup drops_;
 };
 

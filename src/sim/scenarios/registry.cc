@@ -47,6 +47,14 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "rows of nodes that fail: nothing acknowledged is lost, nothing returns",
          .is_dear = true,
          .make = [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 9}); }},
+        {.name = "rows-periodic",
+         .description = "the same, and nodes acknowledge before it is on the disk: what one loses "
+                        "the others give back",
+         .is_dear = true,
+         .make =
+             [] {
+               return make_rows_scenario({.nodes_min = 3, .nodes_max = 6, .periodic_sync = true});
+             }},
         {.name = "consensus-messages",
          .description = "the consensus register by messages alone: linearizable",
          .is_dear = true,

@@ -188,7 +188,11 @@ std::vector<TabletId> Engine::tablets_in_doubt() const {
 }
 
 Task<Result<void>> Engine::reincarnate(TabletId tablet, causality::ActorId actor) {
-  return parts_->schema.reincarnate(tablet, actor);
+  return parts_->schema.reincarnate(std::vector<TabletName>{{.id = tablet, .actor = actor}});
+}
+
+Task<Result<void>> Engine::reincarnate(std::vector<TabletName> names) {
+  return parts_->schema.reincarnate(std::move(names));
 }
 
 void Engine::set_watermarks(TabletId tablet,
@@ -268,6 +272,10 @@ Result<void> Engine::check(TableId table, TabletId tablet, ByteView partition,
 
 Task<Result<void>> Engine::durable(std::optional<LogPosition> position, Until until) {
   return parts_->writes.durable(position, std::move(until));
+}
+
+Task<Result<void>> Engine::durable_so_far(Until until) {
+  return parts_->writes.durable(parts_->state.staged.last_position(), std::move(until));
 }
 
 Task<Result<causality::Delta>> Engine::write(TableId table, TabletId tablet, base::Bytes partition,

@@ -121,6 +121,9 @@ class Engine {
   std::vector<TabletId> tablets_in_doubt() const;
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
+  // The same for several, with one edit of the manifest for each shard. After an error some shards
+  // may have theirs.
+  runtime::Task<base::Result<void>> reincarnate(std::vector<TabletName> names);
   // What the tablet's other members and pending ones have seen; see causality::stability. None at
   // all: the tablet has no other replica. What is stable goes from the mutation log.
   void set_watermarks(TabletId tablet, std::vector<std::optional<causality::Watermark>> watermarks);
@@ -190,6 +193,8 @@ class Engine {
   // Waits until what was staged is durable. Errors: as CommitLog::durable.
   runtime::Task<base::Result<void>> durable(std::optional<LogPosition> position,
                                             runtime::Until until);
+  // The same of all that is staged now.
+  runtime::Task<base::Result<void>> durable_so_far(runtime::Until until);
   // All three. Returns the delta that peers need.
   runtime::Task<base::Result<causality::Delta>> write(TableId table, TabletId tablet,
                                                       base::Bytes partition,

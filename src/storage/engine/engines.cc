@@ -225,6 +225,19 @@ Task<Result<void>> Engines::reincarnate(TabletId tablet, causality::ActorId acto
   co_return co_await clear_tail_doubt();
 }
 
+Task<Result<void>> Engines::reincarnate(std::vector<TabletName> names) {
+  std::map<CoreId, std::vector<TabletName>> by_core;
+  for (const TabletName& name : names) by_core[core_of(name.id)].push_back(name);
+  for (auto& [core, some] : by_core) {
+    auto reborn = [engine = &on(core), own = std::move(some)](Runtime&) mutable {
+      return engine->reincarnate(std::move(own));
+    };
+    CO_TRY_VOID(
+        co_await runtime::call_on<void>(runtime_, core, std::move(reborn), Until::forever()));
+  }
+  co_return co_await clear_tail_doubt();
+}
+
 // The doubt is of the folder: it is over when no core has one left.
 Task<Result<void>> Engines::clear_tail_doubt() {
   if (!folder_.report.log.tail_may_be_lost) co_return {};

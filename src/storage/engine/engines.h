@@ -77,6 +77,7 @@ class Engines {
                                                   causality::ActorId actor);
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
+  runtime::Task<base::Result<void>> reincarnate(std::vector<TabletName> names);
   runtime::Task<base::Result<std::vector<TabletId>>> tablets_in_doubt();
 
  private:

@@ -300,22 +300,34 @@ std::vector<TabletInfo> SchemaChanges::tablets() const {
   return tablets;
 }
 
-Task<Result<void>> SchemaChanges::reincarnate(TabletId tablet, causality::ActorId actor) {
+Task<Result<void>> SchemaChanges::reincarnate(std::vector<TabletName> names) {
   CO_TRY(const auto pass, state_.gate.enter());
   CO_TRY_VOID(state_.check_writable());
   CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
-  Tablet* replica = state_.find_tablet(tablet);
-  if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", tablet);
-  if (actor == replica->actor || replica->clock.max_of(actor) > 0 ||
-      replica->clock.is_closed(actor)) {
-    co_return Error(Errc::invalid_argument, "actor {} has been used before", actor);
+  std::map<ShardNumber, std::vector<TabletName>> by_shard;
+  for (const TabletName& name : names) {
+    const Tablet* replica = state_.find_tablet(name.id);
+    if (replica == nullptr) co_return Error(Errc::not_found, "tablet {}", name.id);
+    if (name.actor == replica->actor || replica->clock.max_of(name.actor) > 0 ||
+        replica->clock.is_closed(name.actor)) {
+      co_return Error(Errc::invalid_argument, "actor {} has been used before", name.actor);
+    }
+    by_shard[state_.shard_of(name.id)->number()].push_back(name);
   }
-  CO_TRY_VOID(co_await manifests_.install_until_done(
-      *state_.shard_of(tablet),
-      [=](ManifestState& state) { state.tablets[tablet].actor = actor; }));
+  for (const auto& [number, some] : by_shard) {
+    CO_TRY_VOID(co_await manifests_.install_until_done(
+        *state_.shard_of(some.front().id), [&](ManifestState& state) {
+          for (const TabletName& name : some) state.tablets[name.id].actor = name.actor;
+        }));
+  }
   CO_TRY_VOID(co_await manifests_.note_generations());
-  replica->actor = actor;
-  if (std::exchange(replica->in_doubt, false)) CO_TRY_VOID(co_await clear_tail_doubt());
+  bool was_in_doubt = false;
+  for (const TabletName& name : names) {
+    Tablet& replica = *state_.find_tablet(name.id);
+    replica.actor = name.actor;
+    was_in_doubt |= std::exchange(replica.in_doubt, false);
+  }
+  if (was_in_doubt) CO_TRY_VOID(co_await clear_tail_doubt());
   co_return {};
 }
 

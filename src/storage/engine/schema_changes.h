@@ -44,7 +44,7 @@ class SchemaChanges {
   runtime::Task<base::Result<void>> create_tablets(std::vector<TabletInfo> tablets);
   runtime::Task<base::Result<void>> drop_tablets(std::vector<TabletId> tablets);
   std::vector<TabletInfo> tablets() const;
-  runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
+  runtime::Task<base::Result<void>> reincarnate(std::vector<TabletName> names);
   runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
 
  private:

@@ -12,4 +12,10 @@ struct TabletInfo {
   causality::ActorId actor;
 };
 
+// A name to mint under from now on.
+struct TabletName {
+  TabletId id;
+  causality::ActorId actor;
+};
+
 }  // namespace helenus::storage

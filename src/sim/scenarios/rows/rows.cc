@@ -36,13 +36,17 @@ constexpr Duration kNodePatience = 2s;
 constexpr std::int64_t kSlowestPacket = 130;
 constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
 constexpr Duration kClientLostAfter = 2s;
+constexpr Duration kSyncPeriod = 300ms;
 
 class RowsScenario final : public Scenario {
  public:
   explicit RowsScenario(const RowsScenarioOptions& options) : options_(options) {}
 
   FaultBudget budget() const override {
-    FaultSet permitted = kNetworkFaults | kProcessFaults |
+    // A majority that loses its power at once loses what it acknowledged within the period.
+    const FaultSet of_processes =
+        options_.periodic_sync ? FaultSet{Fault::kill, Fault::pause} : kProcessFaults;
+    FaultSet permitted = kNetworkFaults | of_processes |
                          FaultSet{Fault::slow_disk, Fault::slow_sync, Fault::buggify};
     if (has_clock_faults_) permitted = permitted | kClockFaults;
     return {.permitted = permitted};
@@ -115,6 +119,7 @@ class RowsScenario final : public Scenario {
     sightings.push_back({"reads", board_.reads_done, 100});
     sightings.push_back({"changes of the schema", board_.schema_changes.size(), 1});
     sightings.push_back({"flushes and compactions", chores_, 1});
+    if (options_.periodic_sync) sightings.push_back({"power losses", power_losses_, 1});
   }
   void add_to(base::Digest& digest) const override { board_.history.add_to(digest); }
 
@@ -126,7 +131,12 @@ class RowsScenario final : public Scenario {
       config.request_timeout_ms = static_cast<std::uint32_t>(board_.node_limit / 1ms);
       config.write_timeout_ms = config.request_timeout_ms;
       config.client_lost_after_ms = static_cast<std::uint32_t>(board_.client_lost_after / 1ms);
-      if (options_.acks_before_sync) config.commitlog_sync = storage::LogSyncMode::periodic;
+      if (options_.periodic_sync) {
+        config.commitlog_sync_period_ms = static_cast<std::uint32_t>(kSyncPeriod / 1ms);
+      }
+      if (options_.acks_before_sync || options_.periodic_sync) {
+        config.commitlog_sync = storage::LogSyncMode::periodic;
+      }
     };
     cluster_.emplace(*world_, TestCluster::Options{
                                   .cores = shape.cores, .seeds = seeds, .configure = configure});
@@ -167,6 +177,7 @@ class RowsScenario final : public Scenario {
     chore_dice_.emplace(dice.next());
     look_at_clocks();
     if (dice.chance(0.5)) plan_chore();
+    if (options_.periodic_sync) look_for_power_loss();
     board_.phase = RowsBoard::Phase::faults;
     has_begun_ = true;
   }
@@ -254,6 +265,23 @@ class RowsScenario final : public Scenario {
     world_->after(kLookAtClocksEvery, [this] { look_at_clocks(); });
   }
 
+  // The next power loss comes when all have been well for so long that what they acknowledged is on
+  // their disks.
+  void look_for_power_loss() {
+    if (board_.healed) return;
+    if (!cluster_->is_quiet()) {
+      quiet_since_ = world_->now();
+    } else if (world_->now() - quiet_since_ > 3 * kSyncPeriod && chore_dice_->chance(0.05)) {
+      const std::size_t node = chore_dice_->below(cluster_->size());
+      cluster_->power_loss(node);
+      ++power_losses_;
+      world_->after(std::chrono::milliseconds(chore_dice_->between(100, 3'000)), [this, node] {
+        if (!cluster_->machine(node).is_up()) cluster_->start(node);
+      });
+    }
+    world_->after(kSyncPeriod / 4, [this] { look_for_power_loss(); });
+  }
+
   // Now and then a node writes a table to files, or merges them.
   void plan_chore() {
     const auto pause = std::chrono::milliseconds(chore_dice_->below(kChoreEveryMaxMs));
@@ -298,6 +326,8 @@ class RowsScenario final : public Scenario {
   std::optional<base::Prng> chore_dice_;
   std::uint64_t chores_ = 0;
   bool rest_is_checked_ = false;
+  WorldTime quiet_since_{};
+  std::uint64_t power_losses_ = 0;
 };
 
 }  // namespace

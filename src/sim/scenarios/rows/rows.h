@@ -17,6 +17,9 @@ struct RowsScenarioOptions {
   std::size_t nodes_max = 1;
   // Wrong on purpose: nodes acknowledge what is not on their disks yet.
   bool acks_before_sync = false;
+  // Nodes acknowledge what is not on their disks yet, and one at a time loses its power: what it
+  // had acknowledged the others give back to it (R10).
+  bool periodic_sync = false;
   // Wrong on purpose: clients read at ONE, and take it for what they read at QUORUM.
   bool reads_too_few = false;
 };
