@@ -35,6 +35,7 @@ constexpr std::size_t kLargeBodySize = std::size_t{4} << 20;
 
 Task<HttpResponse> answer(const HttpRequest& request) {
   if (request.path == "/large") co_return {.body = std::string(kLargeBodySize, 'x')};
+  if (request.path == "/v1/kv/echo") co_return {.body = std::string(request.body.text()) + "\n"};
   if (request.path == "/hello") co_return {.body = "hello " + request.query + "\n"};
   co_return {.status = 404, .body = "nothing\n"};
 }
@@ -229,8 +230,76 @@ TEST_F(AdminServerTest, AnAnswerReachesAClientThatIsStillSending) {
       const auto answer =
           co_await ask(rt, server, "POST /hello HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + body);
       EXPECT_TRUE(answer.starts_with("HTTP/1.1 501 Not Implemented\r\n")) << answer;
-      EXPECT_TRUE(answer.ends_with("body\n")) << answer;
+      EXPECT_TRUE(answer.ends_with("a body\n")) << answer;
     }
+  });
+}
+
+TEST(AdminRule, RowsArePutAndDeletedByWhomTheirHandlerServes) {
+  const Address far = Address::v4({10, 0, 0, 1}, 1);
+  const std::string path = std::string(kDataPath) + "ks/t/k";
+  for (const char* method : {"GET", "PUT", "DELETE", "POST", "PATCH"}) {
+    EXPECT_FALSE(refuse({.method = method, .path = path}, far)) << method;
+  }
+  EXPECT_EQ(refuse({.method = "PUT", .path = path, .from_page = true}, far)->status, 403);
+  const auto with_body = [&](const char* method, std::size_t size) {
+    return HttpRequest{.method = method, .path = path, .body_size = size};
+  };
+  EXPECT_FALSE(refuse(with_body("PUT", AdminServer::kBodySizeMax), far));
+  EXPECT_EQ(refuse(with_body("PUT", AdminServer::kBodySizeMax + 1), far)->status, 413);
+  EXPECT_EQ(refuse(with_body("DELETE", 1), far)->status, 501);
+}
+
+TEST_F(AdminServerTest, ReadsABodyHoweverItComesAndTheNextRequestBehindIt) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    const std::string head = "PUT /v1/kv/echo HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
+    EXPECT_EQ(co_await ask(rt, server,
+                           head + "abcde" + head + "12345" + "GET /hello?you HTTP/1.0\r\n\r\n"),
+              ok("abcde\n", true) + ok("12345\n", true) + ok("hello you\n", false));
+    const auto stream = co_await connected(rt, server);
+    CO_ASSERT_TRUE(stream != nullptr);
+    for (const char byte : head + "abcde") {
+      co_await send(rt, *stream, std::string(1, byte));
+      CO_ASSERT_OK(co_await runtime::sleep_for(rt, 10ms, {}));
+    }
+    EXPECT_EQ(co_await received(rt, *stream, "abcde\n"), ok("abcde\n", true));
+  });
+}
+
+TEST_F(AdminServerTest, SaysThatABodyMayCome) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    const auto stream = co_await connected(rt, server);
+    CO_ASSERT_TRUE(stream != nullptr);
+    const std::string head = "PUT /v1/kv/echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: ";
+    co_await send(rt, *stream, head + "3\r\n\r\n");
+    EXPECT_EQ(co_await received(rt, *stream, "\r\n\r\n"), kHttpContinue);
+    co_await send(rt, *stream, "abc");
+    EXPECT_EQ(co_await received(rt, *stream, "abc\n"), ok("abc\n", true));
+    const auto large = co_await ask(rt, server, head + "1048577\r\n\r\n");
+    EXPECT_TRUE(large.starts_with("HTTP/1.1 413 ")) << large;
+  });
+}
+
+TEST_F(AdminServerTest, BodiesThatDoNotComeHoldNobodyUpForEver) {
+  tell([](Runtime& rt, Address server) -> Task<void> {
+    const std::string head = "PUT /v1/kv/echo HTTP/1.1\r\nContent-Length: ";
+    std::vector<std::unique_ptr<Stream>> slow;
+    for (std::size_t size = 0; size < AdminServer::kBodiesSizeMax;
+         size += AdminServer::kBodySizeMax) {
+      slow.push_back(co_await connected(rt, server));
+      CO_ASSERT_TRUE(slow.back() != nullptr);
+      co_await send(rt, *slow.back(),
+                    fmt::format("{}{}\r\n\r\nx", head, AdminServer::kBodySizeMax));
+    }
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 1s, {}));
+    // Those without a body are served meanwhile, and one with a body when the slow ones are cut.
+    EXPECT_EQ(co_await ask(rt, server, "GET /hello?me HTTP/1.0\r\n\r\n"), ok("hello me\n", false));
+    const auto stream = co_await connected(rt, server);
+    CO_ASSERT_TRUE(stream != nullptr);
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, 5s, {}));
+    co_await send(rt, *stream, head + "3\r\n\r\nabc");
+    CO_ASSERT_OK(co_await runtime::sleep_for(rt, AdminServer::kRequestTimeout - 3s, {}));
+    EXPECT_EQ(co_await received(rt, *stream, "abc\n"), ok("abc\n", true));
   });
 }
 

@@ -1,7 +1,9 @@
 #include "admin/http.h"
 
+#include <optional>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace helenus::admin {
@@ -81,17 +83,44 @@ TEST(Http, RefusesWhatIsNotARequest) {
   }
 }
 
-TEST(Http, RefusesBodiesAndOtherVersions) {
+TEST(Http, RefusesBodiesOfUnknownLengthAndOtherVersions) {
   for (const char* text :
-       {"GET / HTTP/2.0\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+       {"GET / HTTP/2.0\r\n\r\n", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
         "GET / HTTP/1.1\r\nTransfer-Encoding: identity\r\n\r\n",
-        "GET / HTTP/1.1\r\nContent-Length: 00\r\n\r\n",
-        "GET / HTTP/1.1\r\nContent-Length: +0\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length:\r\n\r\n",
-        "GET / HTTP/1.1\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"}) {
+        "PUT / HTTP/1.1\r\nExpect: miracles\r\n\r\n"}) {
     EXPECT_TRUE(parse(text).failed_with(Errc::unsupported)) << text;
   }
-  EXPECT_TRUE(parse("GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").has_value());
+  for (const char* length :
+       {"00", "+0", "-1", "", "3x", "0x3", "3, 3", "99999999999999999999999"}) {
+    const auto text = fmt::format("PUT / HTTP/1.1\r\nContent-Length: {}\r\n\r\n", length);
+    EXPECT_TRUE(parse(text).failed_with(Errc::invalid_argument)) << text;
+  }
+}
+
+TEST(Http, SaysHowLongTheBodyIsAndLeavesIt) {
+  const std::string head =
+      "PUT /v1/kv/k HTTP/1.1\r\nContent-Length: 3\r\nExpect: 100-Continue\r\n\r\n";
+  const auto request = parse(head + "abc");
+  ASSERT_TRUE(request.has_value() && request->has_value());
+  EXPECT_EQ((*request)->size, head.size());
+  EXPECT_EQ((*request)->body_size, 3U);
+  EXPECT_TRUE((*request)->awaits_continue);
+  EXPECT_EQ((*parse("GET / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"))->body_size, 0U);
+}
+
+TEST(Http, KeepsHeadersAndRefusesTwoOfThoseThatSayOneThing) {
+  const auto request = parse("GET / HTTP/1.1\r\nX-A:  1 \r\nx-a: 2\r\nIf-Match: \"e\"\r\n\r\n");
+  ASSERT_TRUE(request.has_value() && request->has_value());
+  EXPECT_EQ((*request)->header("X-a"), "1");
+  EXPECT_EQ((*request)->header("IF-MATCH"), "\"e\"");
+  EXPECT_EQ((*request)->header("X-b"), std::nullopt);
+  for (const char* name : {"Content-Length", "Host", "Helenus-Context", "If-Match", "Origin"}) {
+    const auto text = fmt::format("GET / HTTP/1.1\r\n{}: 0\r\n{}: 0\r\n\r\n", name, name);
+    EXPECT_TRUE(parse(text).failed_with(Errc::invalid_argument)) << name;
+  }
+  std::string many = "GET / HTTP/1.1\r\n";
+  for (std::size_t i = 0; i <= kHttpHeadersMax; ++i) many += "X: y\r\n";
+  EXPECT_TRUE(parse(many + "\r\n").failed_with(Errc::invalid_argument));
 }
 
 TEST(Http, AnEndlessRequestIsCutAtTheLimit) {
@@ -110,6 +139,9 @@ TEST(Http, AnswersCarryTheirLengthAlsoWithoutTheBody) {
   EXPECT_TRUE(encode(response, false, false).ends_with("Connection: close\r\n\r\n"));
   const HttpResponse refused{.status = 405, .body = "", .allow = "GET, HEAD"};
   EXPECT_TRUE(encode(refused, false, true).contains("\r\nAllow: GET, HEAD\r\n"));
+  const HttpResponse without{.status = 204, .body = "x", .headers = {{"ETag", "\"e\""}}};
+  EXPECT_EQ(encode(without, true, true),
+            "HTTP/1.1 204 No Content\r\nETag: \"e\"\r\nConnection: keep-alive\r\n\r\n");
 }
 
 }  // namespace

@@ -188,15 +188,17 @@ std::string show_decimal(const Config& config) {
   return fmt::format("{}", config.*kMember);
 }
 
-Result<void> set_remote(Config& config, std::string_view value) {
+template <bool Config::* kMember>
+Result<void> set_truth(Config& config, std::string_view value) {
   if (value != "true" && value != "false") {
     return Error(Errc::invalid_argument, "'{}' is neither true nor false", value);
   }
-  config.admin_remote = value == "true";
+  config.*kMember = value == "true";
   return {};
 }
-std::string show_remote(const Config& config) {
-  return config.admin_remote ? "true" : "false";
+template <bool Config::* kMember>
+std::string show_truth(const Config& config) {
+  return config.*kMember ? "true" : "false";
 }
 
 Result<void> set_sync(Config& config, std::string_view value) {
@@ -293,7 +295,10 @@ constexpr std::array kFields = {
                 show_number<&Config::client_lost_after_ms>},
     ConfigField{"admin_address", set_address<&Config::admin_address>,
                 show_address<&Config::admin_address>},
-    ConfigField{"admin_remote", set_remote, show_remote},
+    ConfigField{"admin_remote", set_truth<&Config::admin_remote>,
+                show_truth<&Config::admin_remote>},
+    ConfigField{"key_value_remote", set_truth<&Config::key_value_remote>,
+                show_truth<&Config::key_value_remote>},
     ConfigField{"commitlog_directory", set_text<&Config::commitlog_directory>,
                 show_text<&Config::commitlog_directory>},
     ConfigField{"commitlog_sync", set_sync, show_sync},

@@ -35,6 +35,8 @@ struct Config {
   runtime::Address admin_address = runtime::Address::v4({127, 0, 0, 1}, 7070);
   // Whether admin_address may be another than a loopback address: it asks nobody who they are.
   bool admin_remote = false;
+  // Whether rows are read and written over HTTP by clients that are not on this machine.
+  bool key_value_remote = false;
 
   // Whether it keeps data and serves CQL; without, a node is its identity and its admin port. Not
   // in the file: for tests.

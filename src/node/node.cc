@@ -27,12 +27,14 @@ Node::Node(runtime::Runtime& runtime, Config config)
       config_(std::move(config)),
       log_(runtime.logger("node")),
       changes_(runtime),
-      admin_(runtime, [this](const admin::HttpRequest& request) { return answer(request); }) {}
+      admin_(std::in_place, runtime,
+             [this](const admin::HttpRequest& request) { return answer(request); }) {}
 
 // Only a simulated crash destroys what is under way, where it waits. Requests of clients lean on
 // the cluster, and what the cluster does leans on the catalog: so clients go first, the database
 // last.
 Node::~Node() {
+  admin_.reset();
   if (database_) database_->abandon();
 }
 
@@ -44,7 +46,7 @@ Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   CO_TRY(const auto identity, co_await load_or_create_identity(runtime_, directory, prepare));
   identity_ = identity;
 
-  auto listening = admin_.start(config_.admin_address);
+  auto listening = admin_->start(config_.admin_address);
   if (!listening) {
     co_return std::move(listening).error().within("admin server");
   }
@@ -57,7 +59,7 @@ Task<Result<void>> Node::start(StopToken stop, Progress progress) {
   }
   started_ = true;
   log_.info("started", kv("node", identity.node), kv("folder", directory),
-            kv("admin", admin_.address()));
+            kv("admin", admin_->address()));
   co_return {};
 }
 
@@ -126,6 +128,11 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
       config_.cql_address_for_clients().with_port(database_->cql_address().port()));
   reporter_->start();
   reentry_->watch();
+  key_value_.emplace(runtime_, database_->coordinator(), database_->catalog(),
+                     database_->catalog().context_secret(),
+                     keyvalue::KeyValueService::Options{
+                         .timeout = std::chrono::milliseconds(config_.request_timeout_ms),
+                         .is_remote = config_.key_value_remote});
   co_return {};
 }
 
@@ -213,7 +220,8 @@ Task<void> Node::report_progress(StopToken started, Progress progress) {
   }
 }
 
-// A change that an operator asked for ends first, done or not.
+// A change that an operator asked for ends first, done or not, and so do requests for rows over
+// HTTP.
 Task<void> Node::stop() {
   stopping_ = true;
   changes_stop_.request_stop();
@@ -224,7 +232,7 @@ Task<void> Node::stop() {
   if (up_nodes_) co_await up_nodes_->stop();
   if (cluster_ && !std::exchange(cluster_stopped_, true)) co_await cluster_->stop();
   if (database_) co_await database_->stop();
-  co_await admin_.stop();
+  co_await admin_->stop();
   data_lock_.reset();
   if (std::exchange(started_, false)) log_.info("stopped");
 }

@@ -22,6 +22,7 @@
 #include "cluster/cluster_secrets.h"
 #include "cluster/cluster_service.h"
 #include "cql/agreement/schema_service.h"
+#include "keyvalue/key_value_service.h"
 #include "node/config.h"
 #include "node/database.h"
 #include "node/identity.h"
@@ -66,7 +67,7 @@ class Node {
 
   // Requires: started.
   const Identity& identity() const { return *identity_; }
-  runtime::Address admin_address() const { return admin_.address(); }
+  runtime::Address admin_address() const { return admin_->address(); }
   // Requires: started, with a database.
   runtime::Address cql_address() const { return database_->cql_address(); }
   cluster::ClusterService& cluster() { return *cluster_; }
@@ -100,6 +101,7 @@ class Node {
   admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
   runtime::Task<admin::HttpResponse> answer_missing();
   runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
+  runtime::Task<admin::HttpResponse> answer_rows(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_accept_data_loss();
   // Serves no clients any more, and says so to the other nodes. For good; also a second time.
@@ -122,8 +124,9 @@ class Node {
   std::optional<cluster::ClusterService> cluster_;
   std::optional<Reentry> reentry_;
   runtime::StopSource changes_stop_;
-  runtime::Gate changes_;  // inside: what an operator asked for
-  admin::AdminServer admin_;
+  runtime::Gate changes_;  // inside: what an operator asked for, and requests for rows over HTTP
+  std::optional<keyvalue::KeyValueService> key_value_;
+  std::optional<admin::AdminServer> admin_;
 };
 
 }  // namespace helenus::node

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "admin/table_report.h"
+#include "keyvalue/key_value_metrics.h"
 #include "node/node.h"
 
 namespace helenus::node {
@@ -47,6 +48,8 @@ admin::HttpResponse method_refusal(std::string allow) {
 }  // namespace
 
 Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
+  if (request.path.starts_with(admin::kDataPath) && database_)
+    co_return co_await answer_rows(request);
   const bool changes = std::ranges::find(kChanges, request.path) != kChanges.end();
   if (changes != (request.method == "POST")) {
     co_return method_refusal(changes ? "POST" : "GET, HEAD");
@@ -74,6 +77,7 @@ Task<admin::HttpResponse> Node::answer_metrics() {
     co_return admin::HttpResponse{.status = 503, .body = metrics.error().to_string() + "\n"};
   }
   reporter_->add_metrics(*metrics);
+  keyvalue::add_key_value_metrics(key_value_->statistics(), *metrics);
   co_return admin::HttpResponse{.content_type = std::string(admin::kPrometheusContentType),
                                 .body = admin::to_prometheus(*metrics)};
 }
@@ -107,6 +111,14 @@ Task<admin::HttpResponse> Node::answer_tables(const admin::HttpRequest& request)
   const auto tables = co_await database_->tables(*keyspace, *table);
   if (!tables) co_return refusal(tables.error());
   co_return json_answer(200, admin::tables_json(*tables));
+}
+
+Task<admin::HttpResponse> Node::answer_rows(const admin::HttpRequest& request) {
+  const auto pass = changes_.enter();
+  if (!pass) co_return refusal(pass.error());
+  if (!started_) co_return json_answer(503, admin::starting_json(phase()));
+  if (drained_) co_return json_answer(503, R"({"error": "the node is drained"})");
+  co_return co_await key_value_->answer(request, changes_stop_.token());
 }
 
 Task<admin::HttpResponse> Node::answer_change(const admin::HttpRequest& request) {

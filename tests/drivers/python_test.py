@@ -287,6 +287,35 @@ class DriverTest(unittest.TestCase):
         )
         self.assertEqual(self.rows("SELECT v FROM t WHERE k = 1")[0].v, "b")
 
+    def under(self, context, text, *values):
+        """Executes a statement under a context; gives the context that it answers with."""
+        future = self.session.execute_async(
+            text, values or None, custom_payload={"helenus-context": context}
+        )
+        future.result()
+        return (future.custom_payload or {}).get("helenus-context")
+
+    def test_concurrent_values_stay_until_they_are_replaced(self):
+        self.session.execute(
+            "CREATE TABLE t (k int PRIMARY KEY, v text, w int) WITH conflicts = 'siblings'"
+        )
+        put = self.session.prepare("UPDATE t SET v = ? WHERE k = 1")
+        read = "SELECT v FROM t WHERE k = 1"
+        self.session.execute(put, ["old"])
+        seen = self.under(b"", read)
+        self.under(seen, put, "milk")
+        self.under(seen, put, "eggs")
+        both = self.under(b"", read)
+        # One of them is seen, and a delete that has seen neither leaves it.
+        self.assertIn(self.rows(read)[0].v, ("milk", "eggs"))
+        self.under(seen, "DELETE FROM t WHERE k = 1")
+        self.assertIn(self.rows(read)[0].v, ("milk", "eggs"))
+        batch = "BEGIN BATCH UPDATE t SET v = %s WHERE k = 1; UPDATE t SET w = 1 WHERE k = 1; "
+        after = self.under(both, batch + "APPLY BATCH", "milk and eggs")
+        self.assertEqual(self.rows("SELECT v, w FROM t"), [("milk and eggs", 1)])
+        self.under(after, "DELETE v, w FROM t WHERE k = 1")
+        self.assertEqual(self.rows("SELECT * FROM t"), [])
+
     # ---- Types ----
 
     BOUNDARIES = {

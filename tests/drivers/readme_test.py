@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The snippets of README.md, run as they stand there against three nodes as ./run starts them.
 
-    readme_test.py HELENUS README FOLDER python|js|sh
+    readme_test.py HELENUS README FOLDER python|js|sh|bash
 
 FOLDER is where npm puts its driver. Without npm, or while somebody else has a port of theirs, it is
 skipped (77)."""
@@ -130,6 +130,8 @@ def main(program, readme, folder, language):
         text = snippet(readme, language)
         if language == "sh":
             lose_a_node(text, place)
+        elif language == "bash":
+            run(["bash", "-e"], text, place, '{"siblings":["milk and eggs"]}')
         elif language == "python":
             run(["/usr/bin/python3", "-"], text, place, "Stella by Starlight")
         else:

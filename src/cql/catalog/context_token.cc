@@ -53,7 +53,7 @@ Bytes seal(const causality::Context& context, storage::TableId table, ByteView p
 
 QueryResult<PlacedContext> unseal(ByteView bytes, const ContextSecret& secret) {
   const auto refused = [](std::string_view why) {
-    return invalid("{} in the custom payload is no context of this cluster: {}", kContextKey, why);
+    return invalid("{} is no context of this cluster: {}", kContextKey, why);
   };
   if (bytes.size() < kHeadSize + sizeof(Tag)) return refused("it is too short");
   const ByteView content = bytes.first(bytes.size() - sizeof(Tag));

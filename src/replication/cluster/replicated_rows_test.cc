@@ -150,5 +150,66 @@ TEST_F(ReplicatedRows, AScanMergesWhatReplicasHave) {
   }
 }
 
+// ---- Siblings ----
+
+class ReplicatedSiblings : public ::testing::Test, protected ReplicatedWorld {
+ protected:
+  ReplicatedSiblings() : ReplicatedWorld(1, {.policy = causality::Policy::siblings}) {}
+
+  causality::Context context_at(std::size_t i) {
+    auto context = run(i, node(i).context(partition_, "r", Consistency::quorum));
+    EXPECT_TRUE(context.has_value()) << context.error().to_string();
+    return context ? *std::move(context) : causality::Context{};
+  }
+  static PartitionWrite under(causality::Context context, PartitionWrite write) {
+    write.mutation.context = std::move(context);
+    return write;
+  }
+  void expect_everywhere(const std::optional<std::string>& value) {
+    for (std::size_t i = 0; i < kNodes; ++i) {
+      EXPECT_EQ(read(i, partition_, "r", Consistency::quorum), value) << i;
+    }
+  }
+
+  const base::Bytes partition_ = partition("ada");
+};
+
+TEST_F(ReplicatedSiblings, WritesUnderOneContextThroughTwoNodesStayUntilBothAreReplaced) {
+  EXPECT_TRUE(write(0, put(partition_, "r", "a"), Consistency::quorum).met);
+  const causality::Context seen = context_at(2);
+  EXPECT_TRUE(write(0, under(seen, put(partition_, "r", "b")), Consistency::quorum).met);
+  EXPECT_TRUE(write(1, under(seen, put(partition_, "r", "c")), Consistency::quorum).met);
+  expect_everywhere("b,c");
+  const causality::Context both = context_at(2);
+  EXPECT_TRUE(write(2, under(both, put(partition_, "r", "d")), Consistency::quorum).met);
+  expect_everywhere("d");
+}
+
+TEST_F(ReplicatedSiblings, ADeleteUnderAContextLeavesWhatItsClientHasNotSeen) {
+  EXPECT_TRUE(write(0, put(partition_, "r", "a"), Consistency::quorum).met);
+  const causality::Context seen = context_at(0);
+  EXPECT_TRUE(write(1, under(seen, put(partition_, "r", "b")), Consistency::quorum).met);
+  for (const Consistency level : {Consistency::one, Consistency::quorum, Consistency::all}) {
+    EXPECT_TRUE(write(2, under(seen, remove(partition_)), level).met);
+    expect_everywhere("b");
+  }
+  EXPECT_TRUE(write(2, under(context_at(1), remove(partition_)), Consistency::quorum).met);
+  expect_everywhere(std::nullopt);
+}
+
+// The write is at the minting replica and another one; the third is heard.
+TEST_F(ReplicatedSiblings, ADeleteWithoutAContextHasSeenWhatItsOwnReplicaHas) {
+  kill(1);
+  see({0, 2});
+  EXPECT_TRUE(write(0, put(partition_, "r", "a"), Consistency::quorum).met);
+  start(1);
+  kill(2);
+  see({0, 1});
+  world().run_for(1s);  // the others dial it again
+  EXPECT_TRUE(write(0, remove(partition_), Consistency::quorum).met);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::quorum), std::nullopt);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::one), std::nullopt);
+}
+
 }  // namespace
 }  // namespace helenus::replication::testing

@@ -79,19 +79,24 @@ inline PartitionWrite remove(const base::Bytes& partition, const causality::RowR
   return write;
 }
 
-// What a reader sees of the row; nothing if there is nothing.
+// What a reader sees of the row, siblings with commas between them; nothing if there is nothing.
 inline std::optional<std::string> shown(const causality::PartitionStore& stored,
-                                        const base::Bytes& row) {
+                                        const base::Bytes& row,
+                                        causality::Policy policy = causality::Policy::lww) {
   const auto cell = stored.cell(row, kColumn);
-  const auto visible = causality::visible(cell, causality::Policy::lww, causality::WallTime{0});
-  if (visible.empty()) return std::nullopt;
-  return std::string(visible.front()->value.text());
+  std::set<std::string_view> values;
+  for (const auto* version : causality::visible(cell, policy, causality::WallTime{0})) {
+    values.insert(version->value.text());
+  }
+  if (values.empty()) return std::nullopt;
+  return fmt::format("{}", fmt::join(values, ","));
 }
 
 // What nodes are started with.
 struct ReplicatedSetup {
   metadata::ClusterMetadata metadata = metadata_of_three();
   std::vector<storage::TableId> tables = {kTable};
+  causality::Policy policy = causality::Policy::lww;  // of the tables
   ReplicatedWriter::Deltas deltas = ReplicatedWriter::Deltas::sent;
   bool anti_entropy = false;
   PlantedBugs bugs = {};
@@ -182,7 +187,20 @@ class ReplicaNode final : public sim::Process {
            co_await reader_->read(kTable, std::move(partition), std::move(rows),
                                   {.level = level, .report = report, .speculation = speculation},
                                   runtime::Until::after(runtime_, 2s)));
-    co_return shown(reads.front().partition, bytes(row));
+    co_return shown(reads.front().partition, bytes(row), setup_.policy);
+  }
+  // What a client that read the cell has seen.
+  runtime::Task<base::Result<causality::Context>> context(base::Bytes partition, std::string row,
+                                                          model::Consistency level) {
+    std::vector<base::Bytes> rows = {bytes(row)};
+    CO_TRY(const auto reads,
+           co_await reader_->read(kTable, std::move(partition), std::move(rows), {.level = level},
+                                  runtime::Until::after(runtime_, 2s)));
+    const auto cell = reads.front().partition.cell(bytes(row), kColumn);
+    causality::Context context;
+    context.epoch = kEpoch;
+    context.dots = causality::context_of_read(std::array{&cell}, reads.front().clock);
+    co_return context;
   }
   runtime::Task<base::Result<std::vector<std::string>>> scan(std::size_t tablet,
                                                              model::Consistency level) {
@@ -349,7 +367,7 @@ class ReplicaNode final : public sim::Process {
       if (!made && !made.failed_with(base::Errc::already_exists)) co_return made.error();
     }
     for (const storage::TableId table : setup_.tables) {
-      const auto made = co_await engines_->create_table(table, {});
+      const auto made = co_await engines_->create_table(table, {.policy = setup_.policy});
       if (!made && !made.failed_with(base::Errc::already_exists)) co_return made.error();
     }
     co_return co_await give_names(held);

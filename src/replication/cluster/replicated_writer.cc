@@ -137,7 +137,7 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
   const bool has_past = write.mutation.context.has_value() || write.explicit_timestamp;
   if (unites && !has_past && reads_several(level) && !bugs_.deletes_by_own_clock) {
     request.enter("asks what replicas have seen");
-    CO_TRY_VOID(co_await unite_clocks(tablet, rule, write, until));
+    CO_TRY_VOID(co_await unite_clocks(held, tablet, rule, write, until));
   }
   auto message = std::make_shared<ApplyMessage>();
   message->epoch = held.epoch;
@@ -233,14 +233,25 @@ Task<Result<RepairReply>> ReplicatedWriter::repair(HeldTablet held, const Repair
   co_return reply;
 }
 
-Task<Result<void>> ReplicatedWriter::unite_clocks(const PlacedTablet& tablet, const LevelRule& rule,
+namespace {
+
+Task<Result<ClockReply>> own_clock(Replica& replica, storage::TabletId tablet,
+                                   std::shared_ptr<const ClockMessage> message) {
+  co_return co_await replica.clock_of(tablet, message->table, message->partition);
+}
+
+}  // namespace
+
+Task<Result<void>> ReplicatedWriter::unite_clocks(const HeldTablet& held,
+                                                  const PlacedTablet& tablet, const LevelRule& rule,
                                                   PartitionWrite& write, Until until) {
   const auto message = std::make_shared<const ClockMessage>(
       ClockMessage{.epoch = tablet.epoch, .table = write.table, .partition = write.partition});
-  // The own clock is taken when the mutation is minted.
-  const auto ask = [this, message, until](model::NodeId node) -> Task<Result<ClockReply>> {
+  // Minting takes the own clock only where it takes it beside a context.
+  const auto ask = [this, message, until,
+                    tablet_here = held.info.id](model::NodeId node) -> Task<Result<ClockReply>> {
     if (node != link_.self()) return link_.call(node, kClockMethod, message, until);
-    return [](auto) -> Task<Result<ClockReply>> { co_return ClockReply{}; }(0);
+    return own_clock(replica_, tablet_here, message);
   };
   CO_TRY(const auto answers,
          co_await gather<ClockReply>(link_, sends_, tablet, rule, ask, {}, until, nullptr));

@@ -82,8 +82,9 @@ class ReplicatedWriter {
 
  private:
   struct Acks;
-  runtime::Task<base::Result<void>> unite_clocks(const PlacedTablet& tablet, const LevelRule& rule,
-                                                 PartitionWrite& write, runtime::Until until);
+  runtime::Task<base::Result<void>> unite_clocks(const HeldTablet& held, const PlacedTablet& tablet,
+                                                 const LevelRule& rule, PartitionWrite& write,
+                                                 runtime::Until until);
   runtime::Task<void> send(std::shared_ptr<Acks> acks, PlacedReplica to, bool counts,
                            std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
                            runtime::Until until);

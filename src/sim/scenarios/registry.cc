@@ -12,6 +12,7 @@
 #include "sim/scenarios/node_identity.h"
 #include "sim/scenarios/register.h"
 #include "sim/scenarios/rows/rows.h"
+#include "sim/scenarios/siblings/siblings.h"
 #include "sim/scenarios/storage/storage.h"
 #include "sim/scenarios/toys/toys.h"
 
@@ -55,6 +56,10 @@ const std::vector<ScenarioInfo>& all_scenarios() {
              [] {
                return make_rows_scenario({.nodes_min = 3, .nodes_max = 6, .periodic_sync = true});
              }},
+        {.name = "siblings",
+         .description = "concurrent values of nodes that fail: each stays until it is replaced",
+         .is_dear = true,
+         .make = [] { return make_siblings_scenario({}); }},
         {.name = "consensus-messages",
          .description = "the consensus register by messages alone: linearizable",
          .is_dear = true,

@@ -5,12 +5,13 @@
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/register.h"
 #include "sim/scenarios/rows/rows.h"
+#include "sim/scenarios/siblings/siblings.h"
 
 namespace helenus::sim {
 
 namespace {
 
-constexpr std::array<ScenarioInfo, 6> kToys = {{
+constexpr std::array<ScenarioInfo, 7> kToys = {{
     {.name = "toy-ack-before-sync",
      .description = "a register that acknowledges before it syncs",
      .expected_to_fail = true,
@@ -41,6 +42,10 @@ constexpr std::array<ScenarioInfo, 6> kToys = {{
          [] {
            return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .reads_too_few = true});
          }},
+    {.name = "toy-siblings-at-one",
+     .description = "clients that read concurrent values at ONE and write them at QUORUM",
+     .expected_to_fail = true,
+     .make = [] { return make_siblings_scenario({.reads_too_few = true}); }},
 }};
 
 }  // namespace
