@@ -49,6 +49,8 @@ storage::EngineOptions engine_options(const Config& config, std::uint32_t cores)
         std::max(config.compaction_mib_per_second * kMib / cores, kCompactionBytesPerSecondMin);
   }
   engine.merge_ranges_bytes_max = config.merge_ranges_mib * kMib;
+  engine.operations.window_ms = config.operation_window_ms;
+  engine.operations.skew_ms = config.operation_skew_ms;
   engine.shards = std::max(engine.shards, cores);
   return engine;
 }

@@ -6,6 +6,7 @@
 #include "sim/scenarios/cluster/founding.h"
 #include "sim/scenarios/cluster/schema.h"
 #include "sim/scenarios/consensus/messages.h"
+#include "sim/scenarios/counters/counters.h"
 #include "sim/scenarios/cql/statements.h"
 #include "sim/scenarios/echo.h"
 #include "sim/scenarios/mint.h"
@@ -47,6 +48,11 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "rows of nodes that fail: nothing acknowledged is lost, nothing returns",
          .is_dear = true,
          .make = [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 9}); }},
+        {.name = "counters",
+         .description =
+             "counters of nodes that fail: each operation counts once, however often tried",
+         .is_dear = true,
+         .make = [] { return make_counters_scenario({}); }},
         {.name = "consensus-messages",
          .description = "the consensus register by messages alone: linearizable",
          .is_dear = true,

@@ -297,6 +297,7 @@ Bytes encode(const ManifestState& state) {
   }
   out.varint(state.generation);
   put_reached(out, state.log_reached);
+  if (state.operation_floor > 0) out.varint(state.operation_floor);
   return base::encode_file(kFormat, buffer.view());
 }
 
@@ -329,6 +330,10 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
   }
   state.generation = in.varint();
   state.log_reached = get_reached(in);
+  if (in.ok() && in.remaining() > 0) {
+    state.operation_floor = in.varint();
+    if (state.operation_floor == 0) in.fail("an absent floor is written down");
+  }
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));
   TRY_VOID(check_given(state, state.mutation_files));

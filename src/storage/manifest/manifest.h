@@ -130,6 +130,9 @@ struct ManifestState {
   // far the log of the core that made the last one was synced.
   std::uint64_t generation = 0;
   std::optional<LogReached> log_reached = {};
+  // Ids of operations up to that time were forgotten (operation_hold.h), in milliseconds since
+  // 1970; 0 if none were.
+  std::uint64_t operation_floor = 0;
   friend bool operator==(const ManifestState&, const ManifestState&) = default;
 };
 

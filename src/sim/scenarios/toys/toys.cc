@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sim/scenarios/counters/counters.h"
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/register.h"
 #include "sim/scenarios/rows/rows.h"
@@ -10,7 +11,7 @@ namespace helenus::sim {
 
 namespace {
 
-constexpr std::array<ScenarioInfo, 6> kToys = {{
+constexpr std::array<ScenarioInfo, 7> kToys = {{
     {.name = "toy-ack-before-sync",
      .description = "a register that acknowledges before it syncs",
      .expected_to_fail = true,
@@ -41,6 +42,10 @@ constexpr std::array<ScenarioInfo, 6> kToys = {{
          [] {
            return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .reads_too_few = true});
          }},
+    {.name = "toy-counters-without-ids",
+     .description = "clients that try increments again without operation ids",
+     .expected_to_fail = true,
+     .make = [] { return make_counters_scenario({.without_ids = true}); }},
 }};
 
 }  // namespace
