@@ -40,6 +40,8 @@ void check_metadata(ByteView input) {
 void check_mutation_file_metadata(ByteView input) {
   const auto metadata = decode_mutation_file_metadata(Bytes::copy_of(input));
   if (metadata) ASSERT(base::equal(encode(*metadata), input));
+  const auto indexed = decode_operation_key(input);
+  if (indexed) ASSERT(base::equal(operation_key(*indexed), input));
 }
 
 void check_entry(ByteView input) {

@@ -178,6 +178,33 @@ void add_mutation_log(const storage::EngineStatistics& statistics, Adder& add) {
             statistics.timestamp_floor_bytes);
 }
 
+void add_operations(const storage::EngineStatistics& statistics, Adder& add) {
+  add.counter("helenus_operations_total", "Mutations that were made under operation ids.",
+              statistics.operations);
+  add.counter("helenus_operations_screen_hits_total",
+              "Ids that the filter took for known, and that were looked up.",
+              statistics.operation_screen_hits);
+  add.counter("helenus_operations_duplicates_total",
+              "Ids that were known: nothing was written again.", statistics.operation_duplicates);
+  add.counter("helenus_operations_false_positives_total",
+              "Ids that the filter took for known and that were new.",
+              statistics.operation_false_positives);
+  add.counter("helenus_operations_expired_total", "Ids refused as older than the window.",
+              statistics.operations_expired);
+  add.counter("helenus_operations_from_the_future_total",
+              "Ids refused as further ahead than clocks may be.",
+              statistics.operations_from_the_future);
+  add.counter("helenus_operations_refused_total",
+              "Ids refused as the mutation log is over its cap.", statistics.operations_refused);
+  add.gauge("helenus_operations_remembered", "Ids that the filter answers for.",
+            statistics.operations_remembered);
+  add.gauge("helenus_operations_filter_bytes", "Bytes of the filter.",
+            statistics.operation_filter_bytes);
+  add.gauge("helenus_operations_tablets_holding",
+            "Tablets whose mutation logs keep what is stable until its ids have expired.",
+            statistics.tablets_holding_operations);
+}
+
 void add_files(const storage::EngineStatistics& statistics, Adder& add) {
   const storage::SstableCounters& files = statistics.sstable_counters;
   add.counter("helenus_sstable_blocks_read_total", "Data and index blocks read from the disk.",
@@ -369,6 +396,7 @@ void add_engine_metrics(const storage::EngineStatistics& statistics, std::vector
   add_reads(statistics, add);
   add_maintenance(statistics, add);
   add_mutation_log(statistics, add);
+  add_operations(statistics, add);
   add_files(statistics, add);
 }
 

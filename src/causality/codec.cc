@@ -15,7 +15,12 @@ using base::Encoder;
 // Flag bits. A bit not named here is zero, and a decoder refuses it otherwise.
 enum ContextFlags : std::uint8_t { kHasFloor = 1 };
 enum DeltaFlags : std::uint8_t { kHasOperation = 1, kIsRemembered = 2 };
-enum VersionFlags : std::uint8_t { kKindMask = 3, kExpires = 4, kSameRow = 8 };
+enum VersionFlags : std::uint8_t {
+  kKindMask = 3,
+  kExpires = 4,
+  kSameRow = 8,   // of a change
+  kIsNamed = 16,  // of a version: an increment that keeps its operation id
+};
 enum RangeFlags : std::uint8_t { kHasFrom = 1, kHasTo = 2 };
 
 // Reads fields out of a block and cuts byte strings from it without copying.
@@ -26,6 +31,11 @@ class Reader : public Decoder {
   Bytes slice() {
     const base::ByteView view = prefixed();
     if (view.empty()) return {};
+    return bytes_.slice(static_cast<std::size_t>(view.data() - bytes_.data()), view.size());
+  }
+  Bytes raw_slice(std::size_t size) {
+    const base::ByteView view = raw(size);
+    if (!ok()) return {};
     return bytes_.slice(static_cast<std::size_t>(view.data() - bytes_.data()), view.size());
   }
   std::uint8_t flags(std::uint8_t known) {
@@ -214,10 +224,12 @@ void get_content(Reader& in, std::uint8_t flags, Cell& cell) {
 void put_cell(Encoder& out, const CellStore& cell) {
   out.varint(cell.versions().size());
   for (const Version& version : cell.versions()) {
+    const bool is_named = version.kind == VersionKind::increment && !version.value.empty();
     put_dot(out, version.dot);
-    out.u8(flags_of(version));
+    out.u8(static_cast<std::uint8_t>(flags_of(version) | (is_named ? kIsNamed : 0U)));
     out.signed_varint(version.timestamp.value());
     put_content(out, version);
+    if (is_named) out.raw(version.value);
   }
   put_clock(out, cell.context());
 }
@@ -228,9 +240,13 @@ CellStore get_cell(Reader& in) {
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Version& version = versions.emplace_back();
     version.dot = get_dot(in);
-    const std::uint8_t flags = in.flags(kKindMask | kExpires);
+    const std::uint8_t flags = in.flags(kKindMask | kExpires | kIsNamed);
     version.timestamp = Timestamp{in.signed_varint()};
     get_content(in, flags, version);
+    if ((flags & kIsNamed) != 0) {
+      if (version.kind != VersionKind::increment) in.fail("a version that adds nothing has a name");
+      version.value = in.raw_slice(sizeof(OperationId));
+    }
     if (i > 0 && !(versions[i - 1].dot < version.dot)) in.fail("versions are out of order");
   }
   Clock context = get_clock(in);

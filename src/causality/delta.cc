@@ -93,6 +93,9 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
 
 CellStore cell_of(const Delta& delta, CellChange change, Policy policy) {
   Versions versions;
+  if (change.kind == VersionKind::increment && delta.operation) {
+    change.value = base::Bytes::copy_of(*delta.operation);
+  }
   if (change.kind != VersionKind::deletion || policy == Policy::lww) {
     versions.push_back({.dot = delta.dot,
                         .timestamp = delta.timestamp,

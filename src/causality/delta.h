@@ -12,6 +12,9 @@
 //   delete, otherwise     none                       the same
 //   increment             increment                  (empty)
 //
+// An increment keeps the operation id of its mutation: two dots of one operation are aliases, and
+// count once (counter_value in resolve.h).
+//
 // A mutation may delete a range and write cells inside it (CQL replaces a collection so, or a row):
 // its cells override its ranges. In an 'lww' table the empty version of its ranges then is one tick
 // older than the cells', so that whatever defeats or outlives such a cell does the same to the
@@ -19,7 +22,6 @@
 // of the same one elsewhere, as in Cassandra.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -30,6 +32,7 @@
 #include "causality/clock.h"
 #include "causality/context.h"
 #include "causality/dot_store.h"
+#include "causality/operation.h"
 
 namespace helenus::causality {
 
@@ -39,9 +42,6 @@ enum class Policy : std::uint8_t {
   siblings,  // all of them, to the client
   counter,   // their sum
 };
-
-// A client's name for one operation; carries a time (UUIDv7 or timeuuid).
-using OperationId = std::array<std::byte, 16>;
 
 // One cell of a mutation. `kind` empty is a delete of the cell, remembered until it expires.
 struct CellChange {

@@ -42,6 +42,7 @@ struct Version {
   // explicit older timestamp is judged (resolve.h); absent if it need not be.
   std::optional<WallTime> expires;
   std::int64_t amount = 0;
+  // Of an increment: the name of its operation (OperationId), if it has one.
   base::Bytes value;
   friend bool operator==(const Version&, const Version&) = default;
 };

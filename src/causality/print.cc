@@ -20,6 +20,8 @@ fmt::format_context::iterator fmt::formatter<helenus::causality::Version>::forma
     out = fmt::format_to(out, "deleted");
   } else if (version.kind == VersionKind::increment) {
     out = fmt::format_to(out, "{:+}", version.amount);
+    if (!version.value.empty())
+      out = fmt::format_to(out, " of {}", helenus::base::to_hex(version.value));
   } else {
     out = fmt::format_to(out, "{}", shown(version.value));
   }

@@ -1,6 +1,9 @@
 #include "causality/resolve.h"
 
 #include <algorithm>
+#include <string_view>
+
+#include <absl/container/flat_hash_set.h>
 
 #include "base/assert.h"
 
@@ -62,8 +65,12 @@ VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now) {
 
 std::int64_t counter_value(const CellStore& cell) {
   std::uint64_t sum = 0;
+  absl::flat_hash_set<std::string_view> counted;
   for (const Version& version : cell.versions()) {
-    if (version.kind == VersionKind::increment) sum += static_cast<std::uint64_t>(version.amount);
+    if (version.kind != VersionKind::increment) continue;
+    const bool has_name = !version.value.empty() && cell.versions().size() > 1;
+    if (has_name && !counted.insert(version.value.text()).second) continue;
+    sum += static_cast<std::uint64_t>(version.amount);
   }
   return static_cast<std::int64_t>(sum);
 }

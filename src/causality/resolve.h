@@ -37,7 +37,8 @@ bool shows_nothing(const Version& version, WallTime now);
 using VisibleVersions = absl::InlinedVector<const Version*, 1>;
 VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now);
 
-// The sum of the increments, wrapping like any 64-bit integer.
+// The sum of the increments, wrapping like any 64-bit integer. Increments of one operation are
+// aliases of each other and count once (C3, C4): of several the one with the least dot.
 std::int64_t counter_value(const CellStore& cell);
 
 // Causal stability: what every member *and every pending one* has seen without a gap, from complete

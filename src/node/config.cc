@@ -327,6 +327,10 @@ constexpr std::array kFields = {
                 show_number<&Config::compaction_mib_per_second>},
     ConfigField{"merge_ranges_mib", set_number<&Config::merge_ranges_mib, 1, kMibMax>,
                 show_number<&Config::merge_ranges_mib>},
+    ConfigField{"operation_window_ms", set_number<&Config::operation_window_ms, 1000, 604'800'000>,
+                show_number<&Config::operation_window_ms>},
+    ConfigField{"operation_skew_ms", set_number<&Config::operation_skew_ms, 0, 3'600'000>,
+                show_number<&Config::operation_skew_ms>},
     ConfigField{"cores", set_number<&Config::cores, 0, 1024>, show_number<&Config::cores>},
     ConfigField{
         "background_share",

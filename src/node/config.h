@@ -102,6 +102,10 @@ struct Config {
   std::uint32_t compaction_mib_per_second = 0;  // zero is no limit
   std::uint32_t merge_ranges_mib = 64;          // of each flush and compaction
 
+  // For how long an operation is known by its id, and how far ahead of a node's clock an id may be.
+  std::uint32_t operation_window_ms = 600'000;
+  std::uint32_t operation_skew_ms = 60'000;
+
   // Event loops, one a core, that serve clients and keep data. 0: as many as the machine gives.
   std::uint32_t cores = 0;
   // What flushes, compactions and the like have of a core while requests wait.

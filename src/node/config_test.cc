@@ -265,6 +265,7 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
         Range{"disk_reserve_mib", 0, 1 << 20}, Range{"memtable_mib", 8, 1 << 20},
         Range{"block_cache_mib", 1, 1 << 20}, Range{"compactions_max", 1, 64},
         Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"merge_ranges_mib", 1, 1 << 20},
+        Range{"operation_window_ms", 1000, 604'800'000}, Range{"operation_skew_ms", 0, 3'600'000},
         Range{"cores", 0, 1024}, Range{"tokens", 1, 65536}, Range{"gossip_interval_ms", 10, 60'000},
         Range{"anti_entropy_interval_ms", 10, 60'000}}) {
     const auto refused = [&](std::string_view value) {

@@ -50,6 +50,8 @@ storage::EngineOptions engine_options(const Config& config, std::uint32_t cores)
   }
   engine.merge_ranges_bytes_max = config.merge_ranges_mib * kMib;
   engine.disk_reserve_bytes = config.disk_reserve_mib * kMib / cores;
+  engine.operations.window_ms = config.operation_window_ms;
+  engine.operations.skew_ms = config.operation_skew_ms;
   engine.shards = std::max(engine.shards, cores);
   return engine;
 }

@@ -18,6 +18,7 @@ TOYS = (
     "toy-trusts-image",
     "toy-rows-in-memory",
     "toy-rows-at-one",
+    "toy-counters-without-ids",
 )
 SEEDS_MAX = 1000
 REPLAY = "build/release/bin/helenus-sim --scenario "
@@ -188,6 +189,9 @@ class ToysTest(unittest.TestCase):
 
     def test_reading_too_few_replicas_is_caught(self):
         self.check("toy-rows-at-one")
+
+    def test_increments_without_ids_are_caught(self):
+        self.check("toy-counters-without-ids")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "cql/execute/consistency_check.h"
 #include "cql/execute/execution_parameters.h"
@@ -72,7 +73,7 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
       message.default_timestamp_us.value_or(services.clock.next_timestamp_us());
   parameters.until =
       Until::after(services.execution.runtime, services.execution.timeouts.write, stop);
-  CO_TRY_VOID(read_context(request, services.execution.context_secret, parameters));
+  CO_TRY_VOID(read_payload(request, services.execution.context_secret, parameters));
   Moment moment = services.clock.now();
   WriteCollector collector;
   std::size_t counters = 0;
@@ -86,11 +87,17 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
     }
     CO_TRY_VOID(collect(*modification, {values, moment}, {.timestamp_us = parameters.timestamp_us},
                         collector));
+    if (modification->operation) {
+      co_return invalid("An operation is that of a whole BATCH, and of no statement in it");
+    }
     counters += modification->is_counter() ? 1 : 0;
   }
   CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
-  co_return co_await write_partitions(std::move(collector).take(), services.execution,
-                                      std::move(parameters), write_type_of(kind, counters));
+  std::vector<replication::PartitionWrite> writes = std::move(collector).take();
+  CO_TRY(const auto operation, operation_of_request(parameters.operation, std::nullopt));
+  if (operation) name_operations(writes, *operation);
+  co_return co_await write_partitions(std::move(writes), services.execution, std::move(parameters),
+                                      write_type_of(kind, counters));
 }
 
 }  // namespace helenus::cql

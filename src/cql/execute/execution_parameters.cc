@@ -70,8 +70,23 @@ QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp) 
   return {};
 }
 
-QueryResult<void> read_context(const Request& request, const ContextSecret& secret,
+QueryResult<std::optional<causality::OperationId>> operation_of_request(
+    const std::optional<base::Bytes>& payload,
+    const std::optional<causality::OperationId>& of_statement) {
+  if (!payload) return of_statement;
+  if (of_statement) {
+    return invalid("{} in the custom payload and USING OPERATION: one of them, please",
+                   kOperationKey);
+  }
+  TRY(const auto id, causality::parse_operation_id(*payload));
+  return std::optional(id);
+}
+
+QueryResult<void> read_payload(const Request& request, const ContextSecret& secret,
                                ExecutionParameters& parameters) {
+  if (const auto operation = request.payload_of(kOperationKey)) {
+    parameters.operation = base::Bytes::copy_of(*operation);
+  }
   const auto bytes = request.payload_of(kContextKey);
   if (!bytes) return {};
   parameters.wants_context = true;
@@ -101,7 +116,7 @@ QueryResult<ExecutionParameters> read_parameters(const Request& request,
   if (parameters.paging_state) made.paging_state = base::Bytes::copy_of(*parameters.paging_state);
   made.timestamp_us = parameters.default_timestamp_us.value_or(clock.next_timestamp_us());
   made.fingerprint = fingerprint_of(plan, made.values);
-  TRY_VOID(read_context(request, secret, made));
+  TRY_VOID(read_payload(request, secret, made));
   return made;
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/bytes.h"
+#include "causality/operation.h"
 #include "cql/catalog/context_token.h"
 #include "cql/errors/query_error.h"
 #include "cql/execute/statement_clock.h"
@@ -26,6 +28,8 @@ struct ExecutionParameters {
   // The client's, if it gave one; on a read it says that the client wants one.
   std::optional<PlacedContext> context;
   bool wants_context = false;
+  // As the client gave it; only a write looks at it.
+  std::optional<base::Bytes> operation;
   runtime::Until until;
   // Of the statement's text and values; see paging_state.h.
   std::uint64_t fingerprint = 0;
@@ -52,8 +56,16 @@ QueryResult<ExecutionParameters> read_parameters(const protocol::Request& reques
 TermValue bound_value(const protocol::Request& request, const protocol::Value& value);
 // Errors: a protocol error of a timestamp out of bounds.
 QueryResult<void> check_timestamp(const std::optional<std::int64_t>& timestamp);
-// The context of the custom payload. Errors: invalid.
-QueryResult<void> read_context(const protocol::Request& request, const ContextSecret& secret,
+// The key of the custom payload under which a request has its operation id (causality/operation.h).
+inline constexpr std::string_view kOperationKey = "helenus-op";
+
+// The operation that a request is: what its payload says, or USING OPERATION, and not both.
+// Errors: invalid.
+QueryResult<std::optional<causality::OperationId>> operation_of_request(
+    const std::optional<base::Bytes>& payload,
+    const std::optional<causality::OperationId>& of_statement);
+// The context and the operation of the custom payload. Errors: invalid.
+QueryResult<void> read_payload(const protocol::Request& request, const ContextSecret& secret,
                                ExecutionParameters& parameters);
 
 }  // namespace helenus::cql

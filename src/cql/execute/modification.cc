@@ -269,6 +269,26 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
   return writes;
 }
 
+QueryResult<std::optional<causality::OperationId>> operation_of(const std::optional<Term>& term,
+                                                                const Evaluation& evaluation) {
+  if (!term) return std::optional<causality::OperationId>();
+  TRY(const TermValue value, term->evaluate(evaluation));
+  if (value.is_unset()) return std::optional<causality::OperationId>();
+  if (value.is_null()) return invalid("Invalid null value of operation");
+  TRY(const auto id, causality::parse_operation_id(value.bytes));
+  return std::optional(id);
+}
+
+// In the order of the writes, which follows from what the request says, so that a repetition of it
+// gives each partition the same name.
+void name_operations(std::vector<replication::PartitionWrite>& writes,
+                     const causality::OperationId& request) {
+  std::uint32_t ordinal = 0;
+  for (replication::PartitionWrite& write : writes) {
+    write.mutation.operation = causality::nth(request, ordinal++);
+  }
+}
+
 QueryResult<std::optional<std::int64_t>> timestamp_of(const std::optional<Term>& term,
                                                       const Evaluation& evaluation) {
   if (!term) return std::optional<std::int64_t>();

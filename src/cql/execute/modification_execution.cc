@@ -57,8 +57,13 @@ Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
                                        parameters, collector);
   }
   CO_TRY(const WriteType type, std::move(collected));
-  co_return co_await write_partitions(std::move(collector).take(), services, std::move(parameters),
-                                      type);
+  CO_TRY(const auto of_statement,
+         operation_of(one != nullptr ? one->operation : std::get<BatchPlan>(plan.what).operation,
+                      evaluation));
+  CO_TRY(const auto operation, operation_of_request(parameters.operation, of_statement));
+  std::vector<replication::PartitionWrite> writes = std::move(collector).take();
+  if (operation) name_operations(writes, *operation);
+  co_return co_await write_partitions(std::move(writes), services, std::move(parameters), type);
 }
 
 Task<QueryResult<Response>> write_partitions(std::vector<replication::PartitionWrite> writes,

@@ -1,5 +1,6 @@
 #include "cql/execute/point_path.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -22,10 +23,13 @@ using runtime::Until;
 
 namespace {
 
-// Nothing but values, in the order of the markers.
+// Nothing but values, in the order of the markers, and perhaps an operation id.
 bool is_plain(const Request& request, const protocol::QueryParameters& parameters) {
-  return !request.tracing && request.payload.empty() && parameters.names.empty() &&
-         (!parameters.paging_state || parameters.paging_state->empty());
+  const auto is_operation = [](const protocol::PayloadEntry& entry) {
+    return entry.key == kOperationKey;
+  };
+  return !request.tracing && std::ranges::all_of(request.payload, is_operation) &&
+         parameters.names.empty() && (!parameters.paging_state || parameters.paging_state->empty());
 }
 
 BoundValues values_of(const Request& request, const protocol::QueryParameters& parameters) {
@@ -53,7 +57,7 @@ std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken
     return begin_read(request, *message, plan, *select, std::move(stop));
   }
   const auto* modification = std::get_if<ModificationPlan>(&plan->what);
-  if (modification != nullptr && modification->where.is_row_key()) {
+  if (modification != nullptr && modification->where.is_row_key() && !modification->operation) {
     return begin_write(request, *message, *modification, std::move(stop));
   }
   return std::nullopt;
@@ -144,6 +148,11 @@ Task<Response> PointPath::begin_write(const Request& request, const ExecuteReque
   Moment moment = clock_.now();
   auto write = row_write(plan, {values, moment}, {.timestamp_us = timestamp_us});
   if (!write) return answered(std::move(write).error());
+  if (const auto payload = request.payload_of(kOperationKey); payload && *write) {
+    const auto operation = causality::parse_operation_id(*payload);
+    if (!operation) return answered(operation.error());
+    (*write)->mutation.operation = *operation;
+  }
   return write_row(*std::move(write), parameters.consistency,
                    plan.is_counter() ? protocol::WriteType::counter : protocol::WriteType::simple,
                    Until::after(services_.runtime, services_.timeouts.write, std::move(stop)));

@@ -66,6 +66,7 @@ struct How {
   std::optional<base::Bytes> paging_state;
   std::optional<std::int64_t> timestamp_us;
   std::optional<base::Bytes> context;
+  std::optional<base::Bytes> operation;
   protocol::Consistency consistency = protocol::Consistency::one;
   bool skip_metadata = false;
   bool tracing = false;
@@ -224,6 +225,9 @@ class QueryStory {
   static void add_payload(protocol::Request& request, const How& how) {
     request.tracing = how.tracing;
     if (how.context) request.payload.push_back({.key = kContextKey, .value = how.context->view()});
+    if (how.operation) {
+      request.payload.push_back({.key = kOperationKey, .value = how.operation->view()});
+    }
   }
 
   // What a core has.

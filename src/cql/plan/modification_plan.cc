@@ -24,6 +24,17 @@ QueryError no_conditions() {
   return invalid("Lightweight transactions (IF conditions) are not supported yet");
 }
 
+// A UUID, as drivers bind one; as a blob its 16 bytes.
+QueryResult<Term> compile_operation(const parser::Expression& expression, PlanScope& scope,
+                                    std::string keyspace, std::string table) {
+  const auto* literal = std::get_if<parser::Literal>(&expression.node);
+  const bool is_blob = literal != nullptr && literal->kind == parser::LiteralKind::blob;
+  return compile_term(expression,
+                      {std::move(keyspace), std::move(table), "[operation]",
+                       DataType(is_blob ? TypeKind::blob : TypeKind::uuid)},
+                      scope);
+}
+
 bool is_key(const Column& column) {
   return column.kind == ColumnKind::partition_key || column.kind == ColumnKind::clustering;
 }
@@ -80,7 +91,11 @@ QueryResult<void> ModificationPlanner::begin(const parser::QualifiedName& table)
 }
 
 QueryResult<void> ModificationPlanner::plan_attributes(const parser::Attributes& attributes) {
-  if (attributes.operation) return invalid("USING OPERATION is not supported yet");
+  if (attributes.operation) {
+    PlanScope here = scope();
+    TRY(plan_.operation,
+        compile_operation(*attributes.operation, here, plan_.table->keyspace, plan_.table->name));
+  }
   if (attributes.timestamp) {
     if (plan_.is_counter()) return invalid("Cannot provide custom timestamp for counter updates");
     PlanScope here = scope();
@@ -286,7 +301,11 @@ QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnaps
                                   const std::string& session_keyspace, MarkerTypes& markers) {
   BatchPlan plan;
   plan.kind = batch.kind;
-  if (batch.attributes.operation) return invalid("USING OPERATION is not supported yet");
+  if (batch.attributes.operation) {
+    const model::Keyspace no_types;
+    PlanScope scope{no_types, markers};
+    TRY(plan.operation, compile_operation(*batch.attributes.operation, scope, "", ""));
+  }
   if (batch.attributes.time_to_live) {
     return invalid("Global TTL on the BATCH statement is not supported.");
   }
@@ -310,6 +329,9 @@ QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnaps
       planned = plan_delete(*remove, catalog, session_keyspace, markers);
     }
     TRY(ModificationPlan modification, std::move(planned));
+    if (modification.operation) {
+      return invalid("An operation is that of a whole BATCH, and of no statement in it");
+    }
     if (modification.timestamp && plan.timestamp) {
       return invalid("Timestamp must be set either on BATCH or individual statements");
     }

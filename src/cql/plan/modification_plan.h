@@ -53,6 +53,7 @@ struct ModificationPlan {
   bool only_static = false;  // no row is named, or none is meant
   std::optional<Term> timestamp;
   std::optional<Term> time_to_live;
+  std::optional<Term> operation;  // USING OPERATION
 
   bool is_counter() const { return policy == causality::Policy::counter; }
 };
@@ -61,6 +62,7 @@ struct BatchPlan {
   parser::BatchKind kind = parser::BatchKind::logged;
   std::vector<ModificationPlan> modifications;
   std::optional<Term> timestamp;
+  std::optional<Term> operation;
 };
 
 // Errors of all: invalid.
@@ -142,6 +144,12 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
 // Errors: invalid.
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
                           WriteCollector::Stamp stamp, WriteCollector& into);
+// The operation id that USING OPERATION says, if it says one. Errors: invalid, for what is no id.
+QueryResult<std::optional<causality::OperationId>> operation_of(const std::optional<Term>& term,
+                                                                const Evaluation& evaluation);
+// Names what a request does to each partition after the operation that the request is.
+void name_operations(std::vector<replication::PartitionWrite>& writes,
+                     const causality::OperationId& request);
 // The timestamp that USING says, if it says one.
 QueryResult<std::optional<std::int64_t>> timestamp_of(const std::optional<Term>& term,
                                                       const Evaluation& evaluation);

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/uuid.h"
 #include "causality/codec.h"
 #include "causality/content_size.h"
 #include "replication/explicit_timestamps/explicit_timestamp_filter.h"
@@ -112,11 +114,17 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
     co_return std::move(deltas.front());
   }
   CO_TRY_VOID(check_epoch(write, epoch));
+  if (write.mutation.operation) {
+    CO_TRY(auto known, co_await find_known(tablet, write, until));
+    if (known) {
+      CO_TRY_VOID(co_await engine_.durable(known->position, std::move(until)));
+      co_return std::move(known->delta);
+    }
+  }
   CO_TRY(auto hold, co_await enter(tablet, write, false, until));
   CO_TRY_VOID(check_in_time(until));
   CO_TRY_VOID(check_serves(tablet, epoch));
-  CO_TRY(auto staged, engine_.stage(write.table, tablet, write.partition.view(),
-                                    std::move(write.mutation), epoch));
+  CO_TRY(auto staged, stage(tablet, std::move(write), epoch));
   hold.release();
   CO_TRY_VOID(may_have_happened(co_await engine_.durable(staged.position, std::move(until))));
   co_return std::move(staged.delta);
@@ -127,6 +135,14 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
   for (const PartitionWrite& write : writes) {
     CO_TRY(const HeldTablet* const tablet, find(tablets, write.partition.view()));
     CO_TRY_VOID(check_epoch(write, tablet->epoch));
+  }
+  std::vector<Delta> deltas;
+  const auto is_named = [](const PartitionWrite& write) {
+    return write.mutation.operation.has_value();
+  };
+  if (std::ranges::any_of(writes, is_named)) {
+    CO_TRY_VOID(co_await take_out_known(writes, deltas, until));
+    if (writes.empty()) co_return deltas;
   }
   const bool judged = std::ranges::any_of(writes, &PartitionWrite::explicit_timestamp);
   const auto waits = [this](const PartitionWrite& write) {
@@ -145,8 +161,7 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
   }
   if (writes.size() > 1) CO_TRY_VOID(check(writes));
   CO_TRY_VOID(co_await admit(writes, until));
-  std::vector<Delta> deltas;
-  deltas.reserve(writes.size());
+  deltas.reserve(deltas.size() + writes.size());
   std::optional<storage::LogPosition> last;
   for (PartitionWrite& write : writes) {
     const HeldTablet& held = *tablets->find(write.partition.view());
@@ -160,8 +175,7 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
       entered = std::move(serves).error();
     }
     Result<storage::Staged> staged =
-        entered ? engine_.stage(write.table, tablet, write.partition.view(),
-                                std::move(write.mutation), held.epoch)
+        entered ? stage(tablet, std::move(write), held.epoch)
                 : Result<storage::Staged>(std::move(entered).error());
     if (!staged && deltas.empty()) co_return std::move(staged).error();
     if (!staged) {
@@ -180,6 +194,79 @@ Result<void> Replica::check_in_time(const Until& until) const {
   if (until.stop.stop_requested()) return Error(Errc::cancelled);
   if (engine_.runtime().clock.now() < until.deadline) return {};
   return Error(Errc::timeout, "its time was over before it was written");
+}
+
+// ---- Operation ids ----
+
+namespace {
+
+// Whether the known mutation is what the write would be. Of an increment all is compared; other
+// statements may say something else each time (now(), a time to live), so only where they do it.
+Result<void> check_same(const storage::KnownOperation& known, const PartitionWrite& write) {
+  const auto is_increment = [](const std::vector<causality::CellChange>& cells) {
+    return !cells.empty() && cells.front().kind == causality::VersionKind::increment;
+  };
+  const auto& made = known.delta.cells;
+  auto wanted = write.mutation.cells;
+  const auto place_of = [](const causality::CellChange& cell) {
+    return std::tie(cell.row, cell.column);
+  };
+  std::ranges::sort(wanted, {}, place_of);
+  const bool is_same = known.table == write.table && known.partition == write.partition &&
+                       is_increment(made) == is_increment(wanted) &&
+                       (!is_increment(made) || made == wanted);
+  if (is_same) return {};
+  return Error(Errc::invalid_argument,
+               "the operation id {} is that of another operation: of another key or amount",
+               base::Uuid(*write.mutation.operation));
+}
+
+}  // namespace
+
+Task<Result<std::optional<storage::KnownOperation>>> Replica::find_known(
+    TabletId tablet, const PartitionWrite& write, Until until) {
+  CO_TRY(const bool may_be_known, engine_.may_know_operation(write.mutation));
+  if (!may_be_known) co_return std::nullopt;
+  CO_TRY(auto known,
+         co_await engine_.find_operation(tablet, *write.mutation.operation, std::move(until)));
+  if (known) CO_TRY_VOID(check_same(*known, write));
+  co_return known;
+}
+
+Result<storage::Staged> Replica::stage(TabletId tablet, PartitionWrite write,
+                                       causality::Epoch epoch) {
+  if (write.mutation.operation) {
+    TRY(auto known, engine_.find_operation_in_memory(tablet, *write.mutation.operation));
+    if (known) {
+      TRY_VOID(check_same(*known, write));
+      return storage::Staged{.delta = std::move(known->delta),
+                             .position = known->position,
+                             .applied = causality::Applied::before};
+    }
+  }
+  return engine_.stage(write.table, tablet, write.partition.view(), std::move(write.mutation),
+                       epoch);
+}
+
+Task<Result<void>> Replica::take_out_known(std::vector<PartitionWrite>& writes,
+                                           std::vector<Delta>& known, Until until) {
+  const HeldTabletsPtr tablets = held_;
+  std::vector<PartitionWrite> unknown;
+  std::optional<storage::LogPosition> last;
+  for (PartitionWrite& write : writes) {
+    if (write.mutation.operation) {
+      CO_TRY(const HeldTablet* const tablet, find(tablets, write.partition.view()));
+      CO_TRY(auto found, co_await find_known(tablet->info.id, write, until));
+      if (found) {
+        last = found->position;
+        known.push_back(std::move(found->delta));
+        continue;
+      }
+    }
+    unknown.push_back(std::move(write));
+  }
+  writes = std::move(unknown);
+  co_return co_await engine_.durable(last, std::move(until));
 }
 
 storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet,

@@ -10,6 +10,13 @@
 // looked at in the step that mints, behind every wait. A delta of another replica has its
 // timestamp, and is taken whenever it comes.
 //
+// Operation ids (theory C2). A write with an id that is known here mints nothing: it gives the
+// delta that the id has made, durable when it is given, for the caller to bring to as many replicas
+// as the level asks for. Between the look and the minting others may run, and one that is the same
+// operation may be staged; it is looked for once more, in memory, in the step in which the write is
+// staged. Where even that misses it (it came and was flushed meanwhile) the two are aliases and
+// count once (C3).
+//
 // Core affinity: the core of its engine.
 #pragma once
 
@@ -115,6 +122,18 @@ class Replica {
       storage::TabletId tablet, storage::TableId table, base::Bytes partition, std::size_t bytes,
       storage::WriteKind kind, bool is_held, runtime::Until until);
   bool has_table(storage::TableId table) const;
+  // What the write's operation id has made here, if it has one and has been here.
+  // Errors: invalid_argument for an id that is too old, from the future, or of another operation.
+  runtime::Task<base::Result<std::optional<storage::KnownOperation>>> find_known(
+      storage::TabletId tablet, const PartitionWrite& write, runtime::Until until);
+  // Stages the write, unless its operation was staged a moment ago.
+  base::Result<storage::Staged> stage(storage::TabletId tablet, PartitionWrite write,
+                                      causality::Epoch epoch);
+  // Those of the writes whose operations are known leave, and what they have made comes into
+  // `known`, durable.
+  runtime::Task<base::Result<void>> take_out_known(std::vector<PartitionWrite>& writes,
+                                                   std::vector<causality::Delta>& known,
+                                                   runtime::Until until);
   // Whether a replica that others hold too is in that epoch, and not in doubt. Errors: refused.
   base::Result<void> check_serves(storage::TabletId tablet, causality::Epoch epoch) const;
   // Errors: timeout, cancelled.

@@ -6,6 +6,7 @@
 #include "sim/scenarios/cluster/founding.h"
 #include "sim/scenarios/cluster/schema.h"
 #include "sim/scenarios/consensus/messages.h"
+#include "sim/scenarios/counters/counters.h"
 #include "sim/scenarios/cql/statements.h"
 #include "sim/scenarios/echo.h"
 #include "sim/scenarios/mint.h"
@@ -60,6 +61,11 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "concurrent values of nodes that fail: each stays until it is replaced",
          .is_dear = true,
          .make = [] { return make_siblings_scenario({}); }},
+        {.name = "counters",
+         .description =
+             "counters of nodes that fail: each operation counts once, however often tried",
+         .is_dear = true,
+         .make = [] { return make_counters_scenario({}); }},
         {.name = "consensus-messages",
          .description = "the consensus register by messages alone: linearizable",
          .is_dear = true,

@@ -16,6 +16,7 @@
 #include "storage/engine/manifest_changes.h"
 #include "storage/engine/mutation_keeper.h"
 #include "storage/engine/mutation_reader.h"
+#include "storage/engine/operation_record.h"
 #include "storage/engine/read_path.h"
 #include "storage/engine/schema_changes.h"
 #include "storage/engine/write_path.h"
@@ -38,7 +39,8 @@ struct Engine::Parts {
         mutations(state, manifests),
         flusher(state, reserve, manifests, mutations),
         compactor(state, reserve, manifests, flusher),
-        writes(state, reserve, mutations, flusher),
+        operations(state),
+        writes(state, reserve, mutations, flusher, operations),
         reads(state),
         mutation_reader(state),
         schema(state, manifests, mutations, flusher),
@@ -55,6 +57,7 @@ struct Engine::Parts {
   MutationKeeper mutations;
   Flusher flusher;
   Compactor compactor;
+  OperationRecord operations;
   WritePath writes;
   ReadPath reads;
   MutationReader mutation_reader;
@@ -119,6 +122,7 @@ void Engine::start_background() {
   parts.tasks.spawn(parts.flusher.flush_loop());
   parts.tasks.spawn(parts.flusher.log_pressure_loop());
   parts.tasks.spawn(parts.mutations.mutation_loop());
+  parts.tasks.spawn(parts.mutations.operation_loop());
   parts.tasks.spawn(parts.compactor.purge_loop());
   for (std::size_t index = 0; index < parts.state.options.compactions_max; ++index) {
     parts.tasks.spawn(parts.compactor.compaction_loop());
@@ -248,6 +252,21 @@ Task<Result<void>> Engine::cover(TabletId tablet, Clock dots) {
   return parts_->schema.cover(tablet, std::move(dots));
 }
 
+Result<bool> Engine::may_know_operation(const causality::Mutation& mutation) {
+  return parts_->operations.judge(mutation);
+}
+
+Task<Result<std::optional<KnownOperation>>> Engine::find_operation(TabletId tablet,
+                                                                   causality::OperationId operation,
+                                                                   Until until) {
+  return parts_->operations.find(tablet, operation, std::move(until));
+}
+
+Result<std::optional<KnownOperation>> Engine::find_operation_in_memory(
+    TabletId tablet, const causality::OperationId& operation) const {
+  return parts_->operations.find_in_memory(tablet, operation);
+}
+
 Task<Result<Timestamp>> Engine::covered_floor(TableId table, TabletId tablet, base::Bytes partition,
                                               base::Bytes row, causality::ColumnId column,
                                               Until until) {
@@ -368,9 +387,12 @@ EngineStatistics Engine::statistics() const {
   now.mutation_memory_bytes = state.memory.mutations;
   now.mutation_dots_bytes = state.memory.dots;
   now.timestamp_floor_bytes = state.memory.floors;
+  now.operations_remembered = state.operations.size();
+  now.operation_filter_bytes = state.operations.memory_bytes();
   for (const auto& shard : state.shards) {
     for (const auto& [id, tablet] : shard->tablets()) {
       now.mutations_in_memory += tablet->mutations.count_in_memory();
+      now.tablets_holding_operations += tablet->operations.holds() ? 1 : 0;
       now.tablets_in_doubt += tablet->in_doubt ? 1 : 0;
       now.tablets_stopped += tablet->lost_mutations ? 1 : 0;
     }

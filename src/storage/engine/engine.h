@@ -160,6 +160,17 @@ class Engine {
   // same; durable when it returns. Errors: not_found; invalid_argument (dots of this replica's own
   // actor that it has not minted, or closed actors); fatal_error().
   runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
+  // ---- Operation ids (operation_record.h) ----
+  // Whether the mutation's id may be known: find_operation() tells. Errors: invalid_argument if it
+  // is older than the window, or from the future. Requires: the mutation has one.
+  base::Result<bool> may_know_operation(const causality::Mutation& mutation);
+  // The mutation that an id has made in the tablet; exact for ids above the floor. It is durable
+  // when its position is. Errors: as missing_mutations().
+  runtime::Task<base::Result<std::optional<KnownOperation>>> find_operation(
+      TabletId tablet, causality::OperationId operation, runtime::Until until);
+  // The same as far as memory tells, in this step.
+  base::Result<std::optional<KnownOperation>> find_operation_in_memory(
+      TabletId tablet, const causality::OperationId& operation) const;
   // For an explicit timestamp (rule (d), causality::explicit_write_applies): the largest timestamp
   // of the unstable mutations of one cell; kTimestampMin if there are none. Reads the mutation log
   // where memory does not settle it. Whoever mints by it keeps other writes of the row away
@@ -179,8 +190,8 @@ class Engine {
   MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
                                       WriteKind kind, const runtime::Until& until);
   // Mints a dot for the mutation, logs and applies it, all in this step.
-  // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); what the log says
-  // when it takes no record; fatal_error().
+  // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); overloaded (no more
+  // operation ids are kept); what the log says when it takes no record; fatal_error().
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
                              causality::Mutation mutation, causality::Epoch epoch,
                              Timestamps timestamps = Timestamps::raised);

@@ -286,6 +286,42 @@ TEST(MutationFile, KeysSortAsTabletsAndDotsDo) {
   EXPECT_TRUE(decode_mutation_key(base::as_bytes("short")).failed_with(Errc::corrupt));
 }
 
+TEST(MutationFileMetadata, HasTheNewestOperationIdOfEachTablet) {
+  MutationFileMetadata metadata = mutations_of_the_example();
+  metadata[TabletId{6}].newest_operation = causality::OperationTime{1'700'000'000'000};
+  EXPECT_EQ(decode_mutation_file_metadata(encode(metadata)), metadata);
+  const std::string without(encode(mutations_of_the_example()).text());
+  // No ids written down, ids of a tablet that has nothing, of one twice, and an id that is none.
+  for (const std::string_view tail :
+       {std::string_view("\0", 1), std::string_view("\1\7\2"), std::string_view("\2\2\2\2\2"),
+        std::string_view("\1\2\xff\xff\xff\xff\xff\xff\xff\xff\xff\1")}) {
+    EXPECT_TRUE(decode_mutation_file_metadata(Bytes::copy_of(without + std::string(tail)))
+                    .failed_with(Errc::corrupt));
+  }
+}
+
+TEST(MutationFile, OperationsSortBehindMutationsAndAsTheirIdsDo) {
+  std::string before(base::as_text(mutation_key(TabletId{1U << 30}, {actor_of(9, 9), 9})));
+  for (const std::uint64_t tablet : {std::uint64_t{0}, std::uint64_t{256}}) {
+    for (const unsigned id : {1U, 200U}) {
+      for (const std::uint64_t counter : {std::uint64_t{1}, std::uint64_t{300}}) {
+        IndexedOperation indexed{.tablet = TabletId{tablet}, .operation = {}, .dot = {}};
+        indexed.operation[0] = static_cast<std::byte>(id);
+        indexed.dot = {actor_of(1, 1), counter};
+        const OperationKey key = operation_key(indexed);
+        EXPECT_TRUE(is_operation_key(key));
+        EXPECT_EQ(decode_operation_key(key), indexed);
+        const std::string text(base::as_text(key));
+        EXPECT_LT(before, text);
+        EXPECT_LE(base::as_text(operation_begin(indexed.tablet, indexed.operation)), text);
+        before = text;
+      }
+    }
+  }
+  EXPECT_FALSE(is_operation_key(mutation_key(TabletId{1}, {actor_of(1, 1), 1})));
+  EXPECT_TRUE(decode_operation_key(base::as_bytes("short")).failed_with(Errc::corrupt));
+}
+
 TEST(MutationFile, AValueIsTheTableAndTheRecord) {
   base::Buffer buffer;
   encode_mutation_value(TableId{300}, base::as_bytes("record"), buffer);

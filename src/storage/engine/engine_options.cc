@@ -41,6 +41,10 @@ Result<void> EngineOptions::validate() const {
   if (sstables_slow < compaction.files_min || sstables_max <= sstables_slow) {
     return refuse("sstables_max", "is not above sstables_slow, or that is below files_min");
   }
+  if (operations.window_ms < 1 || operations.window_ms > OperationWindow::kMillisecondsMax ||
+      operations.skew_ms < 0 || operations.skew_ms > OperationWindow::kMillisecondsMax) {
+    return refuse("operations", "the window or the skew is not between 1 ms and 30 days");
+  }
   TRY_VOID(log.validate());
   TRY_VOID(collection.validate());
   return compaction.validate();

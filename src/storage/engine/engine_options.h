@@ -13,6 +13,7 @@
 #include "storage/compaction/compaction_picker.h"
 #include "storage/log/log_options.h"
 #include "storage/mutations/mutation_record.h"
+#include "storage/mutations/operation_screen.h"
 #include "storage/sstable/filter_options.h"
 #include "storage/sstable/sstable_format.h"
 
@@ -72,6 +73,10 @@ struct EngineOptions {
   // What mutation logs may take on disk, of all tablets of a core. Beyond it the oldest file of the
   // shard that has most is given up, and peers that need it are reconciled key by key.
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
+
+  // For how long operation ids are known (operation_screen.h). A mutation with an id stays in the
+  // mutation log as long; where they take more than mutation_log_bytes_max, ids are refused.
+  OperationWindow operations = {};
 
   // The log directory is empty and the data is there: go on with what the data directories have, if
   // the last start that they know of is this one; the refusal without it names the number. What was

@@ -94,8 +94,12 @@ Task<Result<void>> EngineRecovery::load_shards() {
   const ShardEnvironment environment = state_.shard_environment();
   for (std::uint32_t number = state_.core; number < state_.shard_count; number += state_.cores) {
     CO_TRY(auto shard, co_await Shard::load(environment, ShardNumber{number}));
+    if (const std::uint64_t floor = shard->manifest().operation_floor; floor > 0) {
+      state_.operations.begin(causality::OperationTime{static_cast<std::int64_t>(floor)});
+    }
     state_.shards.push_back(std::move(shard));
   }
+  state_.tell_operations();
   mutations_.count_dots();
   co_return {};
 }
@@ -272,6 +276,7 @@ Task<Result<void>> EngineRecovery::take_share(CoreShare share) {
   co_await reserve_.begin();
   CO_TRY(state_.log,
          co_await CommitLog::open(state_.runtime, std::move(share.log), state_.options.log));
+  co_await mutations_.find_operations();
   if (!state_.report.log.tail_may_be_lost) co_return {};
   for (const auto& shard : state_.shards) {
     for (const auto& [id, tablet] : shard->tablets()) tablet->in_doubt = true;

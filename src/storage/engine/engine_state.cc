@@ -34,6 +34,7 @@ EngineState::EngineState(runtime::Runtime& its_runtime, EngineOptions its_option
       logger(runtime.logger("storage.engine")),
       file_reads(runtime, options.file_reads_max, SIZE_MAX),
       sstables(options.block_cache_bytes),
+      operations(options.operations),
       compaction_rate(runtime, options.compaction_bytes_per_second, stop.token()),
       signals(runtime),
       gate(runtime) {

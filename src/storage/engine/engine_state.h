@@ -6,8 +6,9 @@
 //   ReadPath         merges what memory and files have              what is known to be synced
 //   Flusher          freezes memtables, writes them into files      memory.memtables, flush_error
 //   Compactor        merges files, purges what dropped tablets had  -
-//   MutationKeeper   keeps and lets go what a peer may lack         the rest of memory
+//   MutationKeeper   keeps and lets go what a peer may lack         the rest of memory, operations
 //   MutationReader   gives what a peer lacks                        -
+//   OperationRecord  finds what an operation id has made            -
 //   SchemaChanges    tables and tablets come and go                 memory.memtables, staged
 //   ManifestChanges  the manifest of a shard is changed             flush_error
 // All of them count in `statistics` and wake whoever waits in `signals`.
@@ -16,7 +17,7 @@
 //
 //   SchemaChanges  Compactor  WritePath          ReadPath, MutationReader
 //         └────────────┼──────────┘                 know the state alone
-//                   Flusher
+//                   Flusher   OperationRecord (the state alone)
 //               MutationKeeper
 //               ManifestChanges
 //
@@ -54,6 +55,7 @@
 #include "storage/engine/tablet.h"
 #include "storage/log/commit_log.h"
 #include "storage/log/log_directory.h"
+#include "storage/mutations/operation_screen.h"
 
 namespace helenus::storage {
 
@@ -115,6 +117,11 @@ struct EngineState {
   void wake_everybody() { signals.wake_everybody(); }
   // Takes note of what the log has made durable since.
   void advance_durable() { staged.advance(log->durable_position()); }
+  // The screen knows what time it is.
+  void tell_operations() {
+    operations.tell(runtime.clock.wall_now().since_origin().count(),
+                    runtime.clock.now().since_origin().count());
+  }
   // What floors, and dots, may take of memory each: a flush frees neither, so that writes never
   // wait for it.
   std::size_t aside_bytes_max() const { return options.memtable_bytes_max / 8; }
@@ -148,6 +155,8 @@ struct EngineState {
   std::optional<base::Error> flush_error;
   EngineMemory memory;
   StagedWrites staged;
+  // Brought up to date by tell_operations().
+  OperationScreen operations;
   EngineStatistics statistics;
 
   runtime::StopSource stop;

@@ -65,6 +65,16 @@ void EngineStatistics::add(const EngineStatistics& other) {
   mutations_moved += other.mutations_moved;
   mutation_bytes_written += other.mutation_bytes_written;
   mutation_files_shed += other.mutation_files_shed;
+  operations += other.operations;
+  operation_screen_hits += other.operation_screen_hits;
+  operation_false_positives += other.operation_false_positives;
+  operation_duplicates += other.operation_duplicates;
+  operations_expired += other.operations_expired;
+  operations_from_the_future += other.operations_from_the_future;
+  operations_refused += other.operations_refused;
+  operations_remembered += other.operations_remembered;
+  operation_filter_bytes += other.operation_filter_bytes;
+  tablets_holding_operations += other.tablets_holding_operations;
   memtable_bytes += other.memtable_bytes;
   memtables_waiting += other.memtables_waiting;
   sstables += other.sstables;

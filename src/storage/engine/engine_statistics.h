@@ -51,6 +51,15 @@ struct EngineStatistics {
   std::uint64_t mutation_bytes_written = 0;
   std::uint64_t mutation_files_shed = 0;  // given up over the cap
 
+  // Writes with operation ids, where they are minted.
+  std::uint64_t operations = 0;                  // that made a mutation
+  std::uint64_t operation_screen_hits = 0;       // ids of which the filter said "perhaps known"
+  std::uint64_t operation_false_positives = 0;   // ... and the mutation log did not know them
+  std::uint64_t operation_duplicates = 0;        // ... and it did: nothing was minted
+  std::uint64_t operations_expired = 0;          // refused: older than the window
+  std::uint64_t operations_from_the_future = 0;  // refused
+  std::uint64_t operations_refused = 0;          // over the cap of the mutation log
+
   // As it stands.
   std::size_t disks_full = 0;            // cores that refuse writes of data for that
   std::uint64_t disk_reserve_bytes = 0;  // kept of disks for deletes, changes and the next start
@@ -68,6 +77,9 @@ struct EngineStatistics {
   std::size_t timestamp_floor_bytes = 0;
   std::size_t mutation_files = 0;
   std::uint64_t mutation_file_bytes = 0;
+  std::uint64_t operations_remembered = 0;  // ids that the filter answers for
+  std::uint64_t operation_filter_bytes = 0;
+  std::size_t tablets_holding_operations = 0;  // whose mutation logs wait for the window
   // That mint nothing until they have a new actor; that do nothing, as a mutation file is damaged.
   std::size_t tablets_in_doubt = 0;
   std::size_t tablets_stopped = 0;

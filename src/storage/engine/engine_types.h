@@ -75,6 +75,15 @@ struct MissingMutations {
   std::vector<causality::ClosedActors> closed;
 };
 
+// The mutation that an operation id has made.
+struct KnownOperation {
+  TableId table;
+  base::Bytes partition;
+  causality::Delta delta;
+  // Waiting for it waits for the mutation, as with Staged.
+  std::optional<LogPosition> position;
+};
+
 // A core's part of a folder: which shards are its own, and where its log begins.
 struct CoreShare {
   LogShare log;

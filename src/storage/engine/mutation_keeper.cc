@@ -1,7 +1,10 @@
 #include "storage/engine/mutation_keeper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+
+#include "runtime/sleep.h"
 
 namespace helenus::storage {
 
@@ -25,11 +28,16 @@ void MutationKeeper::keep(Tablet& tablet, const TableStore& table, ByteView part
     state_.memory.floors = state_.memory.floors + tablet.floors.memory_bytes() - floors_before;
     bound_floors();
   }
+  if (delta.operation) {
+    tablet.operations.note(causality::time_of(*delta.operation), tablet.clock, delta.dot);
+    state_.operations.remember(*delta.operation);
+  }
   const std::size_t bytes_before = tablet.mutations.memory_bytes();
   tablet.mutations.add({.dot = delta.dot,
                         .table = table.id(),
                         .timestamp = ordered ? delta.timestamp : causality::kTimestampMin,
-                        .record = std::move(record)},
+                        .record = std::move(record),
+                        .operation = delta.operation},
                        sequence);
   state_.memory.mutations += tablet.mutations.memory_bytes() - bytes_before;
 }
@@ -82,6 +90,10 @@ std::vector<TabletBatch> MutationKeeper::mutations_in_memory(const Shard& shard)
 void MutationKeeper::enter_mutations(ManifestState& state, const Shard& shard,
                                      const MutationFile* file) {
   for (const auto& [id, tablet] : shard.tablets()) {
+    const std::int64_t floor = tablet->operations.floor().value();
+    if (floor > 0) {
+      state.operation_floor = std::max(state.operation_floor, static_cast<std::uint64_t>(floor));
+    }
     const auto record = state.tablets.find(id);
     if (record == state.tablets.end()) continue;  // it is being dropped
     record->second.shed = tablet->mutations.shed();
@@ -134,9 +146,6 @@ void MutationKeeper::set_watermarks(TabletId tablet,
   const auto& lost = replica->lost_mutations;
   const bool found_again = lost && (replica->alone() || stable.covers(lost->among));
   if (found_again) replica->lost_mutations.reset();
-  const std::size_t bytes_before = replica->mutations.memory_bytes();
-  replica->mutations.collect(stable);
-  state_.memory.mutations -= bytes_before - replica->mutations.memory_bytes();
   state_.memory.floors -= replica->floors.memory_bytes();
   if (replica->alone()) {
     replica->floors.clear();
@@ -144,9 +153,57 @@ void MutationKeeper::set_watermarks(TabletId tablet,
     replica->floors.collect(stable);
   }
   state_.memory.floors += replica->floors.memory_bytes();
-  const bool in_files = state_.shard_of(tablet)->collect_mutations(*replica);
-  if (in_files) count_dots();
+  const bool in_files = collect(*replica);
   if (in_files || found_again) state_.signals.mutation_work.wake_all();
+}
+
+bool MutationKeeper::collect(Tablet& tablet) {
+  const std::size_t bytes_before = tablet.mutations.memory_bytes();
+  tablet.mutations.collect(tablet.releasable());
+  state_.memory.mutations -= bytes_before - tablet.mutations.memory_bytes();
+  const bool in_files = state_.shard_of(tablet.id)->collect_mutations(tablet);
+  if (in_files) count_dots();
+  return in_files;
+}
+
+// ---- Operation ids ----
+
+Task<void> MutationKeeper::operation_loop() {
+  constexpr std::int64_t kMarksPerWindow = 16;
+  const OperationWindow& window = state_.options.operations;
+  const std::chrono::milliseconds period(
+      std::max<std::int64_t>(1, (window.window_ms + window.skew_ms) / kMarksPerWindow));
+  while (state_.goes_on()) {
+    state_.tell_operations();
+    bool in_files = false;
+    for (const auto& shard : state_.shards) {
+      for (const auto& [id, tablet] : shard->tablets()) {
+        if (!tablet->operations.holds()) continue;
+        tablet->operations.mark(tablet->clock);
+        tablet->operations.release(state_.operations.floor());
+        in_files = collect(*tablet) || in_files;
+      }
+    }
+    if (in_files) state_.signals.mutation_work.wake_all();
+    if (!co_await runtime::sleep_for(state_.runtime, period, state_.stop.token())) co_return;
+  }
+}
+
+Task<void> MutationKeeper::find_operations() {
+  for (const auto& shard : state_.shards) {
+    const auto walked = co_await shard->walk_operations(state_.operations);
+    if (walked) continue;
+    // Whoever looks an id up is told what is damaged; nobody takes one for new.
+    state_.logger.error("the operation ids of a mutation file cannot be read",
+                        base::kv("error", walked.error()));
+    state_.operations.go_blind();
+  }
+}
+
+bool MutationKeeper::is_full_of_operations() const {
+  std::uint64_t bytes = 0;
+  for (const auto& shard : state_.shards) bytes += shard->mutation_file_bytes();
+  return bytes > state_.options.mutation_log_bytes_max;
 }
 
 // ---- Letting go ----
@@ -179,14 +236,13 @@ Task<Result<bool>> MutationKeeper::tend_mutation_files() {
     CO_TRY_VOID(co_await give_up_mutation_file(*shard, *dead));
     co_return true;
   }
-  if (Shard* shard = shard_over_the_cap(); shard != nullptr) {
-    const auto oldest = std::ranges::min_element(
-        shard->mutation_files(), {},
-        [](const LiveMutationFile& each) { return each.file->record.freeze_first; });
+  Shard* const over_cap = shard_over_the_cap();
+  const LiveMutationFile* const oldest = over_cap == nullptr ? nullptr : oldest_to_shed(*over_cap);
+  if (oldest != nullptr) {
     ++state_.statistics.mutation_files_shed;
     state_.logger.warn("the mutation log is over its cap and loses its oldest file",
-                       base::kv("path", shard->path_of(oldest->file->record)));
-    CO_TRY_VOID(co_await give_up_mutation_file(*shard, *oldest));
+                       base::kv("path", over_cap->path_of(oldest->file->record)));
+    CO_TRY_VOID(co_await give_up_mutation_file(*over_cap, *oldest));
     co_return true;
   }
   for (const auto& shard : state_.shards) {
@@ -194,6 +250,17 @@ Task<Result<bool>> MutationKeeper::tend_mutation_files() {
     if (merged) co_return true;
   }
   co_return false;
+}
+
+const LiveMutationFile* MutationKeeper::oldest_to_shed(const Shard& shard) const {
+  const LiveMutationFile* oldest = nullptr;
+  for (const LiveMutationFile& each : shard.mutation_files()) {
+    if (each.newest_operation() > state_.operations.floor()) continue;
+    const bool is_older =
+        oldest == nullptr || each.file->record.freeze_first < oldest->file->record.freeze_first;
+    if (is_older) oldest = &each;
+  }
+  return oldest;
 }
 
 Shard* MutationKeeper::shard_over_the_cap() const {
@@ -240,7 +307,8 @@ Task<bool> MutationKeeper::is_damaged(std::shared_ptr<const MutationFile> file) 
   const auto cursor = file->reader->cursor({.cache_use = CacheUse::bypass});
   auto moved = co_await cursor->seek_first();
   while (moved && cursor->valid()) {
-    if (!decode_mutation_key(cursor->key().bytes)) co_return true;
+    const base::ByteView key = cursor->key().bytes;
+    if (!is_operation_key(key) && !decode_mutation_key(key)) co_return true;
     moved = co_await cursor->next();
   }
   co_return !moved && Shard::is_damage(moved.error());

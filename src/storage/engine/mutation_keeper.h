@@ -10,6 +10,10 @@
 //     the replica must not believe that it could give what it cannot, nor mint below what it no
 //     longer remembers.
 //   - Of mutations of dropped tables the dots stay known (cover).
+//   - A mutation with an operation id is kept until its id lies below the floor, too, and never
+//   shed
+//     before (R15). The manifest gets the floor with every edit that lets a mutation go, so that a
+//     start whose wall clock is behind refuses what was forgotten (C5).
 //
 // Owns: the account of what all this takes of memory: `mutations`, `floors` and `dots` of
 // EngineState::memory, which nobody else adds to. Borrows: the state, and in it the mutation logs
@@ -39,13 +43,19 @@ class MutationKeeper {
  public:
   MutationKeeper(EngineState& state, ManifestChanges& manifests);
 
-  // A background loop; runs once.
+  // Background loops; each runs once.
   runtime::Task<void> mutation_loop();
+  runtime::Task<void> operation_loop();
+  // At a start: the screen learns the ids that mutation files have.
+  runtime::Task<void> find_operations();
 
   // ---- Keeping ----
   // The mutation was logged, as this record, and applied.
   void keep(Tablet& tablet, const TableStore& table, base::ByteView partition,
             const causality::Delta& delta, base::Bytes record, std::uint64_t sequence);
+  // Whether mutations with ids take so much that none may be added: those above the floor are
+  // never given up.
+  bool is_full_of_operations() const;
   // The dots are of a dropped table: their mutations go, and they are remembered as covered.
   void cover(Tablet& tablet, const causality::Clock& dots);
   // As Engine::set_watermarks.
@@ -68,6 +78,8 @@ class MutationKeeper {
                      std::shared_ptr<const MutationFile> file);
 
  private:
+  // What has become releasable leaves the mutation log. Whether a file had any of it.
+  bool collect(Tablet& tablet);
   // Folds floors until they take no more than they may.
   void bound_floors();
   // Does one thing that is to be done; false if there was none.
@@ -77,6 +89,8 @@ class MutationKeeper {
   runtime::Task<base::Result<bool>> merge_mutation_files(Shard& shard);
   static runtime::Task<bool> is_damaged(std::shared_ptr<const MutationFile> file);
   Shard* shard_over_the_cap() const;
+  // Null if each has an id above the floor.
+  const LiveMutationFile* oldest_to_shed(const Shard& shard) const;
 
   EngineState& state_;
   ManifestChanges& manifests_;

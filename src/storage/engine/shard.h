@@ -32,6 +32,7 @@
 #include "storage/engine/tablet.h"
 #include "storage/manifest/manifest.h"
 #include "storage/mutations/mutation_file.h"
+#include "storage/mutations/operation_screen.h"
 #include "storage/sstable/sstable_blocks.h"
 #include "storage/table/table_store.h"
 
@@ -50,6 +51,9 @@ struct LiveMutationFile {
   std::shared_ptr<const MutationFile> file;
   // Of its dots those that are not stable; tablets without any are not in it.
   absl::btree_map<TabletId, causality::Clock> live;
+
+  // Of the tablets in `live`.
+  causality::OperationTime newest_operation() const;
 };
 
 // Mutations of a tablet that are to go into a file; ascending by dot.
@@ -141,6 +145,10 @@ class Shard {
   // Ascending by number.
   const std::vector<LiveMutationFile>& mutation_files() const { return mutation_files_; }
   std::uint64_t mutation_file_bytes() const;
+  // Another number each time that a file has come or gone.
+  std::uint64_t mutation_file_changes() const { return mutation_file_changes_; }
+  // Tells the screen the operation ids in them. Requires: no file comes or goes meanwhile.
+  runtime::Task<base::Result<void>> walk_operations(OperationScreen& screen) const;
   // What the sets of their dots take of memory, about. Gaps cost: a set is kept as ranges.
   std::size_t mutation_dots_bytes() const;
   // Writes a file that nobody knows of yet; null if the batches are empty. Batches ascend by
@@ -188,6 +196,7 @@ class Shard {
       SstableRecord record, std::unique_ptr<SstableWriter> writer, MutationFileMetadata metadata);
   runtime::Task<base::Result<std::unique_ptr<SstableWriter>>> begin_mutation_file(
       SstableRecord& record, WriteThrottle* throttle, runtime::StopToken stop);
+  base::Result<bool> keep_copied(base::ByteView key, MutationFileMetadata& metadata);
   runtime::Task<base::Result<void>> copy_kept(
       std::vector<std::shared_ptr<const MutationFile>> inputs, SstableWriter& writer,
       MutationFileMetadata& metadata, runtime::StopToken stop);
@@ -216,6 +225,7 @@ class Shard {
   absl::btree_map<TabletId, std::unique_ptr<Tablet>> tablets_;
   absl::btree_map<TableId, std::shared_ptr<TableStore>> tables_;
   std::vector<LiveMutationFile> mutation_files_;
+  std::uint64_t mutation_file_changes_ = 0;
   FileSet mutations_aside_;
   std::vector<SstableRecord> unreadable_mutations_;
   runtime::Semaphore install_turn_;

@@ -68,6 +68,9 @@ Task<Result<void>> Shard::open_mutation_files() {
       if (dots.empty()) continue;
       owner->mutations.found_in_file(dots);
       owner->floors.add(dots, mutations.largest);
+      if (mutations.newest_operation != kNoOperation) {
+        owner->operations.note(mutations.newest_operation);
+      }
     }
     add_mutation_file(std::move(file));
   }
@@ -151,16 +154,27 @@ Task<MutationFileResult> Shard::write_mutations(std::vector<TabletBatch> batches
   CO_TRY(auto writer, co_await begin_mutation_file(record, nullptr, std::move(stop)));
   MutationFileMetadata metadata;
   base::Buffer value;
+  std::vector<IndexedOperation> index;
   for (const TabletBatch& batch : batches) {
     TabletMutations& entry = metadata[batch.tablet];
     for (const KeptMutation& mutation : batch.mutations) {
       entry.dots.add(mutation.dot);
       entry.largest = std::max(entry.largest, mutation.timestamp);
+      if (mutation.operation) {
+        const auto time = causality::time_of(*mutation.operation);
+        entry.newest_operation = std::max(entry.newest_operation, time);
+        index.push_back({batch.tablet, *mutation.operation, mutation.dot});
+      }
       value.clear();
       encode_mutation_value(mutation.table, mutation.record, value);
       const MutationKey key = mutation_key(batch.tablet, mutation.dot);
       CO_TRY_VOID(co_await writer->add(mutation_row_key(key), value.view()));
     }
+  }
+  std::ranges::sort(index);
+  for (const IndexedOperation& indexed : index) {
+    const OperationKey key = operation_key(indexed);
+    CO_TRY_VOID(co_await writer->add(operation_row_key(key), {}));
   }
   co_return co_await finish_mutation_file(record, std::move(writer), std::move(metadata));
 }
@@ -193,6 +207,23 @@ Task<MutationFileResult> Shard::merge_mutations(
   co_return co_await finish_mutation_file(record, std::move(writer), std::move(metadata));
 }
 
+// An id is kept with its mutation, which was met before it.
+Result<bool> Shard::keep_copied(base::ByteView key, MutationFileMetadata& metadata) {
+  if (is_operation_key(key)) {
+    TRY(const auto indexed, decode_operation_key(key));
+    const auto at = metadata.find(indexed.tablet);
+    if (at == metadata.end() || !at->second.dots.contains(indexed.dot)) return false;
+    const auto time = causality::time_of(indexed.operation);
+    at->second.newest_operation = std::max(at->second.newest_operation, time);
+    return true;
+  }
+  TRY(const auto place, decode_mutation_key(key));
+  const Tablet* owner = tablet(place.tablet);
+  if (owner == nullptr || !owner->mutations.kept().contains(place.dot)) return false;
+  metadata[place.tablet].dots.add(place.dot);
+  return true;
+}
+
 Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFile>> inputs,
                                     SstableWriter& writer, MutationFileMetadata& metadata,
                                     runtime::StopToken stop) {
@@ -209,12 +240,8 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
       return base::compare(a->key().bytes, b->key().bytes) < 0;
     });
     const base::Bytes key = base::Bytes::copy_of(least.key().bytes);
-    CO_TRY(const auto place, decode_mutation_key(key));
-    const Tablet* owner = tablet(place.tablet);
-    if (owner != nullptr && owner->mutations.kept().contains(place.dot)) {
-      metadata[place.tablet].dots.add(place.dot);
-      CO_TRY_VOID(co_await writer.add(least.key(), least.value()));
-    }
+    CO_TRY(const bool is_kept, keep_copied(key, metadata));
+    if (is_kept) CO_TRY_VOID(co_await writer.add(least.key(), least.value()));
     step_bytes += key.size() + least.value().size();
     // A start that was cut short may have left a mutation in two files.
     for (const auto& cursor : cursors) {
@@ -224,6 +251,28 @@ Task<Result<void>> Shard::copy_kept(std::vector<std::shared_ptr<const MutationFi
     step_bytes = 0;
     CO_TRY_VOID(co_await end_slice(environment_.runtime, stop));
   }
+}
+
+Task<Result<void>> Shard::walk_operations(OperationScreen& screen) const {
+  for (const LiveMutationFile& each : mutation_files_) {
+    if (each.newest_operation() == kNoOperation) continue;
+    const auto cursor = each.file->reader->cursor({.cache_use = CacheUse::bypass});
+    CO_TRY_VOID(co_await cursor->seek(operations_begin()));
+    while (cursor->valid()) {
+      CO_TRY(const auto indexed, decode_operation_key(cursor->key().bytes));
+      screen.remember(indexed.operation);
+      CO_TRY_VOID(co_await cursor->next());
+    }
+  }
+  co_return {};
+}
+
+causality::OperationTime LiveMutationFile::newest_operation() const {
+  causality::OperationTime newest = kNoOperation;
+  for (const auto& [id, dots] : live) {
+    newest = std::max(newest, file->metadata.at(id).newest_operation);
+  }
+  return newest;
 }
 
 void Shard::add_mutation_file(std::shared_ptr<const MutationFile> file) {
@@ -238,10 +287,12 @@ void Shard::add_mutation_file(std::shared_ptr<const MutationFile> file) {
   const auto number = [](const LiveMutationFile& each) { return each.file->record.number; };
   const auto at = std::ranges::lower_bound(mutation_files_, entry.file->record.number, {}, number);
   mutation_files_.insert(at, std::move(entry));
+  ++mutation_file_changes_;
 }
 
 void Shard::drop_mutation_file(FileNumber number) {
   mutations_aside_.erase(number);
+  ++mutation_file_changes_;
   std::erase_if(mutation_files_,
                 [&](const LiveMutationFile& each) { return each.file->record.number == number; });
 }

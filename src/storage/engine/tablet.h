@@ -16,6 +16,7 @@
 #include "storage/manifest/knowledge.h"
 #include "storage/manifest/manifest.h"
 #include "storage/mutations/mutation_log.h"
+#include "storage/mutations/operation_hold.h"
 #include "storage/mutations/timestamp_floors.h"
 
 namespace helenus::storage {
@@ -47,6 +48,8 @@ struct Tablet {
   std::vector<std::optional<causality::Watermark>> watermarks = {std::nullopt};
   // What members may still need, and above which timestamps writes must lie meanwhile.
   MutationLog mutations = {};
+  // What of it stays for the sake of operation ids.
+  OperationHold operations = {};
   TimestampFloors floors = TimestampFloors();
   std::optional<LostMutations> lost_mutations = {};
   // What expired before it may have been dropped by merges. Only ever grows.
@@ -54,6 +57,12 @@ struct Tablet {
 
   // No other replica, and none to be: everything is stable at once.
   bool alone() const { return watermarks.empty(); }
+
+  // What may leave the mutation log, as far as the watermarks say.
+  causality::Clock releasable() const {
+    return operations.releasable(
+        alone() ? clock : causality::stability(clock, causality::WallTime{0}, watermarks).dots);
+  }
 
   TabletKnowledge knowledge(causality::WallTime own_wall) const {
     return {.base = causality::base(clock),

@@ -25,8 +25,12 @@ WriteKind write_kind_of(std::span<const causality::CellChange> cells) {
 }
 
 WritePath::WritePath(EngineState& state, DiskReserve& reserve, MutationKeeper& mutations,
-                     Flusher& flusher)
-    : state_(state), reserve_(reserve), mutations_(mutations), flusher_(flusher) {}
+                     Flusher& flusher, OperationRecord& operations)
+    : state_(state),
+      reserve_(reserve),
+      mutations_(mutations),
+      flusher_(flusher),
+      operations_(operations) {}
 
 bool WritePath::must_wait(const TableStore& table) const {
   return state_.memory.bytes() >= state_.options.memtable_bytes_max ||
@@ -149,6 +153,7 @@ Result<causality::Delta> WritePath::mint(const TableOfTablet& found, TableId tab
     return Error(Errc::unavailable, "tablet {} may have lost writes and has no new actor yet",
                  found.tablet->id);
   }
+  if (mutation.operation) TRY_VOID(check_operation(mutation));
   const causality::Policy policy = found.table->options().policy;
   causality::Timestamp floor = causality::kTimestampMin;
   // An explicit timestamp was judged cell by cell (covered_floor()); the rest is up to mint.
@@ -157,6 +162,16 @@ Result<causality::Delta> WritePath::mint(const TableOfTablet& found, TableId tab
     floor = found.tablet->floors.of(table, partition, mutation.cells, mutation.deleted_ranges);
   }
   return causality::mint(clock, found.tablet->actor, epoch, policy, std::move(mutation), floor);
+}
+
+Result<void> WritePath::check_operation(const causality::Mutation& mutation) {
+  TRY_VOID(operations_.judge(mutation));
+  if (!mutations_.is_full_of_operations()) return {};
+  ++state_.statistics.operations_refused;
+  return Error(Errc::overloaded,
+               "the mutation log has more than the {} bytes it may have, and mutations with "
+               "operation ids are never given up: no more of them for now",
+               state_.options.mutation_log_bytes_max);
 }
 
 Result<void> WritePath::check(TableId table, TabletId tablet, ByteView partition,
@@ -185,6 +200,7 @@ Result<Staged> WritePath::stage(TableId table, TabletId tablet, ByteView partiti
     found.tablet->clock.remove(delta.dot);
     return std::move(position).error();
   }
+  if (delta.operation) ++state_.statistics.operations;
   return Staged{.delta = std::move(delta), .position = *position};
 }
 
@@ -209,7 +225,9 @@ Result<Staged> WritePath::stage(TableId table, TabletId tablet, ByteView partiti
 Result<LogPosition> WritePath::append(const TableOfTablet& found, ByteView partition,
                                       const causality::Delta& delta) {
   record_.clear();
-  const Replication replication = found.tablet->alone() ? Replication::none : Replication::peers;
+  // An operation id is to be found again (R15), though no peer asks for its mutation.
+  const bool is_kept = !found.tablet->alone() || delta.operation.has_value();
+  const Replication replication = is_kept ? Replication::peers : Replication::none;
   const std::size_t delta_offset =
       encode_mutation(found.tablet->id, replication, partition, delta, record_);
   TRY(const auto position, state_.log->stage(found.table->stream(), record_.view()));

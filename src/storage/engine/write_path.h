@@ -13,7 +13,8 @@
 // Cost: stage() allocates what the record, the fragment and what is kept for peers take, and
 // nothing besides; admit() nothing unless it has to wait.
 //
-// Owns: a buffer for records. Borrows: the state, MutationKeeper, Flusher.
+// Owns: a buffer for records. Borrows: the state, MutationKeeper, Flusher,
+// OperationRecord.
 // Core affinity: the engine's.
 #pragma once
 
@@ -30,6 +31,7 @@
 #include "storage/engine/engine_types.h"
 #include "storage/engine/flusher.h"
 #include "storage/engine/mutation_keeper.h"
+#include "storage/engine/operation_record.h"
 #include "storage/entry/maybe_task.h"
 #include "storage/table/table_store.h"
 
@@ -37,7 +39,8 @@ namespace helenus::storage {
 
 class WritePath {
  public:
-  WritePath(EngineState& state, DiskReserve& reserve, MutationKeeper& mutations, Flusher& flusher);
+  WritePath(EngineState& state, DiskReserve& reserve, MutationKeeper& mutations, Flusher& flusher,
+            OperationRecord& operations);
 
   // As Engine's.
   MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
@@ -61,6 +64,9 @@ class WritePath {
              const causality::Delta& delta, base::ByteView encoded, std::uint64_t sequence);
 
  private:
+  // Whether the mutation may be minted under its operation id, as far as the id's time and the room
+  // that the mutation log has tell.
+  base::Result<void> check_operation(const causality::Mutation& mutation);
   bool must_wait(const TableStore& table) const;
   // Counts it.
   base::Error refused(base::Error error);
@@ -71,9 +77,9 @@ class WritePath {
   base::Result<TableOfTablet> find_for_write(TableId table, TabletId tablet,
                                              base::ByteView partition);
   // Mints with the tablet's actor, on `clock`.
-  static base::Result<causality::Delta> mint(const TableOfTablet& found, TableId table,
-                                             base::ByteView partition, causality::Mutation mutation,
-                                             causality::Epoch epoch, causality::Clock& clock);
+  base::Result<causality::Delta> mint(const TableOfTablet& found, TableId table,
+                                      base::ByteView partition, causality::Mutation mutation,
+                                      causality::Epoch epoch, causality::Clock& clock);
   // Logs and applies, in this step.
   base::Result<LogPosition> append(const TableOfTablet& found, base::ByteView partition,
                                    const causality::Delta& delta);
@@ -82,6 +88,7 @@ class WritePath {
   DiskReserve& reserve_;
   MutationKeeper& mutations_;
   Flusher& flusher_;
+  OperationRecord& operations_;
   base::Buffer record_;
 };
 

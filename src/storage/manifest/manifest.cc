@@ -300,6 +300,7 @@ Bytes encode(const ManifestState& state) {
   out.varint(state.generation);
   put_reached(out, state.log_reached);
   out.raw(state.node.value_or(base::Uuid()).bytes());
+  if (state.operation_floor > 0) out.varint(state.operation_floor);
   return base::encode_file(kFormat, buffer.view());
 }
 
@@ -336,6 +337,10 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
   if (!is_first) {
     const base::Uuid node = base::decode_uuid(in);
     if (node != base::Uuid()) state.node = node;
+  }
+  if (in.ok() && in.remaining() > 0) {
+    state.operation_floor = in.varint();
+    if (state.operation_floor == 0) in.fail("an absent floor is written down");
   }
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));

@@ -132,6 +132,9 @@ struct ManifestState {
   std::uint64_t generation = 0;
   std::optional<LogReached> log_reached = {};
   std::optional<base::Uuid> node = {};  // whose; unknown before version 2
+  // Ids of operations up to that time were forgotten (operation_hold.h), in milliseconds since
+  // 1970; 0 if none were.
+  std::uint64_t operation_floor = 0;
   friend bool operator==(const ManifestState&, const ManifestState&) = default;
 };
 

@@ -15,13 +15,14 @@ namespace helenus::storage {
 
 namespace {
 
-// The part of a delta that concerns one row.
+// The part of a delta that concerns one row. Of operation ids only increments keep one.
 causality::Delta restricted_to(const causality::Delta& delta,
                                std::span<const causality::CellChange> cells) {
+  const bool increments = !cells.empty() && cells.front().kind == causality::VersionKind::increment;
   return {.dot = delta.dot,
           .context = delta.context,
           .timestamp = delta.timestamp,
-          .operation = {},
+          .operation = increments ? delta.operation : std::nullopt,
           .cells = {cells.begin(), cells.end()},
           .deleted_ranges = {}};
 }

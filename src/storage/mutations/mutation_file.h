@@ -1,5 +1,6 @@
 // MutationFile: mutations of a shard's tablets that were not stable when their memtable was flushed
-// (mutation_log.h), as an sstable of its own: sorted by tablet and dot, a record under each.
+// (mutation_log.h), as an sstable of its own: sorted by tablet and dot, a record under each; and
+// behind them an index of operation ids: sorted by tablet, id and dot.
 // docs/formats/mutation-log.md.
 //
 // Its metadata says which dots it holds and, of each tablet, the largest timestamp: a start needs
@@ -12,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <absl/container/btree_map.h>
@@ -24,6 +26,7 @@
 #include "storage/entry/cursor.h"
 #include "storage/manifest/manifest.h"
 #include "storage/mutations/mutation_log.h"
+#include "storage/mutations/operation_hold.h"
 #include "storage/sstable/sstable_reader.h"
 
 namespace helenus::storage {
@@ -33,6 +36,8 @@ struct TabletMutations {
   causality::Clock dots;
   // The largest of an 'lww' table; kTimestampMin if there is none.
   causality::Timestamp largest = causality::kTimestampMin;
+  // Of the newest operation id among them.
+  causality::OperationTime newest_operation = kNoOperation;
   friend bool operator==(const TabletMutations&, const TabletMutations&) = default;
 };
 using MutationFileMetadata = absl::btree_map<TabletId, TabletMutations>;
@@ -55,6 +60,26 @@ base::Result<TabletDot> decode_mutation_key(base::ByteView key);
 // As the sstable wants it: a partition is a tablet.
 RowKey mutation_row_key(const MutationKey& key);
 
+// The key of an entry of the index of operation ids, which has no value: sorts behind all
+// mutations, as (tablet, operation, dot) does.
+inline constexpr std::size_t kOperationKeySize = 48;
+using OperationKey = std::array<std::byte, kOperationKeySize>;
+struct IndexedOperation {
+  TabletId tablet;
+  causality::OperationId operation;
+  causality::Dot dot;
+  friend auto operator<=>(const IndexedOperation&, const IndexedOperation&) = default;
+};
+OperationKey operation_key(const IndexedOperation& indexed);
+// Whether it is the key of the index and not of a mutation.
+bool is_operation_key(base::ByteView key);
+// Errors: corrupt.
+base::Result<IndexedOperation> decode_operation_key(base::ByteView key);
+RowKey operation_row_key(const OperationKey& key);
+// The least key that an entry of the index has, and the least of an operation.
+base::ByteView operations_begin();
+OperationKey operation_begin(TabletId tablet, const causality::OperationId& operation);
+
 // The value of an entry: the table, and the record.
 void encode_mutation_value(TableId table, base::ByteView record, base::Buffer& out);
 struct MutationValue {
@@ -69,6 +94,13 @@ struct MutationFile {
   MutationFileMetadata metadata;
   std::shared_ptr<SstableReader> reader;
 };
+
+// The dots that the file has under an operation id of the tablet, ascending; at most so many.
+// Errors: corrupt, naming the file; io_error, timeout, cancelled.
+inline constexpr std::size_t kAliasesMax = 64;
+runtime::Task<base::Result<std::vector<causality::Dot>>> find_operation(
+    std::shared_ptr<const MutationFile> file, TabletId tablet, causality::OperationId operation,
+    runtime::Until until);
 
 // Walks some dots of one tablet in a file, ascending. Keeps the file alive.
 class MutationFileWalk {

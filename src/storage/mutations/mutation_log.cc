@@ -14,16 +14,18 @@ void MutationLog::add(KeptMutation mutation, std::uint64_t sequence) {
   const auto [at, added] = held_.try_emplace(mutation.dot, Held{.table = mutation.table,
                                                                 .sequence = sequence,
                                                                 .timestamp = mutation.timestamp,
-                                                                .record = mutation.record});
-  if (added) memory_bytes_ += bytes_of(at->second);
+                                                                .record = mutation.record,
+                                                                .operation = mutation.operation});
+  if (!added) return;
+  memory_bytes_ += bytes_of(at->second);
+  if (mutation.operation) by_operation_.emplace(*mutation.operation, mutation.dot);
 }
 
 std::vector<KeptMutation> MutationLog::of_table(TableId table, std::uint64_t sequence_last) const {
   std::vector<KeptMutation> mutations;
   for (const auto& [dot, held] : held_) {
     if (held.table != table || held.sequence > sequence_last) continue;
-    mutations.push_back(
-        {.dot = dot, .table = table, .timestamp = held.timestamp, .record = held.record});
+    mutations.push_back(kept_of(dot, held));
   }
   return mutations;
 }
@@ -75,8 +77,17 @@ void MutationLog::erase(const Clock& dots) {
 void MutationLog::erase(Dot first, Dot last) {
   const auto begin = held_.lower_bound(first);
   const auto end = held_.upper_bound(last);
-  for (auto at = begin; at != end; ++at) memory_bytes_ -= bytes_of(at->second);
+  for (auto at = begin; at != end; ++at) {
+    memory_bytes_ -= bytes_of(at->second);
+    if (at->second.operation) by_operation_.erase({*at->second.operation, at->first});
+  }
   held_.erase(begin, end);
+}
+
+std::optional<KeptMutation> MutationLog::find(const causality::OperationId& operation) const {
+  const auto at = by_operation_.lower_bound({operation, Dot()});
+  if (at == by_operation_.end() || at->first != operation) return std::nullopt;
+  return kept_of(at->second, held_.at(at->second));
 }
 
 std::vector<KeptMutation> MutationLog::in_memory(const Clock& wanted, std::size_t bytes_max,
@@ -91,10 +102,7 @@ std::vector<KeptMutation> MutationLog::in_memory(const Clock& wanted, std::size_
       for (; at != held_.end() && at->first <= Dot{entry.actor, range.last}; ++at) {
         if (bytes >= bytes_max && !mutations.empty()) return mutations;
         bytes += at->second.record.size();
-        mutations.push_back({.dot = at->first,
-                             .table = at->second.table,
-                             .timestamp = at->second.timestamp,
-                             .record = at->second.record});
+        mutations.push_back(kept_of(at->first, at->second));
       }
     }
   }

@@ -22,6 +22,9 @@
 //            takes the dot alone: what the mutation did is gone everywhere, by the order of the
 //            schema, so the dot claims no more than is true (S5)
 //   clock \ stable  =  kept ∪ shed ∪ covered  (what was not cut off is there)
+// It is the record of operation ids as well (theory R15): as long as an id may come again, the
+// mutation that it made is here. So its owner calls stable only what may go for the ids' sake, too
+// (operation_hold.h).
 // What a peer lacks and is not in kept() is withheld, never skipped: whoever asks is told, and the
 // replicas reconcile key by key. Nothing here ever claims a dot (S5); a shed mutation is still in
 // the tables, only no longer to be found by its dot.
@@ -31,13 +34,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
 
 #include "base/bytes.h"
 #include "causality/clock.h"
 #include "causality/dot.h"
+#include "causality/operation.h"
 #include "storage/ids/table_id.h"
 
 namespace helenus::storage {
@@ -48,6 +55,7 @@ struct KeptMutation {
   // kTimestampMin where timestamps settle nothing: of a table that is not 'lww'.
   causality::Timestamp timestamp;
   base::Bytes record;  // as the commit log has it: mutation_record.h
+  std::optional<causality::OperationId> operation = std::nullopt;
 };
 
 class MutationLog {
@@ -83,6 +91,10 @@ class MutationLog {
   std::vector<KeptMutation> in_memory(const causality::Clock& wanted, std::size_t bytes_max,
                                       bool& all) const;
 
+  // A mutation in memory that has this operation id; of aliases that of the least dot.
+  std::optional<KeptMutation> find(const causality::OperationId& operation) const;
+
+  std::size_t operations_in_memory() const { return by_operation_.size(); }
   std::size_t count_in_memory() const { return held_.size(); }
   std::size_t memory_bytes() const { return memory_bytes_; }
 
@@ -92,17 +104,30 @@ class MutationLog {
     std::uint64_t sequence = 0;
     causality::Timestamp timestamp;
     base::Bytes record;
+    std::optional<causality::OperationId> operation;
   };
   using HeldByDot = absl::btree_map<causality::Dot, Held>;
   // A tree's entry and the head of a record's memory, about.
   static constexpr std::size_t kBytesPerMutation = 112;
 
-  static std::size_t bytes_of(const Held& held) { return held.record.size() + kBytesPerMutation; }
+  static constexpr std::size_t kBytesPerOperation = 40;
+
+  static std::size_t bytes_of(const Held& held) {
+    return held.record.size() + kBytesPerMutation + (held.operation ? kBytesPerOperation : 0);
+  }
+  static KeptMutation kept_of(causality::Dot dot, const Held& held) {
+    return {.dot = dot,
+            .table = held.table,
+            .timestamp = held.timestamp,
+            .record = held.record,
+            .operation = held.operation};
+  }
   void erase(causality::Dot first, causality::Dot last);
   // Those of no closed actor.
   void erase(const causality::Clock& dots);
 
   HeldByDot held_;
+  absl::btree_set<std::pair<causality::OperationId, causality::Dot>> by_operation_;
   std::size_t memory_bytes_ = 0;
   causality::Clock kept_;
   causality::Clock shed_;

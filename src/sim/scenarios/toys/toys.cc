@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "sim/scenarios/counters/counters.h"
 #include "sim/scenarios/mint.h"
 #include "sim/scenarios/register.h"
 #include "sim/scenarios/rows/rows.h"
@@ -11,7 +12,7 @@ namespace helenus::sim {
 
 namespace {
 
-constexpr std::array<ScenarioInfo, 7> kToys = {{
+constexpr std::array<ScenarioInfo, 8> kToys = {{
     {.name = "toy-ack-before-sync",
      .description = "a register that acknowledges before it syncs",
      .expected_to_fail = true,
@@ -46,6 +47,10 @@ constexpr std::array<ScenarioInfo, 7> kToys = {{
      .description = "clients that read concurrent values at ONE and write them at QUORUM",
      .expected_to_fail = true,
      .make = [] { return make_siblings_scenario({.reads_too_few = true}); }},
+    {.name = "toy-counters-without-ids",
+     .description = "clients that try increments again without operation ids",
+     .expected_to_fail = true,
+     .make = [] { return make_counters_scenario({.without_ids = true}); }},
 }};
 
 }  // namespace
