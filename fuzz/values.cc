@@ -3,7 +3,8 @@
 //
 //   0 a value: if valid, its stored form is a fixed point, and its clustering key decodes to an
 //     equal value, ascending and descending
-//   1 a clustering key: what decodes is valid and encodes to a key that decodes to equal values
+//   1 a clustering key: what decodes is valid and encodes to a key that decodes to equal values; and
+//     an element's
 //   2 the text of a literal: what it gives is valid, prints, and compares equal to itself
 //   3 two values: their keys compare as they do
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include "base/assert.h"
 #include "model/clustering_key.h"
+#include "model/element_key.h"
 #include "model/literal.h"
 #include "model/value.h"
 
@@ -76,6 +78,13 @@ void check_key(const DataType& type, ByteView input) {
   if (!is_ordered(type)) return;
   const std::vector<ClusteringColumn> columns = {{.type = type, .descending = false},
                                                  {.type = type, .descending = true}};
+  // The same bytes as the key of an element.
+  if (const auto size = row_size_of(columns, input)) {
+    ASSERT(*size <= input.size());
+    static_cast<void>(read_element_suffix(input.subspan(*size)));
+  }
+  static_cast<void>(named_element(type, input));
+  static_cast<void>(named_field(input));
   const auto values = decode_clustering(columns, input);
   if (!values) return;
   const std::vector<ByteView> views(values->begin(), values->end());

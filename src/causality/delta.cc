@@ -206,6 +206,10 @@ Timestamp timestamp_of_range_deletes(const Delta& delta) {
   return Timestamp{delta.timestamp.value() - 1};
 }
 
+Timestamp timestamp_of_range_deletes(const Mutation& mutation) {
+  return mutation.timestamp == kTimestampMin ? kTimestampMin : oldest_of(mutation);
+}
+
 PartitionStore fragment_of(const Delta& delta, Policy policy) {
   PartitionStore fragment;
   for (const CellChange& change : delta.cells) {

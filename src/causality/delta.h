@@ -121,6 +121,8 @@ base::Result<Delta> mint(Clock& clock, ActorId actor, Epoch epoch, Policy policy
 // its elements at once. Whoever keeps the ranges of a delta apart from its cells gives them this
 // one.
 Timestamp timestamp_of_range_deletes(const Delta& delta);
+// The same of a mutation, whose cells are ascending, if it is given its timestamp as it is.
+Timestamp timestamp_of_range_deletes(const Mutation& mutation);
 
 // The delta as a fragment: what a memtable merges. Law: merging the fragments of a set of deltas in
 // any order, in any grouping, any number of times gives one result.

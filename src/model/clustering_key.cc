@@ -1,6 +1,7 @@
 // The layout of a column, here ascending; a descending one has all its bits turned over.
 //
-//   text, ascii, blob, inet   the bytes, 0x00 as 0x00 0xff; then 0x00 0x01
+//   text, ascii, blob, inet   the bytes, 0x00 as 0x00 0xff; then 0x00 0x01; if descending, kValue
+//                             before them
 //   every other type          kEmpty, or kValue and then:
 //     boolean                 0 or 1
 //     signed integers         big-endian, sign bit flipped; date and time as they are
@@ -18,7 +19,8 @@
 //   an element within         kNull; or kValue and the bytes of a text as above; or the column's
 //                             layout of any other type
 //
-// No column is all 0xff, so the successor of a prefix is within its last column.
+// No column is all 0xff, so the successor of a prefix is within its last column. None begins with
+// two zero bytes, which is where keys of elements are told by (element_key.h).
 #include "model/clustering_key.h"
 
 #include <algorithm>
@@ -28,6 +30,7 @@
 
 #include "base/assert.h"
 #include "base/codec.h"
+#include "model/element_key.h"
 #include "model/number.h"
 #include "model/uuid_order.h"
 #include "model/value.h"
@@ -207,6 +210,7 @@ Result<void> put_column(Buffer& out, const ClusteringColumn& column, ByteView va
   ASSERT(is_ordered(column.type) && !column.type.is_multi_cell(), "clustering by {}",
          column.type.to_cql());
   const std::size_t from = out.size();
+  if (column.descending && is_byte_string(column.type.kind())) out.push_back(kValue);
   if (column.type.is_native()) {
     TRY_VOID(validate(column.type, value));
     put_value(out, column.type, value);
@@ -232,6 +236,7 @@ class KeyReader {
 
   bool ok() const { return ok_; }
   bool done() const { return rest_.empty(); }
+  std::size_t left() const { return rest_.size(); }
   void fail() {
     ok_ = false;
     rest_ = {};
@@ -470,6 +475,16 @@ Bytes get_value(KeyReader& in, const DataType& type) {
 
 }  // namespace
 
+namespace {
+
+Bytes get_column(KeyReader& in, const ClusteringColumn& column) {
+  in.set_descending(column.descending);
+  if (column.descending && is_byte_string(column.type.kind()) && in.next() != kValue) in.fail();
+  return in.ok() ? get_value(in, column.type) : Bytes();
+}
+
+}  // namespace
+
 Result<Bytes> encode_clustering(std::span<const ClusteringColumn> columns,
                                 std::span<const ByteView> values) {
   ASSERT(values.size() <= columns.size(), "{} values of {} columns", values.size(), columns.size());
@@ -486,8 +501,7 @@ Result<std::vector<Bytes>> decode_clustering(std::span<const ClusteringColumn> c
   std::vector<Bytes> values;
   for (const ClusteringColumn& column : columns) {
     if (in.done()) break;
-    in.set_descending(column.descending);
-    Bytes value = get_value(in, column.type);
+    Bytes value = get_column(in, column);
     if (!in.ok() || !validate(column.type, value)) {
       return Error(Errc::corrupt, "column {} of a clustering key is no {}", values.size(),
                    column.type.to_cql());
@@ -496,6 +510,21 @@ Result<std::vector<Bytes>> decode_clustering(std::span<const ClusteringColumn> c
   }
   if (!in.done()) return Error(Errc::corrupt, "a clustering key goes on behind its columns");
   return values;
+}
+
+Result<std::size_t> row_size_of(std::span<const ClusteringColumn> columns, ByteView key) {
+  // A static row's element.
+  if (is_element_suffix(key)) return std::size_t{0};
+  KeyReader in(key);
+  for (const ClusteringColumn& column : columns) {
+    if (in.done()) break;
+    get_column(in, column);
+    if (!in.ok()) {
+      return Error(Errc::corrupt, "a clustering key with a column that is no {}",
+                   column.type.to_cql());
+    }
+  }
+  return key.size() - in.left();
 }
 
 }  // namespace helenus::model

@@ -4,7 +4,8 @@
 // Each column's encoding is prefix-free, so the keys that begin with given values are exactly the
 // keys that begin with the encoding of those values: a slice of a partition is a range of bytes.
 // The empty key is the static row's and sorts before all others; a key with at least one value is
-// never empty. In a table without clustering columns the empty key is the only row's.
+// never empty, and never begins with two zero bytes. In a table without clustering columns the
+// empty key is the only row's.
 //
 // Encodings can be decoded. What compares equal has one encoding, and one of the equal values comes
 // back, in place of the other's spelling: decimals without trailing zeros behind the point (1.00
@@ -47,7 +48,7 @@ struct ClusteringRange {
   friend bool operator==(const ClusteringRange&, const ClusteringRange&) = default;
 };
 
-// Every row but the static one. Requires: the table has clustering columns.
+// Every row but the static one and its elements. Requires: the table has clustering columns.
 ClusteringRange all_clustered_rows();
 // The rows that begin with these encoded values, all their continuations included. An empty prefix
 // is the whole partition, static row included.

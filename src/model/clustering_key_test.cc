@@ -58,6 +58,8 @@ TEST(ClusteringKey, BytesOfTheFormatNeverChange) {
   EXPECT_EQ(encoded_hex(ascending(TypeKind::varchar), text_value(std::string_view("a\0b", 3))),
             "6100ff620001");
   EXPECT_EQ(encoded_hex(ascending(TypeKind::varchar), {}), "0001");
+  EXPECT_EQ(encoded_hex({.type = DataType(TypeKind::varchar), .descending = true}, text_value("a")),
+            "fc9efffe");
   EXPECT_EQ(encoded_hex(ascending(TypeKind::boolean), boolean_value(true)), "0301");
   EXPECT_EQ(encoded_hex(ascending(TypeKind::double_), double_value(1.0)), "03bff0000000000000");
   EXPECT_EQ(encoded_hex(ascending(TypeKind::double_), double_value(-1.0)), "03400fffffffffffff");

@@ -104,8 +104,8 @@ std::optional<Bytes> successor_of_prefix(ByteView prefix) {
 }
 
 ClusteringRange all_clustered_rows() {
-  // No shorter key than this but the static row's.
-  return {.from = Bytes::of_static(std::string_view("\0", 1)), .to = std::nullopt};
+  // No lesser key than this but the static row's, and those of its elements (element_key.h).
+  return {.from = Bytes::of_static(std::string_view("\0\1", 2)), .to = std::nullopt};
 }
 
 ClusteringRange rows_with_prefix(const Bytes& prefix) {

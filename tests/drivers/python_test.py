@@ -577,6 +577,8 @@ class Person(Model):
     name = columns.Text()
     age = columns.Integer()
     tags = columns.Set(columns.Text)
+    scores = columns.Map(columns.Text, columns.Integer)
+    jobs = columns.List(columns.Text)
     home = columns.UserDefinedType(Address)
 
 
@@ -635,6 +637,40 @@ class MapperTest(unittest.TestCase):
         found.delete()
         with self.assertRaises(Person.DoesNotExist):
             Person.get(id=ada.id)
+
+    def test_what_changed_of_a_container_is_saved(self):
+        ada = Person.create(name="Ada", tags={"a", "b"}, scores={"go": 1, "chess": 2},
+                            jobs=["one", "two"])
+        other = Person.get(id=ada.id)
+        found = Person.get(id=ada.id)
+        found.tags.add("c")
+        found.tags.remove("a")
+        found.scores["go"] = 5
+        found.scores["new"] = 6
+        del found.scores["chess"]
+        found.jobs.append("three")
+        found.jobs.insert(0, "zero")
+        found.save()
+        other.tags.add("d")
+        other.scores["other"] = 7
+        other.save()
+        found = Person.get(id=ada.id)
+        self.assertEqual(found.tags, {"b", "c", "d"})
+        self.assertEqual(found.scores, {"go": 5, "new": 6, "other": 7})
+        self.assertEqual(found.jobs, ["zero", "one", "two", "three"])
+        Person.objects(id=ada.id).update(tags__add={"x"}, tags__remove={"b"}, jobs__append=["end"],
+                                         jobs__prepend=["begin"], scores__update={"go": 9})
+        Person.objects(id=ada.id).update(scores__remove={"new"})
+        found = Person.get(id=ada.id)
+        self.assertEqual(found.tags, {"c", "d", "x"})
+        self.assertEqual(found.scores, {"go": 9, "other": 7})
+        self.assertEqual(found.jobs, ["begin", "zero", "one", "two", "three", "end"])
+        found.tags.clear()
+        found.jobs = []
+        found.save()
+        found = Person.get(id=ada.id)
+        self.assertEqual((found.tags, found.jobs), (set(), []))
+        found.delete()
 
     def test_batches_slices_and_orders(self):
         key = {"person": uuid.uuid4(), "day": datetime.date(2026, 11, 16)}

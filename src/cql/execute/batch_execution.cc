@@ -85,11 +85,12 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
     for (const protocol::Value& value : statement.values) {
       values.push_back(bound_value(request, value));
     }
-    CO_TRY_VOID(collect(*modification, {values, moment}, {.timestamp_us = parameters.timestamp_us},
-                        collector));
     if (modification->operation) {
       co_return invalid("An operation is that of a whole BATCH, and of no statement in it");
     }
+    const Evaluation evaluation{values, moment};
+    CO_TRY_VOID(co_await collect_one(*modification, evaluation, services.execution, parameters,
+                                     {.timestamp_us = parameters.timestamp_us}, collector));
     counters += modification->is_counter() ? 1 : 0;
   }
   CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));

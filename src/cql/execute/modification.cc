@@ -1,13 +1,17 @@
 // Modifications with their values: cells and ranges, collected into one mutation a partition.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <ranges>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
+#include "cql/plan/column_change.h"
 #include "cql/plan/modification_plan.h"
+#include "model/element_key.h"
 #include "replication/explicit_timestamps/range_cut.h"
 
 namespace helenus::cql {
@@ -20,7 +24,7 @@ using causality::VersionKind;
 using model::Column;
 using model::ColumnKind;
 using Assignment = ModificationPlan::Assignment;
-using Change = ModificationPlan::Change;
+using Elements = ColumnChange::Elements;
 
 namespace {
 
@@ -66,59 +70,6 @@ std::optional<causality::WallTime> memory_of(const ModificationPlan& plan,
   return causality::WallTime{evaluation.moment.seconds().value() + seconds};
 }
 
-// How long what a modification does lasts.
-struct Lifetime {
-  std::optional<causality::WallTime> of_values;
-  std::optional<causality::WallTime> of_deletes;
-};
-
-bool is_empty_collection(const model::DataType& type, const Bytes& value) {
-  if (!type.is_collection() || !type.is_multi_cell()) return false;
-  const auto count = model::read_int(value.view().first(std::min<std::size_t>(4, value.size())));
-  return count && *count == 0;
-}
-
-QueryResult<std::int64_t> amount_of(const Column& column, Change change, const Bytes& value) {
-  TRY(const std::int64_t amount, model::read_bigint(value));
-  if (change == Change::add) return amount;
-  if (amount == std::numeric_limits<std::int64_t>::min()) {
-    return invalid(
-        "The negation of {} overflows supported counter precision (signed 8 bytes "
-        "integer) for column {}",
-        amount, column.name);
-  }
-  return -amount;
-}
-
-// What an assignment does to its cell, wherever that lies; nothing for UNSET.
-QueryResult<std::optional<CellChange>> change_of(const ModificationPlan& plan,
-                                                 const Assignment& assignment,
-                                                 const Lifetime& lifetime,
-                                                 const Evaluation& evaluation) {
-  const Column& column = plan.table->columns[assignment.column];
-  CellChange cell;
-  cell.column = column.id;
-  cell.kind = VersionKind::deletion;
-  cell.expires = lifetime.of_deletes;
-  if (assignment.change == Change::remove) return std::optional(std::move(cell));
-  TRY(TermValue value, assignment.value->evaluate(evaluation));
-  if (value.is_unset()) return std::optional<CellChange>();
-  if (assignment.change != Change::set) {
-    if (!value.has_bytes()) return invalid("Invalid null value for counter increment");
-    cell.kind = VersionKind::increment;
-    cell.expires.reset();
-    TRY(cell.amount, amount_of(column, assignment.change, value.bytes));
-    return std::optional(std::move(cell));
-  }
-  if (value.is_null() || is_empty_collection(column.type, value.bytes)) {
-    return std::optional(std::move(cell));
-  }
-  cell.kind = VersionKind::value;
-  cell.value = std::move(value.bytes);
-  cell.expires = lifetime.of_values;
-  return std::optional(std::move(cell));
-}
-
 // Which rows any of several ranges holds, asked by a binary search.
 class RangeUnion {
  public:
@@ -133,21 +84,49 @@ class RangeUnion {
   std::vector<RowRange> deleted_ranges_;  // ascending and apart
 };
 
+bool has_elements(const model::Table& table) {
+  return std::ranges::any_of(table.columns,
+                             [](const Column& column) { return column.type.is_multi_cell(); });
+}
+
+RowRange range_of_elements(const Bytes& row, causality::ColumnId column) {
+  const model::ClusteringRange suffixes = model::element_suffixes(column);
+  return {.from = model::joined_key(row, suffixes.from),
+          .to = model::joined_key(row, *suffixes.to)};
+}
+
 RowRange range_of_plan(const ModificationPlan& plan, const model::ClusteringRange& range) {
   if (!plan.where.restricts_clustering()) return {};
-  if (plan.where.names_rows()) return causality::range_of_row(range.from);
+  // A row alone has its elements behind it.
+  if (plan.where.names_rows() && !has_elements(*plan.table)) {
+    return causality::range_of_row(range.from);
+  }
   return {.from = range.from, .to = range.to};
 }
 
-// What rows of the table may have, there or not.
+// What rows of the table may have, there or not. Elements are under keys of their own, that are not
+// empty.
 replication::RowColumns row_columns_of(const model::Table& table) {
   replication::RowColumns columns;
+  std::vector<causality::ColumnId> of_elements;
+  for (const Column& column : table.columns) {
+    if (column.type.is_multi_cell()) of_elements.push_back(column.id);
+  }
   columns.of_rows.push_back(model::kRowMarker);
   for (const Column& column : table.regular_columns()) columns.of_rows.push_back(column.id);
   // The static row's key is empty, and so is that of the only row where nothing is clustered.
-  if (table.clustering().empty()) return {.of_rows = {}, .of_first = std::move(columns.of_rows)};
-  for (const Column& column : table.static_columns()) columns.of_first.push_back(column.id);
+  if (table.clustering().empty()) {
+    return {.of_rows = std::move(of_elements), .of_first = std::move(columns.of_rows)};
+  }
+  for (const Column& column : table.static_columns()) {
+    columns.of_first.push_back(column.id);
+    if (column.type.is_multi_cell()) columns.of_rows.push_back(column.id);
+  }
   return columns;
+}
+
+void add_column(std::vector<causality::ColumnId>& columns, causality::ColumnId column) {
+  if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
 }
 
 // The statement's own timestamp, if it has one. Only where the newest wins does it matter who named
@@ -216,9 +195,22 @@ void WriteCollector::add(const ModificationPlan& plan, const Bytes& partition, S
                          RowRange row_range, std::optional<causality::WallTime> remembered_until) {
   ++size_;
   Changes& changes = changes_of(plan, partition, stamp, false);
-  if (changes.deleted_ranges.empty() && stamp.is_explicit)
+  if (!changes.deletes_rows && stamp.is_explicit) {
     changes.columns = row_columns_of(*plan.table);
+  }
+  changes.deletes_rows = true;
   changes.deleted_ranges.insert(std::move(row_range));
+  changes.remembered_until = remembered_until;
+}
+
+void WriteCollector::add_elements(const ModificationPlan& plan, const Bytes& partition, Stamp stamp,
+                                  const Bytes& row, causality::ColumnId column, bool replaces,
+                                  std::optional<causality::WallTime> remembered_until) {
+  ++size_;
+  Changes& changes = changes_of(plan, partition, stamp, false);
+  if (stamp.is_explicit) add_column(changes.columns.of_rows, column);
+  (replaces ? changes.replaced_ranges : changes.deleted_ranges)
+      .insert(range_of_elements(row, column));
   changes.remembered_until = remembered_until;
 }
 
@@ -258,10 +250,23 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
       if (cell_is_deleted(place)) continue;
       write.mutation.cells.push_back(std::move(cell));
     }
-    write.mutation.deleted_ranges.assign(changes.deleted_ranges.begin(),
-                                         changes.deleted_ranges.end());
     write.mutation.remembered_until = changes.remembered_until;
     write.columns = std::move(changes.columns);
+    // What is replaced is older than what is written; a delete beside it, which is not, is a
+    // mutation of its own where the timestamp counts.
+    if (key.stamp.is_explicit && !changes.deleted_ranges.empty() &&
+        !changes.replaced_ranges.empty()) {
+      replication::PartitionWrite deletes = write;
+      deletes.mutation.cells.clear();
+      deletes.mutation.deleted_ranges.assign(changes.deleted_ranges.begin(),
+                                             changes.deleted_ranges.end());
+      writes.push_back(std::move(deletes));
+      changes.deleted_ranges.clear();
+    }
+    changes.deleted_ranges.merge(changes.replaced_ranges);
+    write.mutation.deleted_ranges.assign(changes.deleted_ranges.begin(),
+                                         changes.deleted_ranges.end());
+    if (write.mutation.deleted_ranges.empty()) write.mutation.remembered_until.reset();
     if (write.mutation.cells.empty() && write.mutation.deleted_ranges.empty()) continue;
     writes.push_back(std::move(write));
   }
@@ -303,7 +308,56 @@ QueryResult<std::optional<std::int64_t>> timestamp_of(const std::optional<Term>&
   return std::optional(timestamp);
 }
 
-// No column is assigned twice, so no two changes meet in a cell.
+namespace {
+
+// Storage takes keys of so many bytes.
+QueryResult<void> check_element_keys(std::size_t partition, std::size_t row,
+                                     const ColumnChange& change) {
+  for (const CellChange& cell : change.cells) {
+    if (!cell.row.empty()) TRY_VOID(check_key_sizes(partition, row + cell.row.size()));
+  }
+  return {};
+}
+
+// Several assignments may write one element: then as if they were statements of one batch.
+void join_cells(std::vector<CellChange>& cells) {
+  const auto place = [](const CellChange& cell) { return std::tie(cell.row, cell.column); };
+  if (std::ranges::is_sorted(cells, std::less_equal<>(), place)) return;
+  std::ranges::stable_sort(cells, {}, place);
+  std::vector<CellChange> joined;
+  joined.reserve(cells.size());
+  for (CellChange& cell : cells) {
+    if (joined.empty() || place(joined.back()) != place(cell)) {
+      joined.push_back(std::move(cell));
+    } else if (!stays(joined.back(), cell)) {
+      joined.back() = std::move(cell);
+    }
+  }
+  cells = std::move(joined);
+}
+
+QueryResult<void> change_row(const ModificationPlan& plan, const BoundPrimaryKey& key,
+                             const Lifetime& lifetime, const Evaluation& evaluation,
+                             replication::PartitionWrite& write) {
+  causality::Mutation& mutation = write.mutation;
+  for (const Assignment& assignment : plan.assignments) {
+    TRY(ColumnChange change, change_of(plan, assignment, lifetime, evaluation, nullptr));
+    const Column& column = plan.table->columns[assignment.column];
+    const Bytes row = is_static(plan, assignment) ? Bytes() : key.clustering;
+    TRY_VOID(check_element_keys(key.partition.size(), row.size(), change));
+    for (CellChange& cell : change.cells) {
+      cell.row = model::joined_key(row, cell.row);
+      mutation.cells.push_back(std::move(cell));
+    }
+    if (change.elements == Elements::kept) continue;
+    mutation.deleted_ranges.push_back(range_of_elements(row, column.id));
+    if (write.explicit_timestamp) add_column(write.columns.of_rows, column.id);
+  }
+  return {};
+}
+
+}  // namespace
+
 QueryResult<std::optional<replication::PartitionWrite>> row_write(const ModificationPlan& plan,
                                                                   const Evaluation& evaluation,
                                                                   WriteCollector::Stamp stamp) {
@@ -312,62 +366,124 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
   Lifetime lifetime{.of_values = {}, .of_deletes = memory_of(plan, stamp, evaluation)};
   TRY(lifetime.of_values, expiry_of(plan, evaluation));
   replication::PartitionWrite write;
+  write.explicit_timestamp = stamp.is_explicit;
   causality::Mutation& mutation = write.mutation;
   mutation.cells.reserve(plan.assignments.size() + 1);
-  for (const Assignment& assignment : plan.assignments) {
-    TRY(auto cell, change_of(plan, assignment, lifetime, evaluation));
-    if (!cell) continue;
-    if (!is_static(plan, assignment)) cell->row = key.clustering;
-    mutation.cells.push_back(std::move(*cell));
-  }
+  TRY_VOID(change_row(plan, key, lifetime, evaluation, write));
   if (marks_row(plan)) {
     mutation.cells.push_back(row_marker(lifetime.of_values));
     mutation.cells.back().row = key.clustering;
   }
+  join_cells(mutation.cells);
   if (plan.whole_rows) {
-    mutation.deleted_ranges.push_back(range_of_plan(plan, {.from = key.clustering, .to = {}}));
-    mutation.remembered_until = lifetime.of_deletes;
+    const auto range = model::rows_with_prefix(key.clustering);
+    mutation.deleted_ranges.push_back(range_of_plan(plan, range));
     if (stamp.is_explicit) write.columns = row_columns_of(*plan.table);
   }
+  if (!mutation.deleted_ranges.empty()) mutation.remembered_until = lifetime.of_deletes;
   if (mutation.cells.empty() && mutation.deleted_ranges.empty()) {
     return std::optional<replication::PartitionWrite>();
   }
+  std::ranges::sort(mutation.deleted_ranges);
   write.table = plan.storage;
   write.partition = std::move(key.partition);
-  write.explicit_timestamp = stamp.is_explicit;
   write.unites_clocks = unites_clocks(plan);
   mutation.timestamp = causality::Timestamp{stamp.timestamp_us};
   return std::optional(std::move(write));
 }
 
+namespace {
+
+// A column's change, and where it goes.
+struct PlacedChange {
+  const Assignment* assignment;
+  ColumnChange change;
+};
+
+void place(const ModificationPlan& plan, const Bytes& partition, WriteCollector::Stamp stamp,
+           const Bytes& clustering, const Lifetime& lifetime, const PlacedChange& placed,
+           WriteCollector& into) {
+  const Bytes row = is_static(plan, *placed.assignment) ? Bytes() : clustering;
+  const ColumnChange& change = placed.change;
+  if (change.elements != Elements::kept) {
+    into.add_elements(plan, partition, stamp, row,
+                      plan.table->columns[placed.assignment->column].id,
+                      change.elements == Elements::replaced, lifetime.of_deletes);
+  }
+  for (const CellChange& cell : change.cells) {
+    CellChange there = cell;
+    there.row = model::joined_key(row, cell.row);
+    into.add(plan, partition, stamp, std::move(there));
+  }
+}
+
+// What the lists of this row decide.
+QueryResult<std::vector<PlacedChange>> changes_of_lists(
+    const ModificationPlan& plan, const Bytes& partition, const Bytes& clustering,
+    const Lifetime& lifetime, const Evaluation& evaluation, const FoundLists& lists) {
+  static const ListElements kNone;
+  std::vector<PlacedChange> changes;
+  for (const Assignment& assignment : plan.assignments) {
+    if (!reads_list(*plan.table, assignment)) continue;
+    const Bytes row = is_static(plan, assignment) ? Bytes() : clustering;
+    const auto found = lists.find({partition, row, assignment.column});
+    const ListElements& list = found == lists.end() ? kNone : found->second;
+    TRY(ColumnChange change, change_of(plan, assignment, lifetime, evaluation, &list));
+    changes.push_back({&assignment, std::move(change)});
+  }
+  return changes;
+}
+
+std::size_t size_of(const ColumnChange& change) {
+  return change.cells.size() + (change.elements == Elements::kept ? 0 : 1);
+}
+
+QueryResult<void> check_size(const WriteCollector& collected, std::size_t more) {
+  if (collected.size() + more > kChangesMax) return invalid("Batch too large");
+  return {};
+}
+
+}  // namespace
+
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
-                          WriteCollector::Stamp stamp, WriteCollector& into) {
+                          WriteCollector::Stamp stamp, WriteCollector& into,
+                          const FoundLists& lists) {
   TRY(stamp, stamp_of(plan, evaluation, stamp));
   TRY(const BoundRestrictions where, plan.where.bind(evaluation));
-  if (where.partitions.size() * where.rows.size() > kKeysMax) {
+  const std::size_t rows = where.partitions.size() * where.rows.size();
+  if (rows > kKeysMax) {
     return invalid("The IN restrictions of this statement name more than {} rows", kKeysMax);
   }
   Lifetime lifetime{.of_values = {}, .of_deletes = memory_of(plan, stamp, evaluation)};
   TRY(lifetime.of_values, expiry_of(plan, evaluation));
-  std::vector<std::pair<CellChange, bool>> cells;  // and whether it is static
+  std::vector<PlacedChange> changes;
+  std::size_t changes_per_row = (plan.whole_rows ? 1 : 0) + (marks_row(plan) ? 1 : 0);
   for (const Assignment& assignment : plan.assignments) {
-    TRY(auto cell, change_of(plan, assignment, lifetime, evaluation));
-    if (cell) cells.emplace_back(std::move(*cell), is_static(plan, assignment));
+    if (reads_list(*plan.table, assignment)) continue;
+    TRY(ColumnChange change, change_of(plan, assignment, lifetime, evaluation, nullptr));
+    changes_per_row += size_of(change);
+    changes.push_back({&assignment, std::move(change)});
   }
-  if (marks_row(plan)) cells.emplace_back(row_marker(lifetime.of_values), false);
-  const std::size_t changes_per_row = cells.size() + (plan.whole_rows ? 1 : 0);
-  if (into.size() + (where.partitions.size() * where.rows.size() * changes_per_row) > kChangesMax) {
-    return invalid("Batch too large");
-  }
+  TRY_VOID(check_size(into, rows * changes_per_row));
   for (const Bytes& partition : where.partitions) {
     for (const model::ClusteringRange& range : where.rows) {
+      for (const PlacedChange& placed : changes) {
+        TRY_VOID(check_element_keys(partition.size(), range.from.size(), placed.change));
+        place(plan, partition, stamp, range.from, lifetime, placed, into);
+      }
+      TRY(const auto of_lists,
+          changes_of_lists(plan, partition, range.from, lifetime, evaluation, lists));
+      for (const PlacedChange& placed : of_lists) {
+        TRY_VOID(check_size(into, size_of(placed.change)));
+        place(plan, partition, stamp, range.from, lifetime, placed, into);
+      }
       if (plan.whole_rows) {
         into.add(plan, partition, stamp, range_of_plan(plan, range), lifetime.of_deletes);
       }
-      for (const auto& [cell, of_partition] : cells) {
-        CellChange placed = cell;
-        if (!of_partition) placed.row = range.from;
-        into.add(plan, partition, stamp, std::move(placed));
+      if (marks_row(plan)) {
+        CellChange marker = row_marker(lifetime.of_values);
+        marker.row = range.from;
+        into.add(plan, partition, stamp, std::move(marker));
       }
     }
   }

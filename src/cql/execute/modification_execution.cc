@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "cql/execute/list_reading.h"
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/modification_plan.h"
@@ -16,28 +17,23 @@ using protocol::Response;
 using protocol::WriteType;
 using runtime::Task;
 
-namespace {
-
-QueryResult<WriteType> collect_one(const ModificationPlan& plan, const Evaluation& evaluation,
-                                   const ExecutionParameters& parameters,
-                                   WriteCollector& collector) {
-  TRY_VOID(collect(plan, evaluation, {.timestamp_us = parameters.timestamp_us}, collector));
-  return plan.is_counter() ? WriteType::counter : WriteType::simple;
+Task<QueryResult<void>> collect_one(const ModificationPlan& plan, const Evaluation& evaluation,
+                                    const ExecutionServices& services,
+                                    const ExecutionParameters& parameters,
+                                    WriteCollector::Stamp stamp, WriteCollector& collector) {
+  FoundLists lists;
+  if (plan.reads()) {
+    CO_TRY(lists, co_await find_lists(plan, evaluation, services, parameters.consistency,
+                                      parameters.until));
+  }
+  co_return collect(plan, evaluation, stamp, collector, lists);
 }
 
-Task<QueryResult<WriteType>> collect_batch(const BatchPlan& batch, const Evaluation& evaluation,
-                                           const ExecutionServices& services,
-                                           const ExecutionParameters& parameters,
-                                           WriteCollector& collector) {
-  WriteCollector::Stamp stamp{.timestamp_us = parameters.timestamp_us};
-  CO_TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
-  if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
-  for (const ModificationPlan& one : batch.modifications) {
-    CO_TRY_VOID(co_await runtime::Turn(services.runtime, parameters.until));
-    CO_TRY_VOID(collect(one, evaluation, stamp, collector));
-  }
-  co_return batch.kind == parser::BatchKind::counter ? WriteType::counter
-  : batch.kind == parser::BatchKind::unlogged        ? WriteType::unlogged_batch
+namespace {
+
+WriteType write_type_of_batch(const BatchPlan& batch) {
+  return batch.kind == parser::BatchKind::counter    ? WriteType::counter
+         : batch.kind == parser::BatchKind::unlogged ? WriteType::unlogged_batch
                                                      : WriteType::batch;
 }
 
@@ -48,15 +44,22 @@ Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
                                                  ExecutionParameters parameters, Moment moment) {
   const Evaluation evaluation{parameters.values, moment};
   WriteCollector collector;
+  WriteCollector::Stamp stamp{.timestamp_us = parameters.timestamp_us};
+  WriteType type = WriteType::simple;
   const auto* one = std::get_if<ModificationPlan>(&plan.what);
-  QueryResult<WriteType> collected = WriteType::simple;
   if (one != nullptr) {
-    collected = collect_one(*one, evaluation, parameters, collector);
+    CO_TRY_VOID(co_await collect_one(*one, evaluation, services, parameters, stamp, collector));
+    if (one->is_counter()) type = WriteType::counter;
   } else {
-    collected = co_await collect_batch(std::get<BatchPlan>(plan.what), evaluation, services,
-                                       parameters, collector);
+    const auto& batch = std::get<BatchPlan>(plan.what);
+    CO_TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
+    if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
+    for (const ModificationPlan& each : batch.modifications) {
+      CO_TRY_VOID(co_await runtime::Turn(services.runtime, parameters.until));
+      CO_TRY_VOID(co_await collect_one(each, evaluation, services, parameters, stamp, collector));
+    }
+    type = write_type_of_batch(batch);
   }
-  CO_TRY(const WriteType type, std::move(collected));
   CO_TRY(const auto of_statement,
          operation_of(one != nullptr ? one->operation : std::get<BatchPlan>(plan.what).operation,
                       evaluation));

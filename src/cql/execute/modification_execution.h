@@ -20,6 +20,12 @@ namespace helenus::cql {
     const StatementPlan& plan, const ExecutionServices& services, ExecutionParameters parameters,
     Moment moment);
 
+// Adds what one statement does, after reading what it must know. What is referred to outlives the
+// task.
+runtime::Task<QueryResult<void>> collect_one(
+    const ModificationPlan& plan, const Evaluation& evaluation, const ExecutionServices& services,
+    const ExecutionParameters& parameters, WriteCollector::Stamp stamp, WriteCollector& collector);
+
 // Writes partitions under the client's context, if it gave one, and answers with the context that
 // includes the write, if it wants one. `services` outlive the task.
 runtime::Task<QueryResult<protocol::Response>> write_partitions(

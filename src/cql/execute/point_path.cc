@@ -57,7 +57,8 @@ std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken
     return begin_read(request, *message, plan, *select, std::move(stop));
   }
   const auto* modification = std::get_if<ModificationPlan>(&plan->what);
-  if (modification != nullptr && modification->where.is_row_key() && !modification->operation) {
+  if (modification != nullptr && modification->where.is_row_key() && !modification->reads() &&
+      !modification->operation) {
     return begin_write(request, *message, *modification, std::move(stop));
   }
   return std::nullopt;

@@ -76,9 +76,13 @@ std::string ReferenceTable::create() const {
   std::vector<std::string> clustering;
   std::vector<std::string> order;
   for (const ReferenceColumn& column : columns) {
-    const bool is_static = column.kind == ReferenceKind::statics;
-    defined.push_back(
-        fmt::format("{} {}{}", column.name, type_name(column.type), is_static ? " static" : ""));
+    const char* const statically = column.kind == ReferenceKind::statics ? " static" : "";
+    if (column.map.empty()) {
+      defined.push_back(fmt::format("{} {}{}", column.name, type_name(column.type), statically));
+    } else if (&column == &*std::ranges::find(columns, column.map, &ReferenceColumn::map)) {
+      defined.push_back(
+          fmt::format("{} map<int, {}>{}", column.map, type_name(column.type), statically));
+    }
     if (column.kind == ReferenceKind::partition) partition.push_back(column.name);
     if (column.kind == ReferenceKind::clustering) {
       clustering.push_back(", " + column.name);

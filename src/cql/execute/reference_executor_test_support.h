@@ -47,6 +47,8 @@ struct ReferenceColumn {
   ReferenceType type = ReferenceType::int_;
   ReferenceKind kind = ReferenceKind::regular;
   bool descending = false;
+  // Of the element of a map, which is a cell like others: "m" of m[1]. Its name is "m[1]".
+  std::string map = {};
 };
 
 // Columns stand in the order of SELECT *: by kind, statics and regular ones by name.

@@ -28,7 +28,10 @@ std::vector<ReferenceTable> ReferenceStatements::tables(std::uint64_t seed) {
        .columns = {{"k", Type::int_, Kind::partition},
                    {"a", Type::int_, Kind::clustering, any()},
                    {"b", Type::int_, Kind::clustering, any()},
+                   {"n[1]", Type::text, Kind::statics, false, "n"},
                    {"s", Type::int_, Kind::statics},
+                   {"m[1]", Type::int_, Kind::regular, false, "m"},
+                   {"m[2]", Type::int_, Kind::regular, false, "m"},
                    {"v", Type::int_, Kind::regular},
                    {"w", Type::text, Kind::regular}}},
       {.name = "composite",
@@ -42,6 +45,8 @@ std::vector<ReferenceTable> ReferenceStatements::tables(std::uint64_t seed) {
                    {"x", Type::int_, Kind::regular}}},
       {.name = "narrow",
        .columns = {{"k", Type::blob, Kind::partition},
+                   {"m[-1]", Type::blob, Kind::regular, false, "m"},
+                   {"m[0]", Type::blob, Kind::regular, false, "m"},
                    {"v", Type::int_, Kind::regular},
                    {"w", Type::text, Kind::regular},
                    {"x", Type::bigint, Kind::regular}}},
@@ -290,6 +295,9 @@ ReferenceStatements::Modification ReferenceStatements::insert(Writing& writing,
   if (only_static || chance(0.2)) {
     std::ranges::copy(some_of(statics, 1), std::back_inserter(written));
   }
+  // An INSERT names whole columns.
+  std::erase_if(written, [&](std::size_t column) { return !table().columns[column].map.empty(); });
+  if (only_static && written.empty()) written.push_back(statics.back());
   for (const std::size_t column : written) {
     change.cells.push_back({column, cell(table().columns[column].type)});
     add(column, change.cells.back().value);
@@ -345,18 +353,35 @@ ReferenceStatements::Modification ReferenceStatements::update(Writing& writing,
   return made;
 }
 
+void ReferenceStatements::add_whole_maps(std::vector<std::size_t>& columns) const {
+  const auto chosen = columns;
+  for (std::size_t i = 0; i < table().columns.size(); ++i) {
+    const std::string& map = table().columns[i].map;
+    const bool of_chosen = !map.empty() && std::ranges::any_of(chosen, [&](std::size_t column) {
+      return column != i && table().columns[column].map == map;
+    });
+    if (of_chosen && std::ranges::find(columns, i) == columns.end()) columns.push_back(i);
+  }
+}
+
 ReferenceStatements::Modification ReferenceStatements::delete_cells(Writing& writing,
                                                                     bool may_be_explicit) {
   const auto statics = table().of(Kind::statics);
   const bool only_static = !statics.empty() && chance(0.3);
-  const auto columns = some_of(only_static ? statics : table().of(Kind::regular), 1);
+  auto columns = some_of(only_static ? statics : table().of(Kind::regular), 1);
+  const bool whole_maps = chance(0.4);
+  if (whole_maps) add_whole_maps(columns);
   std::vector<ReferenceRelation> relations = equal_or_in(Kind::partition, 0.1);
   Modification made;
   const auto partitions = keys_of(relations);
   std::vector<ReferenceRelation> rows;
   if (!only_static) rows = equal_or_in(Kind::clustering, 0.1);
   std::vector<std::string> names;
-  for (const std::size_t column : columns) names.push_back(table().columns[column].name);
+  for (const std::size_t column : columns) {
+    const ReferenceColumn& of = table().columns[column];
+    const std::string& name = whole_maps && !of.map.empty() ? of.map : of.name;
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
   for (const ReferenceKey& partition : partitions) {
     for (const ReferenceKey& row : keys_of(rows)) {
       ReferenceChange change;
@@ -471,6 +496,7 @@ void ReferenceStatements::add_filters(Where& where, std::size_t first_clustering
       columns.push_back(clustering[i]);
     }
   }
+  std::erase_if(columns, [&](std::size_t column) { return !table().columns[column].map.empty(); });
   // A column has one lower bound and one upper bound at most.
   std::erase_if(columns, [&](std::size_t column) {
     return std::ranges::any_of(where.relations, [&](const ReferenceRelation& relation) {
@@ -535,7 +561,9 @@ void ReferenceStatements::choose_selectors(ReferenceQuery& query) {
 
 std::string ReferenceStatements::selectors_text(const ReferenceQuery& query) const {
   std::vector<std::string> texts;
-  bool all = query.selectors.size() == table().columns.size();
+  bool all = query.selectors.size() == table().columns.size() &&
+             std::ranges::all_of(table().columns,
+                                 [](const ReferenceColumn& column) { return column.map.empty(); });
   for (std::size_t i = 0; i < query.selectors.size(); ++i) {
     const auto& [kind, column] = query.selectors[i];
     const std::string& name = table().columns[column].name;

@@ -72,6 +72,8 @@ class ReferenceStatements {
   Modification modification(Writing& writing, bool may_be_explicit);
   Modification insert(Writing& writing, bool may_be_explicit);
   Modification update(Writing& writing, bool may_be_explicit);
+  // All elements of the maps of which some were chosen.
+  void add_whole_maps(std::vector<std::size_t>& columns) const;
   Modification delete_cells(Writing& writing, bool may_be_explicit);
   Modification delete_rows(Writing& writing, bool may_be_explicit);
   // " USING TTL 5 AND TIMESTAMP 7"; what it means goes into the changes.

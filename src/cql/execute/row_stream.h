@@ -94,6 +94,12 @@ class StoredRows final : public RowStream {
   enum class Phase : std::uint8_t { between_partitions, rows, done };
   // How many rows are looked at before others get their turn.
   static constexpr std::size_t kRowsPerTurn = 256;
+  // How often a row is read again that was written meanwhile, before it is shown as it was read.
+  static constexpr int kGathersMax = 16;
+  // The same for one that comes from elsewhere: it may be too large to come at once.
+  static constexpr int kGathersInPartsMax = 2;
+  // What the elements of one row may have together.
+  static constexpr std::size_t kElementBytesMax = std::size_t{256} << 20;
   // How many named rows of a partition are read at one moment.
   static constexpr std::size_t kPointsMax = 64;
   struct Point {
@@ -125,6 +131,23 @@ class StoredRows final : public RowStream {
   runtime::Task<base::Result<void>> seek_range();
   bool turn_is_over() { return ++rows_this_turn_ >= kRowsPerTurn; }
   runtime::Task<base::Result<void>> take_turn();
+  // Reads the row with this key, of which the cursor stands on the first part there is (from where
+  // it comes), and all its elements, at one moment; sets `row`, and leaves the cursor behind them.
+  // Returns whether the row is there.
+  runtime::Task<base::Result<bool>> gather(base::Bytes clustering, model::ColumnKind kind,
+                                           Row& row);
+  struct Gathered {
+    bool is_live = false;
+    bool is_settled = false;  // of one moment
+  };
+  runtime::Task<base::Result<Gathered>> gather_once(base::Bytes clustering, model::ColumnKind kind,
+                                                    Row& row);
+  runtime::Task<base::Result<void>> seek_row(base::Bytes clustering);
+  runtime::Task<base::Result<void>> emit_gathered(std::vector<Row>& rows);
+  bool stands_in(base::ByteView clustering) const;
+  std::unique_ptr<replication::RangeCursor> scan(storage::KeyRange partitions);
+  // The first key behind a row that was shown.
+  base::Bytes behind_row(const base::Bytes& clustering) const;
   bool in_range() const;
   bool partition_is_full() const;
   bool is_filled(const std::vector<Row>& rows) const;
@@ -140,6 +163,7 @@ class StoredRows final : public RowStream {
   const RowRequest request_;
   RowReader reader_;
   const bool clustered_;
+  const bool has_elements_;  // a row is several of storage's
   Phase phase_ = Phase::between_partitions;
   std::unique_ptr<replication::RangeCursor> cursor_;
   std::size_t partition_index_ = 0;
@@ -154,6 +178,7 @@ class StoredRows final : public RowStream {
   std::optional<base::Bytes> after_clustering_;
   // Named rows that were read and not shown, the next one last.
   std::vector<Point> points_;
+  RowElements elements_;  // of the row that is being read
   bool static_is_read_ = false;
   std::size_t rows_this_turn_ = 0;
   // Of the fill under way.

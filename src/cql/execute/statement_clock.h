@@ -23,7 +23,11 @@ class StatementClock {
   StatementClock(const StatementClock&) = delete;
   StatementClock& operator=(const StatementClock&) = delete;
 
-  Moment now() { return {runtime_.clock.wall_now(), runtime_.random.fork(), &newest_}; }
+  Moment now() {
+    const runtime::WallTime now = runtime_.clock.wall_now();
+    last_ticks_ = std::max(last_ticks_ + 1, std::int64_t{now.since_origin().count() / 100});
+    return {now, runtime_.random.fork(), &newest_, last_ticks_};
+  }
 
   std::int64_t next_timestamp_us() {
     const std::int64_t now_us =
@@ -37,6 +41,7 @@ class StatementClock {
   runtime::Runtime& runtime_;
   NewestTimeUuid& newest_;
   std::int64_t last_timestamp_us_ = 0;
+  std::int64_t last_ticks_ = 0;
 };
 
 }  // namespace helenus::cql

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "cql/execute/row_stream.h"
+#include "model/element_key.h"
 #include "replication/read/range_cursor.h"
 #include "runtime/take_turn.h"
 
@@ -44,7 +45,8 @@ StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coor
       storage_(storage),
       request_(std::move(request)),
       reader_(*request_.layout, request_.now),
-      clustered_(!request_.table->clustering().empty()) {
+      clustered_(!request_.table->clustering().empty()),
+      has_elements_(request_.layout->has_elements()) {
   if (request_.after && request_.where.by_key) {
     const auto first =
         std::ranges::lower_bound(request_.where.partitions, request_.after->partition);
@@ -62,7 +64,7 @@ Task<Result<void>> StoredRows::fill(std::vector<Row>& rows, Amount amount) {
       CO_TRY_VOID(co_await enter_partition());
     } else if (!request_.where.by_key) {
       CO_TRY_VOID(co_await read_scanned(rows));
-    } else if (request_.point_reads) {
+    } else if (request_.point_reads && !has_elements_) {
       CO_TRY_VOID(co_await read_points(rows));
     } else {
       CO_TRY_VOID(co_await read_rows(rows));
@@ -112,6 +114,12 @@ bool StoredRows::wants_static() const {
 
 Task<Result<void>> StoredRows::read_static() {
   if (!wants_static()) co_return {};
+  if (has_elements_) {
+    CO_TRY_VOID(co_await cursor_->seek(partition_, {}));
+    if (!stands_in({})) co_return {};
+    CO_TRY(static_is_live_, co_await gather({}, model::ColumnKind::static_column, partition_row_));
+    co_return {};
+  }
   CO_TRY(const auto read,
          co_await coordinator_.read_row(storage_, partition_, {}, request_.until, how()));
   reader_.not_before(read.wall);
@@ -134,12 +142,21 @@ Task<Result<void>> StoredRows::enter_named() {
     rows_in_partition_ = request_.after->rows_in_partition;
     found_row_ = true;
   }
-  if (request_.point_reads) co_return {};
-  CO_TRY_VOID(co_await read_static());
+  if (request_.point_reads && !has_elements_) co_return {};
+  if (!has_elements_) CO_TRY_VOID(co_await read_static());
   if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->wait_durable(request_.until));
-  cursor_ = coordinator_.scan(storage_, {.from = partition_, .to = behind(partition_)},
-                              {.until = request_.until, .how = how()});
+  cursor_ = scan({.from = partition_, .to = behind(partition_)});
+  if (has_elements_) CO_TRY_VOID(co_await read_static());
   co_return {};
+}
+
+std::unique_ptr<replication::RangeCursor> StoredRows::scan(storage::KeyRange partitions) {
+  return coordinator_.scan(storage_, std::move(partitions),
+                           {.until = request_.until, .how = how(), .at_one_moment = has_elements_});
+}
+
+Bytes StoredRows::behind_row(const Bytes& clustering) const {
+  return has_elements_ ? behind(clustering) : just_behind(clustering);
 }
 
 Task<Result<void>> StoredRows::resume_scan() {
@@ -151,13 +168,12 @@ Task<Result<void>> StoredRows::resume_scan() {
   CO_TRY_VOID(co_await read_static());
   found_row_ = true;
   rows_in_partition_ = after.rows_in_partition;
-  co_return co_await cursor_->seek(after.partition, just_behind(after.clustering));
+  co_return co_await cursor_->seek(after.partition, behind_row(after.clustering));
 }
 
 Task<Result<void>> StoredRows::enter_scanned() {
   if (cursor_ == nullptr) {
-    cursor_ =
-        coordinator_.scan(storage_, request_.where.range, {.until = request_.until, .how = how()});
+    cursor_ = scan(request_.where.range);
     if (request_.after) {
       CO_TRY_VOID(co_await resume_scan());
       if (phase_ == Phase::rows) co_return {};
@@ -170,7 +186,9 @@ Task<Result<void>> StoredRows::enter_scanned() {
     co_return {};
   }
   CO_TRY_VOID(begin_partition(Bytes::copy_of(cursor_->partition())));
-  if (clustered_ && cursor_->row_key().empty()) {
+  if (clustered_ && has_elements_ && stands_in({})) {
+    CO_TRY(static_is_live_, co_await gather({}, model::ColumnKind::static_column, partition_row_));
+  } else if (clustered_ && cursor_->row_key().empty()) {
     CO_TRY(const PartitionStore stored, cursor_->read());
     reader_.not_before(cursor_->wall());
     static_is_live_ = reader_.read_static(stored, partition_row_);
@@ -210,6 +228,87 @@ Result<void> StoredRows::emit(const PartitionStore& stored, const Bytes& cluster
   TRY_VOID(reader_.read_clustering(clustering, row));
   accept(std::move(row), rows);
   return {};
+}
+
+// ---- Rows with elements ----
+// They lie behind their row (model/element_key.h). A statement that writes several of them, or
+// replaces all, is seen as a whole or not at all: RangeCursor::moment() says how.
+
+bool StoredRows::stands_in(base::ByteView clustering) const {
+  if (!cursor_->valid() || !base::equal(cursor_->partition(), partition_)) return false;
+  const base::ByteView key = cursor_->row_key();
+  if (!base::as_text(key).starts_with(base::as_text(clustering))) return false;
+  return key.size() == clustering.size() ||
+         model::is_element_suffix(key.subspan(clustering.size()));
+}
+
+Task<Result<void>> StoredRows::seek_row(Bytes clustering) {
+  if (!request_.reversed || clustering.empty()) {
+    co_return co_await cursor_->seek(partition_, std::move(clustering));
+  }
+  co_return co_await cursor_->seek_before(partition_, behind(clustering));
+}
+
+Task<Result<StoredRows::Gathered>> StoredRows::gather_once(Bytes clustering, model::ColumnKind kind,
+                                                           Row& row) {
+  Gathered gathered{.is_live = false, .is_settled = true};
+  if (!stands_in(clustering)) co_return gathered;
+  const std::uint64_t moment = cursor_->moment();
+  gathered.is_settled = cursor_->sought_at() == moment;
+  const bool backwards = request_.reversed && !clustering.empty();
+  while (stands_in(clustering)) {
+    gathered.is_settled = gathered.is_settled && cursor_->moment() == moment;
+    const Bytes key = Bytes::copy_of(cursor_->row_key());
+    CO_TRY(const PartitionStore stored, cursor_->read());
+    bool shown = false;
+    if (key.size() > clustering.size()) {
+      CO_TRY(shown, reader_.read_element(stored, key, key.view().subspan(clustering.size()), kind,
+                                         elements_));
+    } else if (kind == model::ColumnKind::static_column) {
+      shown = reader_.read_static(stored, row);
+    } else {
+      shown = reader_.read_regular(stored, clustering, row);
+    }
+    gathered.is_live = gathered.is_live || shown;
+    if (elements_.bytes() > kElementBytesMax) {
+      co_return Error(Errc::overloaded, "the collections of a row have more than {} bytes",
+                      kElementBytesMax);
+    }
+    CO_TRY_VOID(backwards ? co_await cursor_->previous() : co_await cursor_->next());
+  }
+  co_return gathered;
+}
+
+Task<Result<bool>> StoredRows::gather(Bytes clustering, model::ColumnKind kind, Row& row) {
+  const Row before = row;
+  for (int round = 1;; ++round) {
+    const bool is_sought = cursor_->valid() && cursor_->sought_at() == cursor_->moment();
+    if (round > 1) cursor_->expect_many();
+    if (round > 1 || !is_sought) CO_TRY_VOID(co_await seek_row(clustering));
+    elements_.clear();
+    CO_TRY(const Gathered gathered, co_await gather_once(clustering, kind, row));
+    const int rounds_max = cursor_->reads_in_parts() ? kGathersInPartsMax : kGathersMax;
+    if (!gathered.is_settled && round < rounds_max) {
+      row = before;
+      continue;
+    }
+    const bool backwards = request_.reversed && !clustering.empty();
+    CO_TRY_VOID(reader_.read_elements(std::exchange(elements_, {}), backwards, row));
+    co_return gathered.is_live;
+  }
+}
+
+Task<Result<void>> StoredRows::emit_gathered(std::vector<Row>& rows) {
+  CO_TRY(const std::size_t size,
+         model::row_size_of(reader_.layout().clustering(), cursor_->row_key()));
+  const Bytes clustering = Bytes::copy_of(cursor_->row_key().first(size));
+  Row row = partition_row_;
+  CO_TRY(const bool live, co_await gather(clustering, model::ColumnKind::regular, row));
+  if (!live || (clustered_ && clustering.empty())) co_return {};
+  found_row_ = true;
+  CO_TRY_VOID(reader_.read_clustering(clustering, row));
+  accept(std::move(row), rows);
+  co_return {};
 }
 
 const model::ClusteringRange& StoredRows::range() const {
@@ -286,7 +385,7 @@ Task<Result<void>> StoredRows::seek_range() {
     co_return co_await cursor_->seek_last();
   }
   Bytes from = rows.from;
-  if (after_clustering_ && *after_clustering_ >= from) from = just_behind(*after_clustering_);
+  if (after_clustering_ && *after_clustering_ >= from) from = behind_row(*after_clustering_);
   co_return co_await cursor_->seek(partition_, std::move(from));
 }
 
@@ -307,6 +406,11 @@ Task<Result<void>> StoredRows::read_rows(std::vector<Row>& rows) {
     if (!in_range()) {
       ++range_index_;
       in_range_ = false;
+      continue;
+    }
+    if (has_elements_) {
+      CO_TRY_VOID(co_await emit_gathered(rows));
+      if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
       continue;
     }
     const Bytes clustering = Bytes::copy_of(cursor_->row_key());
@@ -330,6 +434,11 @@ Task<Result<void>> StoredRows::read_scanned(std::vector<Row>& rows) {
     }
     if (partition_is_full()) {
       CO_TRY_VOID(co_await cursor_->seek(behind(partition_), {}));
+      continue;
+    }
+    if (has_elements_) {
+      CO_TRY_VOID(co_await emit_gathered(rows));
+      if (turn_is_over()) CO_TRY_VOID(co_await take_turn());
       continue;
     }
     const Bytes clustering = Bytes::copy_of(cursor_->row_key());

@@ -202,10 +202,10 @@ struct CountRows {
 
 enum class CellPropertyKind : std::uint8_t { writetime, ttl };
 
-// `writetime(column)`, `ttl(column)`.
+// `writetime(column)`, `ttl(column)`, and of a part of it: `ttl(column[key])`.
 struct CellProperty {
   CellPropertyKind kind = CellPropertyKind::writetime;
-  Name column;
+  Box<Expression> of;  // a Column, or a Selection from one
 
   friend bool operator==(const CellProperty&, const CellProperty&) = default;
 };

@@ -115,6 +115,8 @@ class Grammar {
   Result<Expression> product(Context context);
   Result<Expression> signed_operand(Context context);
   Result<Expression> selection();
+  // With what stands behind it: .field, [key], [from..to].
+  Result<Expression> steps_behind(Expression from);
   Result<SelectionStep> subscript();
   Result<Expression> operand(Context context);
   Result<Expression> word_operand(Context context);

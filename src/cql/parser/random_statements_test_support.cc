@@ -276,9 +276,14 @@ Expression RandomStatements::leaf(Context context) {
   switch (below_(5)) {
     case 0:
       return expression_of(CountRows{});
-    case 1:
-      return expression_of(
-          CellProperty{one_of({CellPropertyKind::writetime, CellPropertyKind::ttl}), column()});
+    case 1: {
+      Expression of = expression_of(Column{column()});
+      if (chance(3)) of = expression_of(Selection{std::move(of), {FieldStep{column()}}});
+      if (chance(3))
+        of = expression_of(Selection{expression_of(Column{column()}), {ElementStep{literal()}}});
+      return expression_of(CellProperty{
+          one_of({CellPropertyKind::writetime, CellPropertyKind::ttl}), std::move(of)});
+    }
     default:
       return expression_of(Column{column()});
   }

@@ -375,6 +375,10 @@ base::Result<Expression> Grammar::signed_operand(Context context) {
 
 base::Result<Expression> Grammar::selection() {
   TRY(Expression from, operand(Context::selector));
+  return steps_behind(std::move(from));
+}
+
+base::Result<Expression> Grammar::steps_behind(Expression from) {
   const Position position = from.position;
   std::vector<SelectionStep> steps;
   while (true) {
@@ -561,7 +565,10 @@ base::Result<Expression> Grammar::cell_property() {
   TRY_VOID(tokens_.expect(TokenKind::left_parenthesis));
   CellProperty property;
   if (token.keyword == Keyword::k_ttl) property.kind = CellPropertyKind::ttl;
-  TRY(property.column, name());
+  const Position position = tokens_.current().position;
+  TRY(Name column, name());
+  TRY(property.of,
+      steps_behind(Expression{.node = Column{std::move(column)}, .position = position}));
   TRY_VOID(tokens_.expect(TokenKind::right_parenthesis));
   return Expression{.node = std::move(property), .position = token.position};
 }

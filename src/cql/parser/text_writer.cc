@@ -243,7 +243,7 @@ void TextWriter::node(const CountRows& /*node*/) {
 }
 
 void TextWriter::node(const CellProperty& node) {
-  raw(node.kind == CellPropertyKind::ttl ? "ttl(" : "writetime(").name(node.column).raw(")");
+  raw(node.kind == CellPropertyKind::ttl ? "ttl(" : "writetime(").expression(*node.of).raw(")");
 }
 
 void TextWriter::node(const Cast& node) {

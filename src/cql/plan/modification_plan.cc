@@ -63,8 +63,16 @@ class ModificationPlanner {
   }
   QueryResult<void> add(Assignment assignment);
   // Errors: invalid for a column that the statement has named before.
-  QueryResult<void> name_once(std::size_t column);
+  enum class Named : std::uint8_t { not_yet, elements, whole };
+  QueryResult<void> name_once(std::size_t column, Named named);
   QueryResult<Assignment> assignment_of(const parser::Assignment& assignment);
+  // c[e] = v, c.f = v.
+  QueryResult<Assignment> element_assignment(const parser::Assignment& assignment,
+                                             std::size_t index);
+  // c = c + v and the like.
+  QueryResult<Assignment> collection_assignment(const parser::Assignment& assignment,
+                                                std::size_t index);
+  QueryResult<Assignment> removal_of(const parser::ColumnTarget& target);
   QueryResult<void> plan_where(const std::vector<parser::Relation>& where);
   bool assigns_only_static() const;
 
@@ -72,7 +80,7 @@ class ModificationPlanner {
   const std::string& session_keyspace_;
   MarkerTypes& markers_;
   model::KeyspacePtr keyspace_;
-  std::vector<bool> named_;  // columns
+  std::vector<Named> named_;  // columns
   ModificationPlan plan_;
 };
 
@@ -112,18 +120,22 @@ QueryResult<void> ModificationPlanner::plan_attributes(const parser::Attributes&
 }
 
 QueryResult<void> ModificationPlanner::add(Assignment assignment) {
-  TRY_VOID(name_once(assignment.column));
+  // Elements are changed beside one another, but not beside the whole.
+  const bool is_whole = assignment.change == Change::set || assignment.change == Change::add ||
+                        assignment.change == Change::subtract;
+  TRY_VOID(name_once(assignment.column, is_whole ? Named::whole : Named::elements));
   plan_.assignments.push_back(std::move(assignment));
   return {};
 }
 
-QueryResult<void> ModificationPlanner::name_once(std::size_t column) {
+QueryResult<void> ModificationPlanner::name_once(std::size_t column, Named named) {
   TRY_VOID(markers_.turn());
   named_.resize(plan_.table->columns.size());
-  if (named_[column]) {
+  if (named_[column] != Named::not_yet &&
+      (named == Named::whole || named_[column] == Named::whole)) {
     return invalid("Multiple definitions found for column {}", plan_.table->columns[column].name);
   }
-  named_[column] = true;
+  named_[column] = named;
   return {};
 }
 
@@ -152,10 +164,10 @@ QueryResult<ModificationPlan> ModificationPlanner::insert(const parser::Insert& 
     PlanScope here = scope();
     TRY(Term value, compile_term(insert.values[i], receiver(column), here));
     if (!is_key(column)) {
-      TRY_VOID(add({index, Change::set, std::move(value)}));
+      TRY_VOID(add({.column = index, .value = std::move(value)}));
       continue;
     }
-    TRY_VOID(name_once(index));
+    TRY_VOID(name_once(index, Named::whole));
     names_clustering = names_clustering || column.kind == ColumnKind::clustering;
     Predicate key;
     key.columns.push_back(index);
@@ -171,19 +183,145 @@ QueryResult<ModificationPlan> ModificationPlanner::insert(const parser::Insert& 
   return std::move(plan_);
 }
 
+namespace {
+
+// As Cassandra shows an assignment that it refuses.
+std::string text_of(const parser::Assignment& assignment) {
+  const std::string& column = assignment.target.column.text;
+  const std::string value = parser::to_text(assignment.value, {});
+  if (assignment.target.element) {
+    return fmt::format("{}[{}] = {}", column, parser::to_text(*assignment.target.element, {}),
+                       value);
+  }
+  if (assignment.target.field) {
+    return fmt::format("{}.{} = {}", column, assignment.target.field->text, value);
+  }
+  switch (assignment.kind) {
+    case parser::AssignmentKind::set:
+      return fmt::format("{} = {}", column, value);
+    case parser::AssignmentKind::add:
+      return fmt::format("{0} = {0} + {1}", column, value);
+    case parser::AssignmentKind::subtract:
+      return fmt::format("{0} = {0} - {1}", column, value);
+    case parser::AssignmentKind::prepend:
+      // With a minus, as Cassandra shows it.
+      return fmt::format("{0} = {1} - {0}", column, value);
+  }
+  UNREACHABLE("a kind of assignment");
+}
+
+// What stands between the brackets of c[e].
+ColumnSpec element_receiver(const ColumnSpec& column) {
+  ColumnSpec receiver = column;
+  switch (column.type.kind()) {
+    case TypeKind::list:
+      receiver.name = fmt::format("idx({})", column.name);
+      receiver.type = DataType(TypeKind::int_);
+      break;
+    case TypeKind::set:
+      receiver.name = fmt::format("value({})", column.name);
+      receiver.type = column.type.element();
+      break;
+    default:
+      receiver.name = fmt::format("key({})", column.name);
+      receiver.type = column.type.key();
+  }
+  return receiver;
+}
+
+ColumnSpec mapped_receiver(const ColumnSpec& column) {
+  ColumnSpec receiver = column;
+  receiver.name = fmt::format("value({})", column.name);
+  receiver.type =
+      column.type.kind() == TypeKind::list ? column.type.element() : column.type.mapped();
+  return receiver;
+}
+
+QueryResult<std::size_t> field_of(const Column& column, const std::string& field) {
+  const auto index = column.type.field_index(field);
+  if (!index) return invalid("UDT column {} does not have a field named {}", column.name, field);
+  return *index;
+}
+
+}  // namespace
+
+QueryResult<Assignment> ModificationPlanner::element_assignment(
+    const parser::Assignment& assignment, std::size_t index) {
+  const Column& column = plan_.table->columns[index];
+  Assignment made{.column = index, .change = Change::set_element};
+  PlanScope here = scope();
+  ColumnSpec value = receiver(column);
+  if (assignment.target.field) {
+    if (column.type.kind() != TypeKind::udt) {
+      return invalid("Invalid operation ({}) for non-UDT column {}", text_of(assignment),
+                     column.name);
+    }
+    if (!column.type.is_multi_cell()) {
+      return invalid("Invalid operation ({}) for frozen UDT column {}", text_of(assignment),
+                     column.name);
+    }
+    TRY(made.field, field_of(column, assignment.target.field->text));
+    value.name = fmt::format("{}.{}", column.name, assignment.target.field->text);
+    value.type = column.type.parts()[made.field];
+  } else {
+    if (!column.type.is_collection()) {
+      return invalid("Invalid operation ({}) for non collection column {}", text_of(assignment),
+                     column.name);
+    }
+    if (!column.type.is_multi_cell()) {
+      return invalid("Invalid operation ({}) for frozen collection column {}", text_of(assignment),
+                     column.name);
+    }
+    if (column.type.kind() == TypeKind::set) {
+      return invalid("Invalid operation ({}) for set column {}", text_of(assignment), column.name);
+    }
+    TRY(made.element,
+        compile_term(*assignment.target.element, element_receiver(receiver(column)), here));
+    value = mapped_receiver(receiver(column));
+  }
+  TRY(made.value, compile_term(assignment.value, value, here));
+  return made;
+}
+
+QueryResult<Assignment> ModificationPlanner::collection_assignment(
+    const parser::Assignment& assignment, std::size_t index) {
+  const Column& column = plan_.table->columns[index];
+  const TypeKind kind = column.type.kind();
+  Assignment made{.column = index};
+  if (assignment.kind == parser::AssignmentKind::prepend && kind != TypeKind::list) {
+    return invalid("Invalid operation ({}) for non list column {}", text_of(assignment),
+                   column.name);
+  }
+  if (!column.type.is_multi_cell()) {
+    return invalid("Invalid operation ({}) for frozen {} column {}", text_of(assignment),
+                   assignment.kind == parser::AssignmentKind::prepend ? "list" : "collection",
+                   column.name);
+  }
+  ColumnSpec value = receiver(column);
+  made.change = Change::put;
+  if (assignment.kind == parser::AssignmentKind::prepend) made.change = Change::prepend;
+  if (assignment.kind == parser::AssignmentKind::subtract) {
+    made.change = Change::take;
+    if (kind == TypeKind::map) {
+      TRY(value.type, DataType::set_of(column.type.key()));
+    }
+  }
+  PlanScope here = scope();
+  TRY(made.value, compile_term(assignment.value, value, here));
+  return made;
+}
+
 QueryResult<Assignment> ModificationPlanner::assignment_of(const parser::Assignment& assignment) {
   TRY(const std::size_t index, column_index(*plan_.table, assignment.target.column.text));
   const Column& column = plan_.table->columns[index];
   if (is_key(column)) return invalid("PRIMARY KEY part {} found in SET part", column.name);
-  if (assignment.target.element || assignment.target.field ||
-      (assignment.kind != parser::AssignmentKind::set && !column.type.is_native())) {
-    return invalid("Operations on elements of {} are not supported yet: {} is written as a whole",
-                   column.type.to_cql(), column.name);
+  if (assignment.target.element || assignment.target.field) {
+    return element_assignment(assignment, index);
   }
-  Assignment made{index, Change::set, {}};
-  PlanScope here = scope();
-  TRY(made.value, compile_term(assignment.value, receiver(column), here));
-  const auto value = [&] { return parser::to_text(assignment.value, {}); };
+  if (assignment.kind != parser::AssignmentKind::set && column.type.is_collection()) {
+    return collection_assignment(assignment, index);
+  }
+  Assignment made{.column = index};
   switch (assignment.kind) {
     case parser::AssignmentKind::set:
       if (column.type.is_counter()) {
@@ -200,13 +338,45 @@ QueryResult<Assignment> ModificationPlanner::assignment_of(const parser::Assignm
       made.change = Change::subtract;
       break;
     case parser::AssignmentKind::prepend:
-      // With a minus, as Cassandra shows it.
-      return invalid("Invalid operation ({0} = {1} - {0}) for non list column {0}", column.name,
-                     value());
+      return invalid("Invalid operation ({}) for non list column {}", text_of(assignment),
+                     column.name);
   }
+  PlanScope here = scope();
+  TRY(made.value, compile_term(assignment.value, receiver(column), here));
   if (made.change != Change::set && !column.type.is_counter()) {
-    return invalid("Invalid operation ({0} = {0} {1} {2}) for non counter column {0}", column.name,
-                   made.change == Change::add ? '+' : '-', value());
+    return invalid("Invalid operation ({}) for non counter column {}", text_of(assignment),
+                   column.name);
+  }
+  return made;
+}
+
+QueryResult<Assignment> ModificationPlanner::removal_of(const parser::ColumnTarget& target) {
+  TRY(const std::size_t index, column_index(*plan_.table, target.column.text));
+  const Column& column = plan_.table->columns[index];
+  if (is_key(column)) {
+    return invalid("Invalid identifier {} for deletion (should not be a PRIMARY KEY part)",
+                   column.name);
+  }
+  Assignment made{.column = index, .change = Change::remove};
+  if (target.element) {
+    if (!column.type.is_collection()) {
+      return invalid("Invalid deletion operation for non collection column {}", column.name);
+    }
+    if (!column.type.is_multi_cell()) {
+      return invalid("Invalid deletion operation for frozen collection column {}", column.name);
+    }
+    made.change = Change::remove_element;
+    PlanScope here = scope();
+    TRY(made.element, compile_term(*target.element, element_receiver(receiver(column)), here));
+  } else if (target.field) {
+    if (column.type.kind() != TypeKind::udt) {
+      return invalid("Invalid field deletion operation for non-UDT column {}", column.name);
+    }
+    if (!column.type.is_multi_cell()) {
+      return invalid("Frozen UDT column {} does not support field deletions", column.name);
+    }
+    made.change = Change::remove_element;
+    TRY(made.field, field_of(column, target.field->text));
   }
   return made;
 }
@@ -239,17 +409,8 @@ QueryResult<ModificationPlan> ModificationPlanner::remove(const parser::Delete& 
   TRY_VOID(plan_attributes(remove.attributes));
   plan_.whole_rows = remove.targets.empty();
   for (const parser::ColumnTarget& target : remove.targets) {
-    TRY(const std::size_t index, column_index(*plan_.table, target.column.text));
-    const Column& column = plan_.table->columns[index];
-    if (is_key(column)) {
-      return invalid("Invalid identifier {} for deletion (should not be a PRIMARY KEY part)",
-                     column.name);
-    }
-    if (target.element || target.field) {
-      return invalid("Operations on elements of {} are not supported yet: {} is written as a whole",
-                     column.type.to_cql(), column.name);
-    }
-    TRY_VOID(add({index, Change::remove, {}}));
+    TRY(Assignment made, removal_of(target));
+    plan_.assignments.push_back(std::move(made));
   }
   TRY_VOID(plan_where(remove.where));
   return std::move(plan_);

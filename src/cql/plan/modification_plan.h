@@ -10,8 +10,10 @@
 //   DELETE FROM       deletes a range: a row, a range of rows, or the partition
 //   c = c + n         an increment, in a table of counters
 //
-// A collection that is not frozen is one cell that holds all of it, for now: it is replaced as a
-// whole, and operations on its elements are refused. An empty one is null, as in Cassandra.
+// A collection or user-defined type that is not frozen has a cell for each element or field, under
+// a key of its own behind the row's (model/element_key.h). Writing the whole of it deletes the
+// range of its elements, one tick older than what it writes, all under one dot (causality/delta.h).
+// An empty one is null, as in Cassandra.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +22,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,11 +39,24 @@
 namespace helenus::cql {
 
 struct ModificationPlan {
-  enum class Change : std::uint8_t { set, add, subtract, remove };
+  enum class Change : std::uint8_t {
+    set,       // the cell, or all of what is in elements
+    add,       // of a counter
+    subtract,  // of a counter
+    remove,    // as set
+    // What is in elements:
+    put,          // c = c + v: elements more, those of a list at its end
+    prepend,      // c = v + c
+    take,         // c = c - v: the elements of a set or list, the keys of a map
+    set_element,  // c[e] = v, c.f = v
+    remove_element,
+  };
   struct Assignment {
     std::size_t column = 0;
     Change change = Change::set;
-    std::optional<Term> value;  // unless it removes
+    std::optional<Term> value = {};    // unless it removes; of map - set its keys
+    std::optional<Term> element = {};  // a key, an element of a set, an index of a list
+    std::size_t field = 0;             // of a user-defined type
   };
 
   StatementKind kind = StatementKind::insert;
@@ -56,7 +72,16 @@ struct ModificationPlan {
   std::optional<Term> operation;  // USING OPERATION
 
   bool is_counter() const { return policy == causality::Policy::counter; }
+  // Whether what is in a list decides what is written.
+  bool reads() const;
 };
+
+// An element of a list as it was found.
+struct ListElement {
+  base::Bytes name;
+  base::Bytes value;
+};
+using ListElements = std::vector<ListElement>;
 
 struct BatchPlan {
   parser::BatchKind kind = parser::BatchKind::logged;
@@ -106,6 +131,10 @@ class WriteCollector {
   // A delete of the range's rows, remembered for so long.
   void add(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
            causality::RowRange row_range, std::optional<causality::WallTime> remembered_until);
+  // Elements of the row's column are deleted, as a range of keys behind the row's.
+  void add_elements(const ModificationPlan& plan, const base::Bytes& partition, Stamp stamp,
+                    const base::Bytes& row, causality::ColumnId column, bool replaces,
+                    std::optional<causality::WallTime> remembered_until);
   // How many changes were added.
   std::size_t size() const { return size_; }
   // In the order of tables and partitions.
@@ -123,6 +152,9 @@ class WriteCollector {
   struct Changes {
     std::map<std::pair<causality::RowKey, causality::ColumnId>, causality::CellChange> cells;
     std::set<causality::RowRange> deleted_ranges;
+    // The same of collections that are written anew: they are older than what is written.
+    std::set<causality::RowRange> replaced_ranges;
+    bool deletes_rows = false;                            // some of the ranges are of rows
     std::optional<causality::WallTime> remembered_until;  // of the ranges: they are of one table
     replication::RowColumns columns;                      // if they have a timestamp of their own
     bool unites_clocks = false;
@@ -135,15 +167,19 @@ class WriteCollector {
   std::map<Key, Changes> changes_;
 };
 
+// What a statement found in the lists that it must know.
+using FoundLists = std::map<std::tuple<base::Bytes, base::Bytes, std::size_t>, ListElements>;
+
 // The one mutation of a plan that names one row, made without a collector; none if it changes
-// nothing. Requires: plan.where.is_row_key(). Errors: as collect().
+// nothing. Requires: plan.where.is_row_key(), !plan.reads(). Errors: as collect().
 QueryResult<std::optional<replication::PartitionWrite>> row_write(const ModificationPlan& plan,
                                                                   const Evaluation& evaluation,
                                                                   WriteCollector::Stamp stamp);
 // Adds what the plan does with these values. `stamp` holds unless the statement has its own.
-// Errors: invalid.
+// `lists`: by partition, row and column, those of a plan that reads(). Errors: invalid.
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
-                          WriteCollector::Stamp stamp, WriteCollector& into);
+                          WriteCollector::Stamp stamp, WriteCollector& into,
+                          const FoundLists& lists = {});
 // The operation id that USING OPERATION says, if it says one. Errors: invalid, for what is no id.
 QueryResult<std::optional<causality::OperationId>> operation_of(const std::optional<Term>& term,
                                                                 const Evaluation& evaluation);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/prng.h"
@@ -35,9 +36,14 @@ class NewestTimeUuid {
 
 class Moment {
  public:
-  // `newest` outlives the moment; where nobody keeps one, uuids have the time itself.
-  Moment(runtime::WallTime now, base::Prng dice, NewestTimeUuid* newest = nullptr)
-      : now_(now), dice_(std::move(dice)), newest_(newest) {}
+  // `newest` outlives the moment; where nobody keeps one, uuids have the time itself. `ticks`: see
+  // there; where nobody counts them, the time itself.
+  Moment(runtime::WallTime now, base::Prng dice, NewestTimeUuid* newest = nullptr,
+         std::optional<std::int64_t> ticks = std::nullopt)
+      : now_(now),
+        dice_(std::move(dice)),
+        newest_(newest),
+        ticks_(ticks.value_or(now.since_origin().count() / 100)) {}
 
   std::int64_t nanoseconds() const { return now_.since_origin().count(); }
   std::int64_t microseconds() const { return floor_to<std::chrono::microseconds>(); }
@@ -55,6 +61,19 @@ class Moment {
 
   std::uint64_t roll() { return dice_.next(); }
 
+  // The time in units of 100 ns since 1970, above that of each moment before on the core.
+  std::int64_t ticks() const { return ticks_; }
+  // Numbers of this moment: each is given once, ascending.
+  std::uint32_t take_numbers(std::uint32_t count) {
+    numbers_ += count;
+    return numbers_ - count;
+  }
+  // The same dice for all that is numbered.
+  std::uint64_t nonce() {
+    if (!nonce_) nonce_ = roll();
+    return *nonce_;
+  }
+
  private:
   template <class Unit>
   std::int64_t floor_to() const {
@@ -64,6 +83,9 @@ class Moment {
   runtime::WallTime now_;
   base::Prng dice_;
   NewestTimeUuid* newest_;
+  std::int64_t ticks_;
+  std::uint32_t numbers_ = 0;
+  std::optional<std::uint64_t> nonce_;
 };
 
 }  // namespace helenus::cql

@@ -75,8 +75,6 @@ std::vector<std::uint16_t> Restrictions::partition_markers() const {
   return markers;
 }
 
-namespace {
-
 // A whole key, with the byte that storage puts between its parts and the one that ends a range, has
 // the length that storage takes.
 QueryResult<void> check_key_sizes(std::size_t partition, std::size_t row) {
@@ -86,7 +84,9 @@ QueryResult<void> check_key_sizes(std::size_t partition, std::size_t row) {
                  model::kRowKeySizeMax - kAdded);
 }
 
-QueryResult<void> check_key_sizes(const BoundRestrictions& bound) {
+namespace {
+
+QueryResult<void> check_sizes_of_keys(const BoundRestrictions& bound) {
   std::size_t partition = 0;
   std::size_t row = 0;
   for (const Bytes& bytes : bound.partitions) partition = std::max(partition, bytes.size());
@@ -110,7 +110,7 @@ QueryResult<BoundRestrictions> Restrictions::bind(const Evaluation& evaluation) 
                   [&](const Bytes& partition) { return !bound.range.contains(partition.view()); });
   }
   TRY(bound.rows, bind_rows(evaluation));
-  TRY_VOID(check_key_sizes(bound));
+  TRY_VOID(check_sizes_of_keys(bound));
   for (const Predicate& filter : filters_) {
     TRY(BoundPredicate predicate, BoundPredicate::bind(filter, *table_, evaluation));
     bound.filters.push_back(std::move(predicate));

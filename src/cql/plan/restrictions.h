@@ -40,6 +40,9 @@ QueryError needs_allow_filtering();
 // Errors: invalid for a name that is no column's.
 QueryResult<std::size_t> column_index(const model::Table& table, std::string_view name);
 
+// Whether storage takes a key of these parts. Errors: invalid.
+QueryResult<void> check_key_sizes(std::size_t partition, std::size_t row);
+
 // What a statement is about, once its markers have values.
 struct BoundRestrictions {
   // Partitions as storage knows them, ascending and without repetition; else a range of them.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,11 +12,21 @@
 
 namespace helenus::cql {
 
-struct Cell {
-  model::OptionalBytes value;  // none is null
-  // Of a column that is stored; of a value that is null they mean nothing.
+// What is told of an element of a collection, or of a field, that is a cell of its own.
+struct CellElement {
+  base::Bytes name;  // what storage knows it by (model/element_key.h)
   std::int64_t timestamp_us = 0;
   std::optional<std::int64_t> expires_seconds;
+};
+
+struct Cell {
+  model::OptionalBytes value;  // none is null
+  // Of a column that is stored; of a value that is null they mean nothing, nor of one in elements.
+  std::int64_t timestamp_us = 0;
+  std::optional<std::int64_t> expires_seconds;
+  // Of a column that is stored in elements: those in `value`, in their order; of a user-defined
+  // type the fields that are not null. Null if there are none.
+  std::shared_ptr<const std::vector<CellElement>> elements = nullptr;
 };
 
 struct Row {
@@ -32,7 +43,10 @@ struct Row {
 // What it takes in memory.
 inline std::size_t size_of(const Row& row) {
   std::size_t size = row.cells.size() * sizeof(Cell);
-  for (const Cell& cell : row.cells) size += cell.value ? cell.value->size() : 0;
+  for (const Cell& cell : row.cells) {
+    size += cell.value ? cell.value->size() : 0;
+    if (cell.elements != nullptr) size += cell.elements->size() * sizeof(CellElement);
+  }
   return size;
 }
 

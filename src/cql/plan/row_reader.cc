@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/codec.h"
 #include "causality/resolve.h"
+#include "model/element_key.h"
 #include "model/partition_key.h"
 
 namespace helenus::cql {
@@ -33,6 +35,10 @@ RowLayout::RowLayout(model::TablePtr table, std::vector<bool> wanted)
   for (std::size_t i = 0; i < table_->columns.size(); ++i) {
     const model::Column& column = table_->columns[i];
     if (column.id.value() < index_by_id_.size()) index_by_id_[column.id.value()] = i;
+    if (column.type.is_multi_cell()) {
+      (column.kind == ColumnKind::static_column ? static_has_elements_ : rows_have_elements_) =
+          true;
+    }
     if (!wanted_[i]) continue;
     wants_partition_key_ = wants_partition_key_ || column.kind == ColumnKind::partition_key;
     wants_clustering_ = wants_clustering_ || column.kind == ColumnKind::clustering;
@@ -126,6 +132,96 @@ bool RowReader::read_cells(const PartitionStore& stored, const Bytes& clustering
     live = live || shown;
   }
   return live;
+}
+
+Result<bool> RowReader::read_element(const PartitionStore& stored, const Bytes& key,
+                                     base::ByteView suffix, ColumnKind kind,
+                                     RowElements& into) const {
+  TRY(const model::ElementKey element, model::read_element_suffix(suffix));
+  const std::size_t index = layout_.index_of(element.column);
+  if (index == RowLayout::kNoColumn || layout_.table().columns[index].kind != kind) return false;
+  const auto found = stored.rows().find(key);
+  if (found == stored.rows().end()) return false;
+  Cell cell;
+  const bool shown = stored.range_deletes().empty()
+                         ? read_cell(found->second.cell(element.column), &cell)
+                         : read_cell(stored.cell(key, element.column), &cell);
+  if (!shown || !layout_.wants(index)) return shown;
+  const auto offset = static_cast<std::size_t>(element.name.data() - key.view().data());
+  into.elements_.push_back({.column = index,
+                            .cell = {.name = key.slice(offset),
+                                     .timestamp_us = cell.timestamp_us,
+                                     .expires_seconds = cell.expires_seconds},
+                            .value = std::move(*cell.value)});
+  into.bytes_ += key.size() + into.elements_.back().value.size();
+  return true;
+}
+
+namespace {
+
+// The value of a collection, element by element.
+class CollectionWriter {
+ public:
+  CollectionWriter() { buffer_.extend(sizeof(std::int32_t)); }
+  void add(base::ByteView part) {
+    base::store_be(buffer_.extend(sizeof(std::int32_t)).data(),
+                   static_cast<std::uint32_t>(part.size()));
+    buffer_.append(part);
+  }
+  Bytes take(std::size_t count) && {
+    base::store_be(buffer_.mutable_view().data(), static_cast<std::uint32_t>(count));
+    return std::move(buffer_).freeze();
+  }
+
+ private:
+  base::Buffer buffer_;
+};
+
+}  // namespace
+
+Result<void> RowReader::read_elements(RowElements elements, bool reversed, Row& row) const {
+  auto& all = elements.elements_;
+  if (reversed) std::ranges::reverse(all);
+  for (auto first = all.begin(); first != all.end();) {
+    const std::size_t index = first->column;
+    const auto last =
+        std::find_if(first, all.end(), [&](const auto& other) { return other.column != index; });
+    TRY_VOID(read_column_elements(std::span(first, last), row.cells[index]));
+    first = last;
+  }
+  return {};
+}
+
+Result<void> RowReader::read_column_elements(std::span<RowElements::Element> elements,
+                                             Cell& cell) const {
+  const model::DataType& type = layout_.table().columns[elements.front().column].type;
+  auto told = std::make_shared<std::vector<CellElement>>();
+  told->reserve(elements.size());
+  if (type.kind() == model::TypeKind::udt) {
+    std::vector<model::OptionalBytes> fields(type.parts().size());
+    for (RowElements::Element& element : elements) {
+      TRY(const std::size_t field, model::named_field(element.cell.name));
+      if (field >= fields.size()) continue;  // The type that the statement goes by is older.
+      fields[field] = std::move(element.value);
+      told->push_back(std::move(element.cell));
+    }
+    if (!told->empty()) cell.value = model::compose_tuple(fields);
+  } else {
+    CollectionWriter writer;
+    for (RowElements::Element& element : elements) {
+      if (type.kind() != model::TypeKind::list) {
+        const bool is_set = type.kind() == model::TypeKind::set;
+        TRY(const Bytes key,
+            model::named_element(is_set ? type.element() : type.key(), element.cell.name));
+        writer.add(key);
+      }
+      if (type.kind() != model::TypeKind::set) writer.add(element.value);
+      told->push_back(std::move(element.cell));
+    }
+    cell.value = std::move(writer).take(told->size());
+  }
+  cell.elements = std::move(told);
+  return {};
 }
 
 bool RowReader::read_regular(const PartitionStore& stored, const Bytes& clustering,

@@ -44,6 +44,11 @@ class RowLayout {
   bool wants_partition_key() const { return wants_partition_key_; }
   bool wants_clustering() const { return wants_clustering_; }
   bool wants_static() const { return wants_static_; }
+  // Whether rows of the table, or the static row, may have elements behind them
+  // (model/element_key.h): then a row is more than one of storage's.
+  bool has_elements() const { return rows_have_elements_ || static_has_elements_; }
+  bool rows_have_elements() const { return rows_have_elements_; }
+  bool static_has_elements() const { return static_has_elements_; }
   // The index of a column in Table::columns; kNoColumn for one that is gone.
   std::size_t index_of(causality::ColumnId column) const {
     return column.value() < index_by_id_.size() ? index_by_id_[column.value()] : kNoColumn;
@@ -58,6 +63,29 @@ class RowLayout {
   bool wants_partition_key_ = false;
   bool wants_clustering_ = false;
   bool wants_static_ = false;
+  bool rows_have_elements_ = false;
+  bool static_has_elements_ = false;
+};
+
+// The elements of one row, while they are read one by one.
+class RowElements {
+ public:
+  bool empty() const { return elements_.empty(); }
+  std::size_t bytes() const { return bytes_; }
+  void clear() {
+    elements_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  friend class RowReader;
+  struct Element {
+    std::size_t column;
+    CellElement cell;
+    base::Bytes value;
+  };
+  std::vector<Element> elements_;
+  std::size_t bytes_ = 0;
 };
 
 class RowReader {
@@ -81,7 +109,16 @@ class RowReader {
                     Row& row) const;
   bool read_static(const causality::PartitionStore& stored, Row& row) const;
 
-  // What a client may be told that it has seen by reading this row.
+  // One element of a row, as storage has it under its key, whose part behind the row's is given.
+  // Returns whether it is there. Errors: corrupt, of keys.
+  base::Result<bool> read_element(const causality::PartitionStore& stored, const base::Bytes& key,
+                                  base::ByteView suffix, model::ColumnKind kind,
+                                  RowElements& into) const;
+  // Sets the cells of `row` that the elements make up, which were read in the order of their keys,
+  // or in reverse. Errors: corrupt.
+  base::Result<void> read_elements(RowElements elements, bool reversed, Row& row) const;
+
+  // What a client may be told that it has seen by reading this row, which has no elements.
   causality::Context context_of(const storage::RowRead& read, const base::Bytes& clustering) const;
 
  private:
@@ -89,6 +126,8 @@ class RowReader {
                   model::ColumnKind kind, Row& row) const;
   // Whether something is visible; sets the cell then.
   bool read_cell(const causality::CellStore& stored, Cell* cell) const;
+  base::Result<void> read_column_elements(std::span<RowElements::Element> elements,
+                                          Cell& cell) const;
   static void show(const causality::Version& version, Cell* cell);
 
   const RowLayout& layout_;

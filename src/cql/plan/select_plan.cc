@@ -199,7 +199,7 @@ void SelectPlanner::lay_out() {
       [](const Selector& selector) { return selector.kind() == Selector::Kind::column; });
   plan_.is_point = plan_.storage && plan_.where.is_row_key() && only_columns && !plan_.distinct &&
                    plan_.group_by.empty() && !plan_.limit && !plan_.per_partition_limit &&
-                   !plan_.layout->wants_static() &&
+                   !plan_.layout->wants_static() && !plan_.layout->has_elements() &&
                    plan_.table->options.conflicts != model::Conflicts::siblings;
 }
 

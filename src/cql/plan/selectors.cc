@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/codec.h"
 #include "cql/plan/numbers.h"
 #include "cql/plan/restrictions.h"
 #include "cql/schema/type_names.h"
+#include "model/element_key.h"
 #include "model/literal.h"
 #include "model/partition_key.h"
 #include "ring/murmur3.h"
@@ -27,7 +29,8 @@ bool Selector::has_aggregate() const {
 }
 
 void Selector::mark(std::vector<bool>& columns) const {
-  if (kind_ == Kind::column || kind_ == Kind::writetime || kind_ == Kind::ttl) {
+  if (kind_ == Kind::column || kind_ == Kind::writetime || kind_ == Kind::max_writetime ||
+      kind_ == Kind::ttl) {
     columns[column_] = true;
   }
   for (const Selector& part : parts_) part.mark(columns);
@@ -115,22 +118,10 @@ class SelectorCompiler {
   }
 
   QueryResult<Named> operator()(const parser::CellProperty& property) {
-    const bool writetime = property.kind == parser::CellPropertyKind::writetime;
-    TRY(const std::size_t index, column_index(table_, property.column.text));
-    const model::Column& column = table_.columns[index];
-    if (column.kind == ColumnKind::partition_key || column.kind == ColumnKind::clustering) {
-      return invalid("Cannot use selection function {} on PRIMARY KEY part {}",
-                     writetime ? "writeTime" : "ttl", column.name);
-    }
-    if (column.type.is_collection() && column.type.is_multi_cell()) {
-      return invalid("Cannot use selection function {} on collections",
-                     writetime ? "writeTime" : "ttl");
-    }
-    Selector selector(writetime ? Selector::Kind::writetime : Selector::Kind::ttl,
-                      DataType(writetime ? TypeKind::bigint : TypeKind::int_));
-    selector.column_ = index;
-    return Named{std::move(selector),
-                 fmt::format("{}({})", writetime ? "writetime" : "ttl", column.name)};
+    return cell_property(property.kind == parser::CellPropertyKind::writetime
+                             ? Selector::Kind::writetime
+                             : Selector::Kind::ttl,
+                         *property.of);
   }
 
   QueryResult<Named> operator()(const parser::Cast& cast) {
@@ -153,6 +144,9 @@ class SelectorCompiler {
   QueryResult<Named> operator()(const parser::FunctionCall& call) {
     const std::string& name = call.function->name.text;
     if (name == "token") return token(call);
+    if (name == "maxwritetime" && call.arguments.size() == 1) {
+      return cell_property(Selector::Kind::max_writetime, call.arguments.front());
+    }
     if (const auto kind = aggregate_named(name)) return aggregate(*kind, call);
     const std::vector<Function> candidates = functions_named(name);
     if (candidates.empty()) return invalid("Unknown function '{}'", name);
@@ -184,7 +178,7 @@ class SelectorCompiler {
       } else if (const auto* element = std::get_if<parser::ElementStep>(&step)) {
         TRY(whole, element_of(std::move(whole), *element->key));
       } else {
-        return invalid("Slices of collections are not supported in selections");
+        TRY(whole, slice_of(std::move(whole), std::get<parser::SliceStep>(step)));
       }
     }
     return whole;
@@ -217,6 +211,63 @@ class SelectorCompiler {
     Selector selector(Selector::Kind::term, type);
     selector.term_ = std::move(term);
     return Named{std::move(selector), std::move(name)};
+  }
+
+  // writetime(c), ttl(c), and of a part of it. What is in elements has one of each.
+  QueryResult<Named> cell_property(Selector::Kind kind, const parser::Expression& of) {
+    const char* const function = kind == Selector::Kind::writetime       ? "writetime"
+                                 : kind == Selector::Kind::max_writetime ? "maxwritetime"
+                                                                         : "ttl";
+    const auto* selection = std::get_if<parser::Selection>(&of.node);
+    const auto* named =
+        std::get_if<parser::Column>(selection == nullptr ? &of.node : &selection->from->node);
+    if (named == nullptr) return invalid("{} is of a column", function);
+    TRY(const std::size_t index, column_index(table_, named->name.text));
+    const model::Column& column = table_.columns[index];
+    if (column.kind == ColumnKind::partition_key || column.kind == ColumnKind::clustering) {
+      return invalid("Cannot use selection function {} on PRIMARY KEY part {}",
+                     kind == Selector::Kind::writetime ? "writeTime" : function, column.name);
+    }
+    const DataType one(kind == Selector::Kind::ttl ? TypeKind::int_ : TypeKind::bigint);
+    Named made{Selector(kind, one), column.name};
+    made.selector.column_ = index;
+    if (column.type.is_multi_cell()) {
+      made.selector.of_type_ = std::make_shared<const DataType>(column.type);
+      made.selector.extent_ = Selector::Extent::all;
+    }
+    if (selection != nullptr) TRY_VOID(narrow(made, *selection, column));
+    const Selector::Extent extent = made.selector.extent_;
+    if (kind != Selector::Kind::max_writetime &&
+        (extent == Selector::Extent::all || extent == Selector::Extent::slice)) {
+      TRY(made.selector.type_, DataType::list_of(one, true));
+    }
+    made.name = fmt::format("{}({})", function, made.name);
+    return made;
+  }
+
+  // To one element, a slice or a field of the column. Elements of what is frozen are no cells.
+  QueryResult<void> narrow(Named& made, const parser::Selection& selection,
+                           const model::Column& column) {
+    const DataType& type = column.type;
+    if (selection.steps.size() != 1) {
+      return invalid("Only an element or a field of column {} itself has a time of its own",
+                     column.name);
+    }
+    const parser::SelectionStep& step = selection.steps.front();
+    // Refuses what selecting it would refuse, and names it alike.
+    TRY(Named part, (*this)(selection));
+    made.name = part.name;
+    if (!type.is_multi_cell()) return {};
+    if (const auto* field = std::get_if<parser::FieldStep>(&step)) {
+      made.selector.extent_ = Selector::Extent::element;
+      made.selector.field_ = type.field_index(field->field.text);
+      return {};
+    }
+    made.selector.extent_ = std::holds_alternative<parser::ElementStep>(step)
+                                ? Selector::Extent::element
+                                : Selector::Extent::slice;
+    made.selector.parts_.assign(part.selector.parts_.begin() + 1, part.selector.parts_.end());
+    return {};
   }
 
   QueryResult<Named> token(const parser::FunctionCall& call) {
@@ -353,6 +404,28 @@ class SelectorCompiler {
     return Named{std::move(selector), fmt::format("{}[{}]", whole.name, part.name)};
   }
 
+  QueryResult<Named> slice_of(Named whole, const parser::SliceStep& slice) {
+    const DataType type = whole.selector.type();
+    if (type.kind() != TypeKind::set && type.kind() != TypeKind::map) {
+      return invalid("Slice selection is only allowed on sets and maps, but {} is of type {}",
+                     whole.name, type.to_cql());
+    }
+    const DataType& bound = type.kind() == TypeKind::set ? type.element() : type.key();
+    Selector selector(Selector::Kind::slice, type);
+    selector.parts_.push_back(std::move(whole.selector));
+    std::string name = whole.name + "[";
+    for (const auto* end : {&slice.from, &slice.to}) {
+      Named part{Selector(Selector::Kind::term, bound), ""};
+      part.selector.term_ = Term::constant(bound, TermValue::null());
+      if (*end) {
+        TRY(part, of_term(***end, bound));
+      }
+      selector.parts_.push_back(std::move(part.selector));
+      name += part.name + (end == &slice.from ? ".." : "]");
+    }
+    return Named{std::move(selector), std::move(name)};
+  }
+
   const Table& table_;
   PlanScope& scope_;
   const parser::Expression& expression_;
@@ -414,6 +487,35 @@ OptionalBytes element_of(const DataType& type, const OptionalBytes& collection,
   return std::nullopt;
 }
 
+// The elements, or the entries, from one to another, both included.
+OptionalBytes slice_of_value(const DataType& type, const std::vector<OptionalBytes>& values) {
+  if (!values[0]) return std::nullopt;
+  const bool of_set = type.kind() == TypeKind::set;
+  const DataType& bound = of_set ? type.element() : type.key();
+  const auto is_within = [&](ByteView key) {
+    return (!values[1] || model::compare(bound, key, *values[1]) >= 0) &&
+           (!values[2] || model::compare(bound, key, *values[2]) <= 0);
+  };
+  std::vector<Bytes> elements;
+  std::vector<model::MapEntry> entries;
+  if (of_set) {
+    const auto all = model::split_collection(*values[0]);
+    if (!all) return std::nullopt;
+    for (const ByteView element : *all) {
+      if (is_within(element)) elements.push_back(Bytes::copy_of(element));
+    }
+  } else {
+    const auto all = model::split_map(*values[0]);
+    if (!all) return std::nullopt;
+    for (const auto& [key, value] : *all) {
+      if (is_within(key)) entries.emplace_back(Bytes::copy_of(key), Bytes::copy_of(value));
+    }
+  }
+  if (elements.empty() && entries.empty() && type.is_multi_cell()) return std::nullopt;
+  return of_set ? model::compose_set(bound, std::move(elements))
+                : model::compose_map(bound, std::move(entries));
+}
+
 OptionalBytes field_of_value(const DataType& type, const OptionalBytes& value, std::size_t field) {
   if (!value) return std::nullopt;
   const auto fields = model::split_tuple(type.parts().size(), *value);
@@ -431,10 +533,6 @@ QueryResult<OptionalBytes> token_of_values(const std::vector<OptionalBytes>& val
   return OptionalBytes(model::bigint_value(ring::token_of(routing_key).value()));
 }
 
-OptionalBytes bigint_or_null(bool has_value, std::int64_t value) {
-  return has_value ? OptionalBytes(model::bigint_value(value)) : std::nullopt;
-}
-
 }  // namespace
 
 QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
@@ -446,6 +544,8 @@ QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
       return function_->call(values, evaluation.moment);
     case Kind::element:
       return element_of(parts_[0].type(), values[0], values[1]);
+    case Kind::slice:
+      return slice_of_value(parts_[0].type(), values);
     case Kind::field:
       return field_of_value(parts_[0].type(), values[0], column_);
     default:
@@ -453,20 +553,89 @@ QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
   }
 }
 
+namespace {
+
+OptionalBytes ttl_of(const std::optional<std::int64_t>& expires, const Evaluation& evaluation) {
+  if (!expires) return std::nullopt;
+  const std::int64_t left = *expires - evaluation.moment.seconds().value();
+  return model::int_value(static_cast<std::int32_t>(left));
+}
+
+// A list in which elements may be null.
+Bytes list_with_nulls(const std::vector<OptionalBytes>& elements) {
+  constexpr std::uint32_t kNull = 0xffffffff;
+  base::Buffer out;
+  base::Encoder(out).u32_be(static_cast<std::uint32_t>(elements.size()));
+  for (const OptionalBytes& element : elements) {
+    base::Encoder(out).u32_be(element ? static_cast<std::uint32_t>(element->size()) : kNull);
+    if (element) out.append(element->view());
+  }
+  return std::move(out).freeze();
+}
+
+// Nothing for null.
+QueryResult<Bytes> name_of_element(const DataType& type, const OptionalBytes& element) {
+  if (!element) return Bytes();
+  TRY(Bytes name,
+      model::element_name(type.kind() == TypeKind::set ? type.element() : type.key(), *element));
+  return name;
+}
+
+}  // namespace
+
+QueryResult<OptionalBytes> Selector::property_of(const Row& row,
+                                                 const Evaluation& evaluation) const {
+  const Cell& cell = row.cells[column_];
+  if (!cell.value) return OptionalBytes();
+  if (extent_ != Extent::cell) return property_of_elements(cell, evaluation);
+  if (kind_ == Kind::ttl) return ttl_of(cell.expires_seconds, evaluation);
+  return OptionalBytes(model::bigint_value(cell.timestamp_us));
+}
+
+QueryResult<OptionalBytes> Selector::property_of_elements(const Cell& cell,
+                                                          const Evaluation& evaluation) const {
+  if (cell.elements == nullptr) return OptionalBytes();
+  Bytes from;
+  Bytes to;
+  if (field_) {
+    from = model::field_name(*field_);
+  } else if (!parts_.empty()) {
+    TRY(const OptionalBytes first, parts_.front().of_row(Row(), evaluation));
+    if (!first && extent_ == Extent::element) return OptionalBytes();
+    TRY(from, name_of_element(*of_type_, first));
+    TRY(const OptionalBytes last, parts_.back().of_row(Row(), evaluation));
+    TRY(to, name_of_element(*of_type_, last));
+  }
+  std::vector<OptionalBytes> told;
+  std::optional<std::int64_t> newest;
+  for (const CellElement& element : *cell.elements) {
+    if (extent_ == Extent::element ? element.name != from
+                                   : element.name < from || (!to.empty() && to < element.name)) {
+      continue;
+    }
+    if (of_type_->kind() == TypeKind::udt && extent_ == Extent::all) {
+      TRY(const std::size_t field, model::named_field(element.name));
+      told.resize(field);  // those between are null
+    }
+    newest = std::max(newest.value_or(element.timestamp_us), element.timestamp_us);
+    told.push_back(kind_ == Kind::ttl ? ttl_of(element.expires_seconds, evaluation)
+                                      : OptionalBytes(model::bigint_value(element.timestamp_us)));
+  }
+  if (told.empty()) return OptionalBytes();
+  if (kind_ == Kind::max_writetime) return OptionalBytes(model::bigint_value(*newest));
+  if (extent_ == Extent::element) return told.front();
+  if (of_type_->kind() == TypeKind::udt) told.resize(of_type_->parts().size());
+  return OptionalBytes(list_with_nulls(told));
+}
+
 QueryResult<OptionalBytes> Selector::of_row(const Row& row, const Evaluation& evaluation) const {
   switch (kind_) {
     case Kind::column:
       return row.cells[column_].value;
-    case Kind::writetime: {
-      const Cell& cell = row.cells[column_];
-      return bigint_or_null(cell.value.has_value(), cell.timestamp_us);
-    }
-    case Kind::ttl: {
-      const Cell& cell = row.cells[column_];
-      if (!cell.value || !cell.expires_seconds) return OptionalBytes();
-      const std::int64_t left = *cell.expires_seconds - evaluation.moment.seconds().value();
-      return OptionalBytes(model::int_value(static_cast<std::int32_t>(left)));
-    }
+    case Kind::writetime:
+    case Kind::max_writetime:
+    case Kind::ttl:
+      return property_of(row, evaluation);
     case Kind::term: {
       TRY(TermValue value, term_->evaluate(evaluation));
       return value.has_bytes() ? OptionalBytes(std::move(value.bytes)) : std::nullopt;

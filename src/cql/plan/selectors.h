@@ -28,11 +28,13 @@ class Selector {
   enum class Kind : std::uint8_t {
     column,
     writetime,
+    max_writetime,
     ttl,
     token,
     term,      // a literal or a marker with a type
     function,  // of other selectors; casts too
-    element,   // parts[0][parts[1]] of a map
+    element,   // parts[0][parts[1]] of a map or set
+    slice,     // parts[0][parts[1]..parts[2]]; an open end is null
     field,     // parts[0].field
     count_rows,
     count,
@@ -47,6 +49,13 @@ class Selector {
 
   const model::DataType& type() const { return type_; }
   Kind kind() const { return kind_; }
+  // Of a writetime or ttl: what it is told of.
+  enum class Extent : std::uint8_t {
+    cell,     // all of the column
+    all,      // each element
+    element,  // the one that parts[0] names, or the field
+    slice,    // those between parts[0] and parts[1]
+  };
   // Of a column, writetime or ttl: its index.
   std::size_t column() const { return column_; }
   bool is_aggregate() const { return kind_ >= Kind::count_rows; }
@@ -65,9 +74,16 @@ class Selector {
  private:
   friend class SelectorCompiler;
 
+  QueryResult<model::OptionalBytes> property_of(const Row& row, const Evaluation& evaluation) const;
+  QueryResult<model::OptionalBytes> property_of_elements(const Cell& cell,
+                                                         const Evaluation& evaluation) const;
+
   Kind kind_;
   model::DataType type_;
   std::size_t column_ = 0;  // of column, writetime and ttl; of a field its number
+  Extent extent_ = Extent::cell;
+  std::optional<std::size_t> field_;                // of an extent that is a field
+  std::shared_ptr<const model::DataType> of_type_;  // the column's, of a property of elements
   std::vector<Selector> parts_;
   std::optional<Term> term_;
   std::shared_ptr<const Function> function_;

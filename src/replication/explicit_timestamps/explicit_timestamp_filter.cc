@@ -164,7 +164,10 @@ Task<Result<Mutation>> ExplicitTimestampFilter::judge(const PartitionWrite& writ
   judged.cells.clear();
   judged.deleted_ranges.clear();
   changes_judged_ = 0;
+  deletes_at_ = causality::timestamp_of_range_deletes(write.mutation);
   CO_TRY_VOID(co_await judge_cells(write, judged));
+  // Nothing is left that its ranges would have to be older than.
+  if (judged.cells.empty()) judged.timestamp = deletes_at_;
   for (const RowRange& row_range : write.mutation.deleted_ranges) {
     CO_TRY_VOID(co_await judge_range(write, row_range, judged));
     CO_TRY_VOID(check_named(judged));
@@ -212,7 +215,8 @@ Task<Result<void>> ExplicitTimestampFilter::judge_range(const PartitionWrite& wr
   CellChange change;
   change.kind = VersionKind::deletion;
   change.expires = write.mutation.remembered_until;
-  const Version deletion = version_of(write.mutation, change);
+  Version deletion = version_of(write.mutation, change);
+  deletion.timestamp = deletes_at_;
   // They outlive the judgement.
   std::vector<RangeDelete> ranges;
   causality::RangeIndex with_covered;

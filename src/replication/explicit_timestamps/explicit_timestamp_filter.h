@@ -96,7 +96,9 @@ class ExplicitTimestampFilter {
   std::vector<causality::RangeDelete> ranges_;
   causality::RangeIndex index_;     // of these
   std::size_t changes_judged_ = 0;  // of the write
-  std::size_t effort_ = 0;          // of the turn
+  // The timestamp of the write's ranges: they are older than cells of its own that lie in them.
+  causality::Timestamp deletes_at_ = causality::kTimestampMin;
+  std::size_t effort_ = 0;  // of the turn
 };
 
 }  // namespace helenus::replication

@@ -412,6 +412,7 @@ Bytes Codec<ScanMessage>::encode(const ScanMessage& message, ProtocolVersion) {
   writer.bytes(request.row);
   writer.flag(request.backwards);
   writer.out().varint(request.rows_max);
+  writer.flag(request.at_one_moment);
   return writer.finish();
 }
 
@@ -434,6 +435,7 @@ Result<ScanMessage> Codec<ScanMessage>::decode(const Bytes& bytes, ProtocolVersi
   const std::uint64_t rows_max = reader.in().varint();
   if (rows_max == 0 || rows_max > kAnswerRowsMax) reader.in().fail("too few or too many rows");
   request.rows_max = static_cast<std::size_t>(rows_max);
+  request.at_one_moment = reader.flag();
   return finished(reader, std::move(message));
 }
 

@@ -87,6 +87,7 @@ Result<void> RangeCursor::open_tablet(std::size_t index) {
   } else {
     RowsRequest request;
     request.table = table_;
+    request.at_one_moment = options_.at_one_moment;
     if (held != nullptr) request.tablet = held->info.id;
     request.partitions = {.from = std::max(partitions_.from, bounds(index).from),
                           .to = bounds(index).to};
@@ -138,6 +139,7 @@ Task<Result<void>> RangeCursor::go_on() {
     const ByteView from = bounds(index_ + 1).from.view();
     if (partitions_.to && base::compare(from, partitions_.to->view()) >= 0) break;
     CO_TRY_VOID(open_tablet(index_ + 1));
+    note_sought();
     CO_TRY_VOID(co_await on_tablet([](auto& tablet) { return tablet.seek_first(); }));
   }
   arrive();
@@ -148,6 +150,7 @@ Task<Result<void>> RangeCursor::go_back() {
   while (!tablet_valid() && index_ > 0) {
     if (base::compare(bounds(index_).from.view(), partitions_.from.view()) <= 0) break;
     CO_TRY_VOID(open_tablet(index_ - 1));
+    note_sought();
     CO_TRY_VOID(co_await on_tablet([](auto& tablet) { return tablet.seek_last(); }));
   }
   arrive();
@@ -158,6 +161,7 @@ Task<Result<void>> RangeCursor::seek(Bytes partition, Bytes row) {
   if (is_hollow()) co_return nowhere();
   if (partition < partitions_.from) co_return co_await seek_first();
   CO_TRY_VOID(open_tablet(index_of(partition.view())));
+  note_sought();
   CO_TRY_VOID(co_await on_tablet(
       [&](auto& tablet) { return tablet.seek(std::move(partition), std::move(row)); }));
   co_return co_await go_on();
@@ -169,6 +173,7 @@ Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
     co_return co_await seek_last();
   }
   CO_TRY_VOID(open_tablet(index_of(partition.view())));
+  note_sought();
   CO_TRY_VOID(co_await on_tablet(
       [&](auto& tablet) { return tablet.seek_before(std::move(partition), std::move(row)); }));
   co_return co_await go_back();
@@ -177,6 +182,7 @@ Task<Result<void>> RangeCursor::seek_before(Bytes partition, Bytes row) {
 Task<Result<void>> RangeCursor::seek_first() {
   if (is_hollow()) co_return nowhere();
   CO_TRY_VOID(open_tablet(index_of(partitions_.from.view())));
+  note_sought();
   CO_TRY_VOID(
       co_await on_tablet([&](auto& tablet) { return tablet.seek_bound(partitions_.from); }));
   co_return co_await go_on();
@@ -187,6 +193,7 @@ Task<Result<void>> RangeCursor::seek_last() {
   const std::size_t last = partitions_.to ? index_of(partitions_.to->view())
                                           : std::max<std::size_t>(tablet_count(), 1) - 1;
   CO_TRY_VOID(open_tablet(last));
+  note_sought();
   CO_TRY_VOID(co_await on_tablet([&](auto& tablet) {
     return partitions_.to ? tablet.seek_before_bound(*partitions_.to) : tablet.seek_last();
   }));

@@ -65,6 +65,20 @@ class RangeCursor {
     if (remote_ != nullptr) return remote_->stored();
     return cursor_->read();
   }
+  // What was read while this was the same number is of one moment, if that began where the cursor
+  // was last sought: a cursor that was sought before a write may pass by what the write brought. So
+  // whoever reads rows that belong together asks whether moment() is sought_at() still, seeks the
+  // first of them again if not, and again if moment() is another one at the last of them. Only with
+  // ScanOptions::at_one_moment. Rows of more bytes than RowsAnswer::kBytesMax together may come
+  // from another core or node in parts of different moments.
+  std::uint64_t moment() const { return remote_ == nullptr ? engine_->last_write() : trips(); }
+  std::uint64_t sought_at() const { return remote_ == nullptr ? sought_at_ : trips(); }
+  // Whether rows come from elsewhere, so many bytes at a time at the most.
+  bool reads_in_parts() const { return remote_ != nullptr; }
+  // The next seek in this tablet is for many rows that belong together.
+  void expect_many() {
+    if (remote_ != nullptr) remote_->expect_many();
+  }
   // The clock of the tablet it stands in.
   const causality::Clock& clock() const {
     return remote_ == nullptr ? cursor_->clock() : remote_->clock();
@@ -85,6 +99,11 @@ class RangeCursor {
   const TabletBounds& bounds(std::size_t index) const;
   std::size_t index_of(base::ByteView partition) const;
   bool opened() const { return cursor_ != nullptr || remote_ != nullptr; }
+  std::uint64_t trips() const { return remote_->trips(); }
+  // Notes that the cursor of the tablet is sought now.
+  void note_sought() {
+    if (remote_ == nullptr) sought_at_ = engine_->last_write();
+  }
   // Notes what the cursor of this core has shown.
   void take_trace();
   bool tablet_valid() const { return remote_ == nullptr ? cursor_->valid() : remote_->valid(); }
@@ -120,6 +139,7 @@ class RangeCursor {
   // The newest write seen in the tablets of this core, and their engine.
   storage::ReadTrace seen_;
   storage::Engine* engine_ = nullptr;
+  std::uint64_t sought_at_ = 0;
 };
 
 }  // namespace helenus::replication

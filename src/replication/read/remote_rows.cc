@@ -26,6 +26,7 @@ Bytes just_behind(base::ByteView key) {
 Task<Result<void>> RemoteRows::fetch() {
   answer_.rows.clear();
   index_ = 0;
+  ++trips_;
   CO_TRY(answer_, co_await fetch_(request_, until_));
   request_.rows_max = std::min(request_.rows_max * 2, kRowsMax);
   co_return {};
@@ -37,7 +38,8 @@ Task<Result<void>> RemoteRows::begin(RowsRequest::From from, bool backwards, Byt
   request_.backwards = backwards;
   request_.partition = std::move(partition);
   request_.row = std::move(row);
-  request_.rows_max = kRowsFirst;
+  request_.rows_max = request_.at_one_moment ? kRowsFirstTogether : kRowsFirst;
+  if (std::exchange(expects_many_, false)) request_.rows_max = kRowsTogetherMax;
   return fetch();
 }
 

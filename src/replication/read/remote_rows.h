@@ -26,6 +26,10 @@ class RemoteRows {
   // The first trip is for few rows: many readers want no more.
   static constexpr std::size_t kRowsFirst = 16;
   static constexpr std::size_t kRowsMax = 256;
+  // The first one for rows that belong together, when nobody knows how many they are.
+  static constexpr std::size_t kRowsFirstTogether = 64;
+  // Those that belong together come together, if they are not of too many bytes.
+  static constexpr std::size_t kRowsTogetherMax = 65536;
 
   // A trip. The request stays where it is until it has ended.
   using Fetch = std::function<runtime::Task<base::Result<RowsAnswer>>(const RowsRequest& request,
@@ -47,6 +51,11 @@ class RemoteRows {
   Motion next() { return step(false); }
   Motion previous() { return step(true); }
 
+  // How many trips there were.
+  std::uint64_t trips() const { return trips_; }
+  // The next seek is for many rows that belong together.
+  void expect_many() { expects_many_ = true; }
+
   bool valid() const { return index_ < answer_.rows.size(); }
   base::ByteView partition() const { return answer_.rows[index_].partition; }
   base::ByteView row_key() const { return answer_.rows[index_].row; }
@@ -65,6 +74,8 @@ class RemoteRows {
   const runtime::Until until_;
   RowsAnswer answer_;
   std::size_t index_ = 0;
+  std::uint64_t trips_ = 0;
+  bool expects_many_ = false;
 };
 
 }  // namespace helenus::replication

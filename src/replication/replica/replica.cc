@@ -520,25 +520,36 @@ Task<Result<void>> seek(storage::TableCursor& cursor, const RowsRequest& request
 }  // namespace
 
 Task<Result<RowsAnswer>> Replica::read_rows(const RowsRequest& request, Until until) {
-  CO_TRY(const auto cursor, engine_.cursor(request.table, request.tablet, {.until = until}));
-  CO_TRY_VOID(co_await seek(*cursor, request));
+  for (int round = 1;; ++round) {
+    const std::uint64_t before = engine_.last_write();
+    CO_TRY(const auto cursor, engine_.cursor(request.table, request.tablet, {.until = until}));
+    CO_TRY(RowsAnswer answer, co_await look_at_rows(*cursor, request));
+    const bool is_settled = !request.at_one_moment || engine_.last_write() == before;
+    if (!is_settled && round < kLooksTogetherMax) continue;
+    CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
+    co_return answer;
+  }
+}
+
+Task<Result<RowsAnswer>> Replica::look_at_rows(storage::TableCursor& cursor,
+                                               const RowsRequest& request) {
+  CO_TRY_VOID(co_await seek(cursor, request));
   RowsAnswer answer;
   std::size_t bytes = 0;
-  while (cursor->valid() && request.partitions.contains(cursor->partition())) {
+  while (cursor.valid() && request.partitions.contains(cursor.partition())) {
     if (answer.rows.size() == request.rows_max || bytes >= RowsAnswer::kBytesMax) {
       answer.more = true;
       break;
     }
-    CO_TRY(auto stored, cursor->read());
-    bytes += size_of(stored) + cursor->partition().size() + cursor->row_key().size();
-    answer.rows.push_back({.partition = Bytes::copy_of(cursor->partition()),
-                           .row = Bytes::copy_of(cursor->row_key()),
+    CO_TRY(auto stored, cursor.read());
+    bytes += size_of(stored) + cursor.partition().size() + cursor.row_key().size();
+    answer.rows.push_back({.partition = Bytes::copy_of(cursor.partition()),
+                           .row = Bytes::copy_of(cursor.row_key()),
                            .stored = std::move(stored)});
-    CO_TRY_VOID(request.backwards ? co_await cursor->previous() : co_await cursor->next());
+    CO_TRY_VOID(request.backwards ? co_await cursor.previous() : co_await cursor.next());
   }
-  answer.clock = cursor->clock();
+  answer.clock = cursor.clock();
   answer.wall = engine_.dropped_before(request.tablet);
-  CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));
   co_return answer;
 }
 

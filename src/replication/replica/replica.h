@@ -112,6 +112,8 @@ class Replica {
                                                     runtime::Until until);
 
  private:
+  runtime::Task<base::Result<RowsAnswer>> look_at_rows(storage::TableCursor& cursor,
+                                                       const RowsRequest& request);
   // Waits until there is room for so many bytes and nobody else holds the partition: it may be
   // staged in the step in which this returns. The hold, if there is one, is let go after that.
   // `is_held`: the caller holds the partition.

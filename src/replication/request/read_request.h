@@ -13,6 +13,8 @@ namespace helenus::replication {
 struct ScanOptions {
   runtime::Until until = {};
   RequestLevel how = {};
+  // Rows that are read together shall be of one moment: see RangeCursor::moment().
+  bool at_one_moment = false;
 };
 
 }  // namespace helenus::replication

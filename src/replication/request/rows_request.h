@@ -28,6 +28,8 @@ struct RowsRequest {
   base::Bytes row;
   bool backwards = false;
   std::size_t rows_max = 1;
+  // They are to be of one moment, as far as the replica manages between writes.
+  bool at_one_moment = false;
 };
 
 struct RowsAnswer {

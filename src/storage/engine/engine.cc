@@ -334,6 +334,10 @@ Result<Timestamp> Engine::partition_floor(TableId table, TabletId tablet, ByteVi
   return parts_->reads.partition_floor(table, tablet, partition);
 }
 
+std::uint64_t Engine::last_write() const {
+  return parts_->state.staged.last_sequence();
+}
+
 Task<Result<void>> Engine::wait_durable(const ReadTrace& trace, Until until) {
   return parts_->reads.wait_durable(trace.sequence, std::move(until));
 }

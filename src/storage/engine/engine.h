@@ -228,6 +228,8 @@ class Engine {
   // The same for all rows of a partition.
   base::Result<causality::Timestamp> partition_floor(TableId table, TabletId tablet,
                                                      base::ByteView partition);
+  // The number of the last write that was staged: while it is the same nothing was written.
+  std::uint64_t last_write() const;
   // Waits until everything a cursor has shown is durable.
   runtime::Task<base::Result<void>> wait_durable(const ReadTrace& trace, runtime::Until until);
 

@@ -151,7 +151,7 @@ class RowsScenario final : public Scenario {
       must(dice, fmt::format("CREATE KEYSPACE {} WITH replication = {}", keyspace.name,
                              keyspace.replication));
       must(dice, fmt::format("CREATE TABLE {} (k int, c int, s bigint static, v bigint, w bigint, "
-                             "PRIMARY KEY (k, c))",
+                             "m map<int, bigint>, PRIMARY KEY (k, c))",
                              keyspace.table()));
     }
     if (!cluster_->wait_quiet()) refuse("no schema: " + cluster_->phases());

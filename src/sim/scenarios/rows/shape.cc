@@ -1,6 +1,7 @@
 #include "sim/scenarios/rows/shape.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -15,7 +16,8 @@ namespace {
 
 using model::Consistency;
 
-constexpr RowsHistory::Cell kCellsOfPartition = 1 + 2 * RowsShape::kRows;
+constexpr auto kCellsOfRow = static_cast<RowsHistory::Cell>(std::size(RowsShape::kColumnsOfRow));
+constexpr RowsHistory::Cell kCellsOfPartition = 1 + kCellsOfRow * RowsShape::kRows;
 // No more nodes than this are in one data centre only.
 constexpr std::size_t kNodesOfOneDatacenter = 3;
 
@@ -88,8 +90,9 @@ void RowsShape::add_cells(RowsHistory& history) const {
       const auto first = history.add_cell(partition + " s");
       ASSERT(first == cell(keyspace, k, 0, Column::s));
       for (std::int32_t c = 0; c < kRows; ++c) {
-        history.add_cell(fmt::format("{} c={} v", partition, c));
-        history.add_cell(fmt::format("{} c={} w", partition, c));
+        for (const Column column : kColumnsOfRow) {
+          history.add_cell(fmt::format("{} c={} {}", partition, c, text_of(column)));
+        }
       }
     }
   }
@@ -103,7 +106,24 @@ RowsHistory::Cell RowsShape::cell(std::size_t keyspace, std::int32_t partition, 
       static_cast<RowsHistory::Cell>(partition);
   const RowsHistory::Cell first = number * kCellsOfPartition;
   if (column == Column::s) return first;
-  return first + 1 + 2 * static_cast<RowsHistory::Cell>(row) + (column == Column::w ? 1U : 0U);
+  return first + 1 + kCellsOfRow * static_cast<RowsHistory::Cell>(row) +
+         (static_cast<RowsHistory::Cell>(column) - static_cast<RowsHistory::Cell>(Column::v));
+}
+
+std::string_view RowsShape::text_of(Column column) {
+  switch (column) {
+    case Column::s:
+      return "s";
+    case Column::v:
+      return "v";
+    case Column::w:
+      return "w";
+    case Column::m0:
+      return "m[0]";
+    case Column::m1:
+      return "m[1]";
+  }
+  UNREACHABLE("a column");
 }
 
 std::string RowsShape::to_string() const {

@@ -1,14 +1,17 @@
 // RowsShape: what a run of the scenario `rows` is made of: nodes and their data centres, keyspaces
 // with their factors and levels, and a table in each of few partitions, so that clients meet.
 //
-//   CREATE TABLE t (k int, c int, s bigint static, v bigint, w bigint, PRIMARY KEY (k, c))
+//   CREATE TABLE t (k int, c int, s bigint static, v bigint, w bigint, m map<int, bigint>,
+//                   PRIMARY KEY (k, c))
 //
+// Of the map two elements are written, each a cell like the other columns.
 // Some partitions are written by one client only, the others by all.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/prng.h"
@@ -31,7 +34,10 @@ class RowsShape {
  public:
   static constexpr std::size_t kPartitionsMax = 12;  // of all keyspaces
   static constexpr std::int32_t kRows = 3;           // of a partition
-  enum class Column : std::uint8_t { s, v, w };
+  enum class Column : std::uint8_t { s, v, w, m0, m1 };
+  static constexpr Column kColumnsOfRow[] = {Column::v, Column::w, Column::m0, Column::m1};
+  // As statements name it: "m[0]".
+  static std::string_view text_of(Column column);
 
   static RowsShape draw(base::Prng& dice, std::size_t nodes_min, std::size_t nodes_max);
 

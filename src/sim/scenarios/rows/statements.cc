@@ -1,6 +1,8 @@
 #include "sim/scenarios/rows/statements.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,7 +43,7 @@ class WriteMaker {
   }
   void update(std::int32_t row, Column column, std::optional<std::int64_t> ttl) {
     add(fmt::format("UPDATE {}{} SET {} = ? WHERE k = ? AND c = ?", table_,
-                    ttl ? fmt::format(" USING TTL {}", *ttl) : "", column == Column::v ? "v" : "w"),
+                    ttl ? fmt::format(" USING TTL {}", *ttl) : "", RowsShape::text_of(column)),
         {kV, partition_, row});
     put(row, column);
     write_.ttl_seconds = ttl;
@@ -51,10 +53,21 @@ class WriteMaker {
     put(0, Column::s);
   }
   void delete_cell(std::int32_t row, Column column) {
-    add(fmt::format("DELETE {} FROM {} WHERE k = ? AND c = ?", column == Column::v ? "v" : "w",
-                    table_),
+    add(fmt::format("DELETE {} FROM {} WHERE k = ? AND c = ?", RowsShape::text_of(column), table_),
         {partition_, row});
     remove(row, column);
+  }
+  // The map as a whole: one element, or none.
+  void replace_map(std::int32_t row, bool with_element) {
+    if (with_element) {
+      add(fmt::format("UPDATE {} SET m = {{0: ?}} WHERE k = ? AND c = ?", table_),
+          {kV, partition_, row});
+      put(row, Column::m0);
+    } else {
+      add(fmt::format("DELETE m FROM {} WHERE k = ? AND c = ?", table_), {partition_, row});
+      remove(row, Column::m0);
+    }
+    remove(row, Column::m1);
   }
   void delete_row(std::int32_t row) {
     add(fmt::format("DELETE FROM {} WHERE k = ? AND c = ?", table_), {partition_, row});
@@ -83,8 +96,7 @@ class WriteMaker {
     write_.deletes.push_back(shape_.cell(keyspace_, partition_, row, column));
   }
   void remove_row(std::int32_t row) {
-    remove(row, Column::v);
-    remove(row, Column::w);
+    for (const Column column : RowsShape::kColumnsOfRow) remove(row, column);
   }
 
   const RowsShape& shape_;
@@ -142,10 +154,10 @@ std::int32_t RowsStatements::draw_partition_to_write() {
 RowsWrite RowsStatements::draw_write(std::size_t keyspace) {
   WriteMaker maker(shape_, keyspace, draw_partition_to_write());
   const std::int32_t row = draw_row();
-  const Column column = dice_.chance(0.5) ? Column::v : Column::w;
+  const Column column = RowsShape::kColumnsOfRow[dice_.below(std::size(RowsShape::kColumnsOfRow))];
   std::optional<std::int64_t> ttl;
   if (dice_.chance(0.15)) ttl = kTtlsSeconds[dice_.below(std::size(kTtlsSeconds))];
-  const std::uint64_t kind = dice_.below(20);
+  const std::uint64_t kind = dice_.below(22);
   if (kind < 6) {
     maker.insert(row, ttl);
   } else if (kind < 9) {
@@ -160,6 +172,8 @@ RowsWrite RowsStatements::draw_write(std::size_t keyspace) {
     maker.delete_rows(row, row + static_cast<std::int32_t>(dice_.between(1, 3)));
   } else if (kind < 18) {
     maker.delete_partition();
+  } else if (kind < 20) {
+    maker.replace_map(row, dice_.chance(0.7));
   } else {
     maker.insert(row, std::nullopt);
     maker.update_static();
@@ -192,7 +206,7 @@ std::vector<std::int32_t> up_to(std::int32_t bound) {
 
 RowsRead RowsStatements::draw_read(std::size_t keyspace) {
   const std::string from =
-      fmt::format("SELECT k, c, s, v, w FROM {}", shape_.keyspaces[keyspace].table());
+      fmt::format("SELECT k, c, s, v, w, m FROM {}", shape_.keyspaces[keyspace].table());
   const auto k =
       static_cast<std::int32_t>(dice_.below(static_cast<std::uint64_t>(shape_.partitions)));
   const std::int32_t c = draw_row();
@@ -231,8 +245,8 @@ RowsRead RowsStatements::draw_read(std::size_t keyspace) {
 
 RowsRead read_of_partition(const RowsShape& shape, std::size_t keyspace, std::int32_t partition) {
   return {.part = {.text = fmt::format(
-                       "SELECT k, c, s, v, w, writetime(s), writetime(v), writetime(w) FROM {} "
-                       "WHERE k = ?",
+                       "SELECT k, c, s, v, w, m, writetime(s), writetime(v), writetime(w), "
+                       "writetime(m) FROM {} WHERE k = ?",
                        shape.keyspaces[keyspace].table()),
                    .values = {partition}},
           .keyspace = keyspace,
@@ -257,6 +271,27 @@ std::optional<std::string> RowsSeen::add(const client::ResultSet& page) {
   return std::nullopt;
 }
 
+namespace {
+
+// What is under 0 and 1 in the map of a row; nothing if it is no such map.
+std::optional<std::array<std::optional<std::int64_t>, 2>> elements_of(const client::Row& row) {
+  std::array<std::optional<std::int64_t>, 2> elements;
+  const auto m = row.get<std::optional<base::Bytes>>("m");
+  if (!m) return std::nullopt;
+  if (!*m) return elements;
+  const auto entries = model::split_map(**m);
+  if (!entries) return std::nullopt;
+  for (const auto& [key, value] : *entries) {
+    const auto element = model::read_int(key);
+    const auto number = model::read_bigint(value);
+    if (!element || !number || *element < 0 || *element > 1) return std::nullopt;
+    elements[static_cast<std::size_t>(*element)] = *number;
+  }
+  return elements;
+}
+
+}  // namespace
+
 std::optional<std::string> RowsSeen::add(const client::Row& row) {
   const auto k = row.get<std::int32_t>("k");
   const auto c = row.get<std::optional<std::int32_t>>("c");
@@ -277,6 +312,10 @@ std::optional<std::string> RowsSeen::add(const client::Row& row) {
   if (!*c) return std::nullopt;
   note(*k, **c, Column::v, value_of("v"));
   note(*k, **c, Column::w, value_of("w"));
+  const auto elements = elements_of(row);
+  if (!elements) return "a map that is none";
+  note(*k, **c, Column::m0, elements->at(0));
+  note(*k, **c, Column::m1, elements->at(1));
   return std::nullopt;
 }
 
@@ -284,8 +323,7 @@ std::vector<RowsHistory::Seen> RowsSeen::take() && {
   for (const std::int32_t k : read_.partitions) {
     for (const std::int32_t c : read_.rows) {
       if (contains(rows_, std::pair(k, c))) continue;
-      note(k, c, Column::v, std::nullopt);
-      note(k, c, Column::w, std::nullopt);
+      for (const Column column : RowsShape::kColumnsOfRow) note(k, c, column, std::nullopt);
     }
     if (read_.is_of_whole_partitions && !contains(partitions_, k)) {
       note(k, 0, Column::s, std::nullopt);
