@@ -3,7 +3,8 @@
 //
 //   0 a value: if valid, its stored form is a fixed point, and its clustering key decodes to an
 //     equal value, ascending and descending
-//   1 a clustering key: what decodes is valid and encodes to a key that decodes to equal values; and
+//   1 a clustering key: what decodes is valid and encodes to a key that decodes to equal values;
+//   and
 //     an element's
 //   2 the text of a literal: what it gives is valid, prints, and compares equal to itself
 //   3 two values: their keys compare as they do

@@ -256,18 +256,27 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
     std::int64_t least;
     std::int64_t most;
   };
-  for (const Range& range :
-       {Range{"cql_connections_max", 1, 65536}, Range{"cql_connections_per_address_max", 0, 65536},
-        Range{"cql_request_bytes_max", 65536, 134'215'680},
-        Range{"request_timeout_ms", 1, 3'600'000}, Range{"write_timeout_ms", 1, 3'600'000},
-        Range{"client_lost_after_ms", 2000, 600'000}, Range{"commitlog_sync_period_ms", 1, 600'000},
-        Range{"commitlog_segment_mib", 32, 1024}, Range{"commitlog_total_mib", 128, 1 << 20},
-        Range{"disk_reserve_mib", 0, 1 << 20}, Range{"memtable_mib", 8, 1 << 20},
-        Range{"block_cache_mib", 1, 1 << 20}, Range{"compactions_max", 1, 64},
-        Range{"compaction_mib_per_second", 0, 1 << 20}, Range{"merge_ranges_mib", 1, 1 << 20},
-        Range{"operation_window_ms", 1000, 604'800'000}, Range{"operation_skew_ms", 0, 3'600'000},
-        Range{"cores", 0, 1024}, Range{"tokens", 1, 65536}, Range{"gossip_interval_ms", 10, 60'000},
-        Range{"anti_entropy_interval_ms", 10, 60'000}}) {
+  for (const Range& range : {Range{"cql_connections_max", 1, 65536},
+                             Range{"cql_connections_per_address_max", 0, 65536},
+                             Range{"cql_request_bytes_max", 65536, 134'215'680},
+                             Range{"request_timeout_ms", 1, 3'600'000},
+                             Range{"write_timeout_ms", 1, 3'600'000},
+                             Range{"client_lost_after_ms", 2000, 600'000},
+                             Range{"commitlog_sync_period_ms", 1, 600'000},
+                             Range{"commitlog_segment_mib", 32, 1024},
+                             Range{"commitlog_total_mib", 128, 1 << 20},
+                             Range{"disk_reserve_mib", 0, 1 << 20},
+                             Range{"memtable_mib", 8, 1 << 20},
+                             Range{"block_cache_mib", 1, 1 << 20},
+                             Range{"compactions_max", 1, 64},
+                             Range{"compaction_mib_per_second", 0, 1 << 20},
+                             Range{"merge_ranges_mib", 1, 1 << 20},
+                             Range{"operation_window_ms", 1000, 604'800'000},
+                             Range{"operation_skew_ms", 0, 3'600'000},
+                             Range{"cores", 0, 1024},
+                             Range{"tokens", 1, 65536},
+                             Range{"gossip_interval_ms", 10, 60'000},
+                             Range{"anti_entropy_interval_ms", 10, 60'000}}) {
     const auto refused = [&](std::string_view value) {
       return refusal(fmt::format("\n\n{}: {}\n", range.field, value));
     };

@@ -32,7 +32,8 @@
 namespace helenus::replication {
 
 // The members in the order in which they are asked: this node first, then those of its data centre,
-// then as the placement has them; who is suspected last, and those that are down or in doubt not at all.
+// then as the placement has them; who is suspected last, and those that are down or in doubt not at
+// all.
 std::vector<const PlacedReplica*> in_order_of_asking(const PlacedTablet& tablet,
                                                      const ClusterLink& link);
 // Whether they can meet the rule. Errors: unavailable, with the numbers in `report`.

@@ -174,9 +174,8 @@ Task<Result<std::vector<Delta>>> Replica::write(std::vector<PartitionWrite> writ
     if (auto serves = check_serves(tablet, held.epoch); entered && !serves) {
       entered = std::move(serves).error();
     }
-    Result<storage::Staged> staged =
-        entered ? stage(tablet, std::move(write), held.epoch)
-                : Result<storage::Staged>(std::move(entered).error());
+    Result<storage::Staged> staged = entered ? stage(tablet, std::move(write), held.epoch)
+                                             : Result<storage::Staged>(std::move(entered).error());
     if (!staged && deltas.empty()) co_return std::move(staged).error();
     if (!staged) {
       co_return Error(Errc::timeout, "{} of {} writes are there, then: {}", deltas.size(),
@@ -327,8 +326,8 @@ Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes
   const std::size_t bytes =
       partition.size() + causality::content_size(delta.cells, delta.deleted_ranges);
   const auto kind = storage::write_kind_of(delta.cells);
-  CO_TRY(auto hold, co_await enter(tablet, table, partition, bytes, kind,
-                                   bugs_.deltas_ignore_latches, until));
+  CO_TRY(auto hold,
+         co_await enter(tablet, table, partition, bytes, kind, bugs_.deltas_ignore_latches, until));
   CO_TRY_VOID(check_serves(tablet, epoch));
   CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
   hold.release();
