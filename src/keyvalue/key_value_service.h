@@ -65,7 +65,7 @@ class KeyValueService {
         catalog_(catalog),
         secret_(secret),
         options_(options),
-        clock_(runtime) {}
+        clock_(runtime, newest_) {}
   KeyValueService(const KeyValueService&) = delete;
   KeyValueService& operator=(const KeyValueService&) = delete;
 
@@ -124,6 +124,7 @@ class KeyValueService {
   const cql::CatalogReader& catalog_;
   const cql::ContextSecret& secret_;
   const Options options_;
+  cql::NewestTimeUuid newest_;
   cql::StatementClock clock_;
   KeyValueStatistics statistics_;
 };

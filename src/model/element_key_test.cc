@@ -1,6 +1,7 @@
 // Keys of elements: where they sort, and that they are told apart from those of rows.
 #include "model/element_key.h"
 
+#include <compare>
 #include <string>
 #include <string_view>
 
@@ -74,9 +75,9 @@ RC_GTEST_PROP(ElementKey, NamesSortAsTheirElementsDo, ()) {
   const auto order = compare(type, a, b);
   const Bytes name_a = element_name(type, a).value();
   const Bytes name_b = element_name(type, b).value();
-  RC_ASSERT((order < 0) == (name_a < name_b));
-  RC_ASSERT((order == 0) == (name_a == name_b));
-  RC_ASSERT(compare(type, named_element(type, name_a).value(), a) == 0);
+  RC_ASSERT(std::is_lt(order) == (name_a < name_b));
+  RC_ASSERT(std::is_eq(order) == (name_a == name_b));
+  RC_ASSERT(std::is_eq(compare(type, named_element(type, name_a).value(), a)));
 }
 
 TEST(ElementKey, WhatIsNoneIsAnError) {
