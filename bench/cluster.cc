@@ -366,6 +366,9 @@ Result<void> measure_catching_up(Contestant& cluster, const Settings& settings, 
               .peer_value = written.per_second()});
   TRY(const double bytes, away.metric("helenus_replication_pulled_bytes_total"));
   TRY(const double pulled, away.metric("helenus_replication_mutations_pulled_total"));
+  if (pulled < 0.9 * writes) {
+    return Error(Errc::corrupt, "{} writes were missed, and {} fetched", writes, pulled);
+  }
   report.row({.name = "anti-entropy for a missing write",
               .value = above_nothing(bytes / std::max(pulled, 1.0)),
               .unit = "bytes",

@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from helenus_process import HOST, Node
+from helenus_process import HOST, NODES, Node
 
 HELENUS = None  # the program under test; set in main
 CQLSH = None  # likewise
@@ -34,7 +34,7 @@ SCHEMA = """
     INSERT INTO t (k, c, v, s, a, st)
         VALUES (1, 'x', 1.5, {3, 1}, {street: 'Main', zip: 7}, 'S');
     INSERT INTO t (k, c) VALUES (1, 'y''z');
-"""
+""".replace("'replication_factor': 1", f"'replication_factor': {NODES}")
 
 
 class CqlshTest(unittest.TestCase):

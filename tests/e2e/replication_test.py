@@ -263,7 +263,8 @@ class RowsTest(ThreeNodes):
         with clients_of(self.members) as clients:
             def told(text):
                 statement = SimpleStatement(text, consistency_level=QUORUM)
-                session = clients[0].session.execute(statement, trace=True).get_query_trace().trace_id
+                result = clients[0].session.execute(statement, trace=True)
+                session = result.get_query_trace().trace_id
                 for client in clients:  # whoever is asked
                     rows = client.execute(
                         "SELECT activity FROM system_traces.events WHERE session_id = %s", session)

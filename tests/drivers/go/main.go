@@ -40,8 +40,14 @@ func main() {
 	port, err := strconv.Atoi(os.Args[1])
 	check(err, "reading the port")
 	session := connect(port, "")
+	// The driver asks at QUORUM, unless it is told otherwise.
+	factor := os.Getenv("HELENUS_NODES")
+	if factor == "" {
+		factor = "1"
+	}
 	check(session.Query("CREATE KEYSPACE ks WITH replication = "+
-		"{'class': 'SimpleStrategy', 'replication_factor': 1}").Exec(), "creating a keyspace")
+		"{'class': 'SimpleStrategy', 'replication_factor': "+factor+"}").Exec(),
+		"creating a keyspace")
 	session.Close()
 
 	session = connect(port, "ks")

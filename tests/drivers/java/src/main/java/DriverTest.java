@@ -1,5 +1,7 @@
 // The Java driver against a node: DriverTest PORT
 import com.datastax.oss.driver.api.core.CqlSession;
+import com.datastax.oss.driver.api.core.config.DefaultDriverOption;
+import com.datastax.oss.driver.api.core.config.DriverConfigLoader;
 import com.datastax.oss.driver.api.core.cql.PreparedStatement;
 import com.datastax.oss.driver.api.core.cql.Row;
 import com.datastax.oss.driver.api.core.cql.SimpleStatement;
@@ -17,14 +19,23 @@ public class DriverTest {
 
   public static void main(String[] arguments) {
     InetSocketAddress address = new InetSocketAddress("127.0.0.1", Integer.parseInt(arguments[0]));
+    String nodes = System.getenv().getOrDefault("HELENUS_NODES", "1");
+    DriverConfigLoader settings =
+        DriverConfigLoader.programmaticBuilder()
+            .withString(
+                DefaultDriverOption.REQUEST_CONSISTENCY, nodes.equals("1") ? "ONE" : "QUORUM")
+            .build();
     try (CqlSession session =
         CqlSession.builder()
+            .withConfigLoader(settings)
             .addContactPoint(address)
             .withLocalDatacenter("datacenter1")
             .build()) {
       session.execute(
           "CREATE KEYSPACE ks WITH replication = "
-              + "{'class': 'SimpleStrategy', 'replication_factor': 1}");
+              + "{'class': 'SimpleStrategy', 'replication_factor': "
+              + nodes
+              + "}");
       session.execute("CREATE TABLE ks.t (k int, c int, v text, PRIMARY KEY (k, c))");
       TableMetadata table =
           session.getMetadata().getKeyspace("ks").get().getTable("t").get();
