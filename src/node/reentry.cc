@@ -125,7 +125,7 @@ void Reentry::tell(const replication::ReentryProgress& progress) {
   for (const NodeId node : progress.waits_for) {
     const metadata::Node* known = cluster_.metadata()->find(node);
     const std::string name =
-        known == nullptr ? fmt::to_string(node) : fmt::to_string(known->description.node_address);
+        known == nullptr ? fmt::format("{}", node) : known->description.node_address.to_string();
     waits_for.push_back(is_up(node) ? name : name + ", which is down");
   }
   phase_ = fmt::format(

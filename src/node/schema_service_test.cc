@@ -322,6 +322,11 @@ TEST_F(NodesTest, WhoAreAllInDoubtReenterTogetherAndWaitForTheLastOne) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i, kSelect), "00000001");
 }
 
+class StrangerTest : public NodesTest {
+ protected:
+  StrangerTest() : NodesTest(4, 3) {}
+};
+
 TEST_F(StrangerTest, IsRefusedWithAReasonInBothLogs) {
   config(3).cluster_name = "carthage";
   start_and_expect_up({0, 1, 2});
