@@ -3,6 +3,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <ranges>
 #include <set>
 #include <tuple>
@@ -323,10 +324,14 @@ QueryResult<void> check_element_keys(std::size_t partition, std::size_t row,
 void join_cells(std::vector<CellChange>& cells) {
   const auto place = [](const CellChange& cell) { return std::tie(cell.row, cell.column); };
   if (std::ranges::is_sorted(cells, std::less_equal<>(), place)) return;
-  std::ranges::stable_sort(cells, {}, place);
+  // In the order in which they were assigned.
+  std::vector<std::size_t> order(cells.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(place(cells[i]), i); });
   std::vector<CellChange> joined;
   joined.reserve(cells.size());
-  for (CellChange& cell : cells) {
+  for (const std::size_t index : order) {
+    CellChange& cell = cells[index];
     if (joined.empty() || place(joined.back()) != place(cell)) {
       joined.push_back(std::move(cell));
     } else if (!stays(joined.back(), cell)) {

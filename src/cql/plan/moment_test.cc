@@ -25,7 +25,7 @@ TEST(Moment, TimeUuidsDoNotGoBackWithTheWallClock) {
   NewestTimeUuid newest;
   const runtime::WallTime noon = runtime::WallTime() + 1h;
   Moment before(noon, base::Prng(1), &newest);
-  Moment after(noon - 30min, base::Prng(2), &newest);
+  Moment after(runtime::WallTime() + 30min, base::Prng(2), &newest);
   Moment later(noon + 1us, base::Prng(3), &newest);
   const base::Uuid first = time_uuid_of(before);
   const base::Uuid second = time_uuid_of(after);

@@ -90,6 +90,7 @@ SystemSources sources() {
       .traces = {},
       .settings = [] { return std::vector<SettingRow>{{.name = "rack", .value = "r1"}}; },
       .peers = {},
+      .requests = {},
   };
 }
 

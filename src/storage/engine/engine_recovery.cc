@@ -156,7 +156,8 @@ Task<Result<DirectorySet>> EngineRecovery::inspect_directories() {
     ShardDirectory found{.manifest_path = shard->manifest_path(),
                          .generation = manifest.generation,
                          .log_reached = manifest.log_reached,
-                         .untouched = manifest == ManifestState()};
+                         .untouched = manifest == ManifestState(),
+                         .tablets = {}};
     for (const auto& [id, table] : manifest.tables) {
       found.incarnation = std::max(found.incarnation, table.flushed.incarnation());
     }
