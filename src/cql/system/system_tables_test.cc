@@ -87,10 +87,10 @@ SystemSources sources() {
   return {
       .clients = clients,
       .metrics = metrics,
+      .requests = {},
       .traces = {},
       .settings = [] { return std::vector<SettingRow>{{.name = "rack", .value = "r1"}}; },
       .peers = {},
-      .requests = {},
   };
 }
 
