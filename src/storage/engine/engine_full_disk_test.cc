@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "runtime/contract/world.h"
 #include "runtime/sleep.h"
 #include "storage/engine/engine_test_support.h"
 
@@ -154,7 +155,7 @@ TEST(DiskReserve, WhatIsDeletedOnAFullDiskGivesItsSpaceBack) {
 Task<void> change_tables_without_room(FullDiskStory& full) {
   CO_ASSERT_OK(co_await full.engine().create_table(kOther, {}));
   for (int row = 0; row < 200; ++row) CO_ASSERT_OK(co_await full.put(row));
-  for (const std::uint64_t left : {0, 4, 8}) {
+  for (const std::uint64_t left : {0U, 4U, 8U}) {
     full.fill_all_but(left * kKib);
     const auto began = full.story().runtime().clock.now();
     CO_ASSERT_OK(co_await full.engine().drop_table(kOther));
