@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/codec.h"
+#include "runtime/contract/world.h"
 #include "runtime/sleep.h"
 #include "storage/engine/engine_test_support.h"
 
