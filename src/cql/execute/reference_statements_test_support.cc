@@ -258,7 +258,7 @@ std::string ReferenceStatements::using_clause(Writing& writing,
     seconds = static_cast<std::int64_t>(prng_.below(kTimeToLiveMax));
     parts.push_back("TTL " + writing.number(seconds));
   }
-  if (may_be_explicit && chance(0.25)) {
+  if (may_be_explicit && chance(0.25) && has_explicit_timestamps_) {
     const std::int64_t timestamp = explicit_timestamp(changes);
     parts.push_back("TIMESTAMP " + writing.big_number(timestamp));
     for (ReferenceChange& change : changes) change.timestamp = timestamp;
@@ -454,7 +454,7 @@ ReferenceStatement ReferenceStatements::write(std::int64_t now) {
     return std::move(writing.made);
   }
   // A timestamp stands on the batch or on its statements.
-  const bool whole = chance(0.2);
+  const bool whole = chance(0.2) && has_explicit_timestamps_;
   std::vector<std::string> texts;
   const std::size_t count = prng_.between(1, 5);
   std::int64_t timestamp = 0;

@@ -37,9 +37,11 @@ class ReferenceStatements {
   // deletes.
   static std::vector<ReferenceTable> tables(std::uint64_t seed);
 
-  // The executor outlives it.
-  ReferenceStatements(std::uint64_t seed, const ReferenceExecutor& executor)
-      : prng_(seed), executor_(executor) {}
+  // The executor outlives it. Explicit timestamps may be left out: among several replicas a write
+  // without one gets a larger one than it asked for while what it replaces is not stable.
+  ReferenceStatements(std::uint64_t seed, const ReferenceExecutor& executor,
+                      bool has_explicit_timestamps = true)
+      : prng_(seed), executor_(executor), has_explicit_timestamps_(has_explicit_timestamps) {}
 
   // INSERT, UPDATE, DELETE or BATCH, sent at `now` (in seconds).
   ReferenceStatement write(std::int64_t now);
@@ -108,6 +110,7 @@ class ReferenceStatements {
 
   base::Prng prng_;
   const ReferenceExecutor& executor_;
+  const bool has_explicit_timestamps_;
   std::size_t table_ = 0;
   std::int64_t now_ = 0;
   std::int64_t timestamp_ = 1'000'000;  // of the statement that is made
