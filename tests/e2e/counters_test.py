@@ -297,8 +297,7 @@ async function main() {
   let next = 0;
   const worker = async () => { while (next < Number(count)) await increment(next++); };
   await Promise.all(Array.from({ length: 16 }, worker));
-  await client.shutdown();
-  console.log(JSON.stringify({ failures }));
+  process.stdout.write(JSON.stringify({ failures }), () => process.exit(0));
 }
 main().catch((error) => { console.error(error); process.exit(1); });
 """
