@@ -154,18 +154,11 @@ class FolderTest : public ::testing::Test {
     });
     return told;
   }
-  void flush(std::size_t i) {
-    run_client([&](Runtime& rt) -> Task<void> {
-      const auto until = Until::after(rt, 1min);
-      const auto stream = co_await rt.transport.connect(nodes_.machine(i).address(7070), until);
-      CO_ASSERT_OK(stream);
-      const std::string request = "POST /tables/flush HTTP/1.0\r\n\r\n";
-      CO_ASSERT_OK(co_await (*stream)->write(base::as_bytes(request), until));
-      std::vector<std::byte> answer(1024);
-      const auto got = co_await (*stream)->read(answer, until);
-      CO_ASSERT_OK(got);
-      EXPECT_THAT(std::string(base::as_text(std::span(answer).first(*got))), HasSubstr(" 200 "));
-    });
+  // What a start replays it writes into files.
+  void restart(std::size_t i) {
+    nodes_.machine(i).request_stop();
+    ASSERT_TRUE(world_.run_until([&] { return !nodes_.machine(i).is_up(); }, 1min));
+    ASSERT_TRUE(start(i));
   }
 
   void insert(std::size_t i, int first, int last) {
@@ -182,7 +175,7 @@ class FolderTest : public ::testing::Test {
             "'replication_factor': 1}",
             "CREATE TABLE ks.t (k int PRIMARY KEY, v int)"});
     insert(i, 0, kRows / 2);
-    flush(i);
+    restart(i);
     insert(i, kRows / 2, kRows);
     nodes_.machine(i).power_loss();
   }

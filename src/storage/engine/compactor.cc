@@ -17,7 +17,7 @@ using runtime::Until;
 namespace {
 
 // How often garbage is looked for while the disk is full.
-constexpr runtime::Duration kIntervalFull = std::chrono::seconds(2);
+constexpr runtime::Duration kIntervalFull = std::chrono::milliseconds(500);
 
 std::uint64_t bytes_picked(const std::vector<CompactionCandidate>& files,
                            const std::vector<FileNumber>& picked) {
@@ -55,7 +55,43 @@ Compactor::CompactionJob Compactor::begin_job(Shard& shard,
   return job;
 }
 
+// What a delete hides in a file goes when they are merged, whatever lies in others. So the smallest
+// files, those of deletes among them, are merged as far as there is room, and one more, for which
+// there is room if enough of it goes. Each merge leaves fewer files, so it comes to an end.
+std::optional<Compactor::CompactionJob> Compactor::pick_for_room() {
+  const runtime::MonotonicTime now = state_.runtime.clock.now();
+  for (const auto& shard : state_.shards) {
+    if (shard->tables().empty()) continue;
+    const Knowledge knowledge = shard->knowledge();
+    for (const auto& [id, table] : shard->tables()) {
+      if (table->is_wanted_whole() || now < table->collected_at() + kIntervalFull) continue;
+      auto files = table->collection_candidates(knowledge, now);
+      const bool has_garbage = std::ranges::any_of(files, [](const CollectionCandidate& file) {
+        return file.collectable.deletes + file.collectable.expired > 0;
+      });
+      std::erase_if(files, [](const CollectionCandidate& file) { return file.busy; });
+      if (!has_garbage || files.size() < 2) continue;
+      std::ranges::sort(files, {}, &CollectionCandidate::bytes);
+      std::vector<FileNumber> picked;
+      std::uint64_t bytes = 0;
+      for (const CollectionCandidate& file : files) {
+        picked.push_back(file.number);
+        bytes += file.bytes;
+        if (picked.size() >= 2 && !reserve_.has_room_for(bytes)) break;
+      }
+      table->set_collected_at(now);
+      CompactionJob job = begin_job(*shard, table, picked);
+      job.collects = CollectionExtent::table;
+      return job;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Compactor::CompactionJob> Compactor::pick_compaction() {
+  if (reserve_.full()) {
+    if (auto job = pick_for_room()) return job;
+  }
   Shard* best_shard = nullptr;
   std::shared_ptr<TableStore> best;
   std::vector<FileNumber> best_files;
@@ -116,6 +152,8 @@ CollectionPick Compactor::pick_collection(TableStore& table, const Knowledge& kn
   std::uint64_t bytes = 0;
   for (const CollectionCandidate& file : candidates) bytes += file.bytes;
   const CollectionOptions options = collection_options();
+  // One by one, if at all (pick_for_room).
+  if (candidates.size() > 1 && !reserve_.has_room_for(bytes)) return {};
   const bool slowly = collected_slowly_.is_never() ||
                       now >= collected_slowly_ + options.slow_wait(collected_slowly_bytes_);
   const CollectionTurn turn{
@@ -211,6 +249,9 @@ Task<Result<void>> Compactor::compact_files(CompactionJob job) {
     state_.logger.warn("a compaction failed", base::kv("error", written.error()));
   }
   const bool may_be_damaged = Shard::is_damage(written.error());
+  const FileNumber largest = (*std::ranges::max_element(job.inputs, {}, [](const auto& input) {
+                               return input->record.bytes;
+                             }))->record.number;
   for (const auto& input : job.inputs) {
     const FileNumber number = input->record.number;
     if (may_be_damaged || written.failed_with(Errc::io_error)) {
@@ -220,8 +261,9 @@ Task<Result<void>> Compactor::compact_files(CompactionJob job) {
       } else if (!readable) {
         job.table->rest(number, state_.runtime.clock.now(), state_.options.retry_delay);
       }
-    } else if (written.failed_with(Errc::invalid_argument) || written.failed_with(Errc::no_space)) {
-      // Together they hold more under one key than a file can, or than the disk has room for.
+    } else if (written.failed_with(Errc::invalid_argument) ||
+               (written.failed_with(Errc::no_space) && number == largest)) {
+      // Together they hold more under one key than a file can. Or the disk has no room for it.
       job.table->rest(number, state_.runtime.clock.now(), state_.options.retry_delay);
     }
     job.table->clear_busy(number);
@@ -266,8 +308,9 @@ Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Shard::Writte
     if (written.file != nullptr) enter_file(record->second.sstables, written.file->record);
   }));
   ++state_.statistics.compactions;
-  for (const auto& input : job.inputs)
-    state_.statistics.compacted_bytes_read += input->record.bytes;
+  std::uint64_t bytes_read = 0;
+  for (const auto& input : job.inputs) bytes_read += input->record.bytes;
+  state_.statistics.compacted_bytes_read += bytes_read;
   state_.statistics.keys_gone += written.counts.keys_gone;
   state_.statistics.partitions_unsettled += written.counts.partitions_unsettled;
   if (written.file != nullptr)
@@ -283,6 +326,7 @@ Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Shard::Writte
   }
   table.replace_sstables(inputs, std::move(written.file));
   co_await job.shard->remove_files(std::move(job.inputs));
+  reserve_.note_removed(bytes_read);
   state_.wake_everybody();
   co_return {};
 }

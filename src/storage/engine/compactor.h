@@ -66,6 +66,8 @@ class Compactor {
   CollectionOptions collection_options() const;
   runtime::MonotonicTime next_collection() const;
   std::optional<CompactionJob> pick_compaction();
+  // On a full disk.
+  std::optional<CompactionJob> pick_for_room();
   std::optional<CompactionJob> pick_collection();
   CollectionPick pick_collection(TableStore& table, const Knowledge& knowledge);
   static CompactionJob begin_job(Shard& shard, const std::shared_ptr<TableStore>& table,

@@ -135,7 +135,7 @@ Task<void> DiskReserve::keep_parts() {
     if (!kept) co_return;
     const bool is_of_log =
         log_is_apart_ && part.path.starts_with(state_.options.log_directory_or_default() + "/");
-    if (!is_of_log) taken_ += part.bytes;
+    if (!is_of_log) note_written(part.bytes);
   }
 }
 
@@ -176,7 +176,13 @@ Task<bool> DiskReserve::make_room() {
 // ---- How much room there is ----
 
 std::int64_t DiskReserve::free_of_debt() const {
-  return signed_of(free_) - signed_of(taken_) - signed_of(state_.memory.bytes());
+  const std::int64_t of_log = signed_of(log_bytes()) - signed_of(log_bytes_seen_);
+  return signed_of(free_) - taken_ - of_log - signed_of(state_.memory.bytes());
+}
+
+// Where the log is apart it takes nothing of what files have.
+std::uint64_t DiskReserve::log_bytes() const {
+  return log_is_apart_ || state_.log == nullptr ? 0 : state_.log->usage().disk_bytes;
 }
 
 Task<void> DiskReserve::watch_loop() {
@@ -198,7 +204,8 @@ Task<void> DiskReserve::watch_loop() {
 Task<void> DiskReserve::look() {
   const auto turn = co_await turn_.acquire(1, {.stop = state_.stop.token()});
   if (!turn) co_return;
-  const std::uint64_t taken_before = taken_;
+  const std::int64_t taken_before = taken_;
+  const std::uint64_t log_before = log_bytes();
   std::optional<std::uint64_t> most;
   for (const std::string& directory : state_.options.data_directories) {
     const auto space = co_await state_.runtime.files.space(directory);
@@ -214,6 +221,7 @@ Task<void> DiskReserve::look() {
   }
   free_ = *most / state_.cores;
   taken_ -= taken_before;
+  log_bytes_seen_ = log_before;
   if (!whole()) co_await keep_parts();
   judge();
 }
@@ -264,7 +272,7 @@ Error DiskReserve::refusal_after(Error why) const {
 }
 
 Task<Result<void>> DiskReserve::MergeThrottle::before_write(std::size_t bytes) {
-  reserve_.taken_ += bytes;
+  reserve_.note_written(bytes);
   if (!reserve_.has_room_for(0)) {
     co_return Error(Errc::no_space, "{} bytes more of a merge would take what memtables need",
                     bytes);

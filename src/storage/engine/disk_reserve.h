@@ -80,6 +80,9 @@ class DiskReserve {
   // What it holds of disks.
   std::uint64_t bytes_held() const;
 
+  // What flushes and merges have written, and what they have removed.
+  void note_written(std::uint64_t bytes) { taken_ += signed_of(bytes); }
+  void note_removed(std::uint64_t bytes) { taken_ -= signed_of(bytes); }
   // A write found no space: nothing is believed that was seen before.
   void found_no_space();
   // Gives up what is kept for deletes. Whether there is more room now.
@@ -125,6 +128,7 @@ class DiskReserve {
   std::uint64_t bytes_of(Purpose purpose, bool held) const;
   // What is free when everything in memory is in files; below zero if that does not fit.
   std::int64_t free_of_debt() const;
+  std::uint64_t log_bytes() const;
   std::int64_t wanted() const { return signed_of(state_.options.log.segment_size); }
 
   runtime::Task<void> plan_parts();
@@ -141,10 +145,11 @@ class DiskReserve {
   std::function<void()> while_full_;
   std::vector<Part> parts_;  // those for changes first
   bool log_is_apart_ = false;
-  // Of a core's share, when it was seen last; and what merges have taken since.
+  // Of a core's share, when it was seen last; what files have taken since, and what the log had.
   std::uint64_t free_ = UINT64_MAX / 4;
   std::uint64_t free_of_log_ = 0;  // where the log is apart
-  std::uint64_t taken_ = 0;
+  std::int64_t taken_ = 0;
+  std::uint64_t log_bytes_seen_ = 0;
   bool full_ = false;
   runtime::MonotonicTime acted_at_;
   runtime::Semaphore turn_;

@@ -54,7 +54,7 @@ class FullDiskStory {
     const std::string row = fmt::format("r{:05}", number);
     // Nothing that compresses well.
     std::string value;
-    while (value.size() < 400) value += fmt::format("{:x}", story_.runtime().random.next());
+    while (value.size() < 2000) value += fmt::format("{:x}", story_.runtime().random.next());
     const auto written = co_await story_.put("p", row, value, soon());
     if (!written) co_return written.error();
     rows_["p/" + row] = value;
@@ -95,6 +95,16 @@ class FullDiskStory {
       co_await pause(std::chrono::milliseconds(100));
     }
     EXPECT_FALSE(engine().write_refusal().has_value());
+  }
+
+  // A merge may take what has just come free, for a moment.
+  Task<void> put_when_there_is_room(int number) {
+    Result<void> written = Error(Errc::overloaded);
+    for (int tries = 0; tries < 10 && !written; ++tries) {
+      co_await wait_for_room();
+      written = co_await put(number);
+    }
+    CO_ASSERT_OK(written);
   }
 
  private:
@@ -138,11 +148,10 @@ Task<void> fill_delete_and_fill_again(FullDiskStory& full) {
       if (row % 4 != 0) CO_ASSERT_OK(co_await full.erase(row));
     }
     co_await full.expect_rows();
-    co_await full.wait_for_room();
     co_await full.expect_rows();
-    CO_ASSERT_OK(co_await full.put(next++));
+    co_await full.put_when_there_is_room(next++);
   }
-  EXPECT_GT(next, 1500) << "the space of what was deleted has come back";
+  EXPECT_GT(next, 1000) << "the space of what was deleted has come back";
 }
 
 TEST(DiskReserve, WhatIsDeletedOnAFullDiskGivesItsSpaceBack) {
@@ -241,8 +250,7 @@ TEST(DiskReserve, ANodeThatDiesOnAFullDiskStartsOnIt) {
     }
     world.disk().set_capacity(kRoomForAll);
     run_life(world, rows, [](FullDiskStory& full) -> Task<void> {
-      co_await full.wait_for_room();
-      CO_ASSERT_OK(co_await full.put(9000));
+      co_await full.put_when_there_is_room(9000);
       co_await full.expect_rows();
     });
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
@@ -265,8 +273,7 @@ Task<void> write_while_flushes_fail(FullDiskStory& full, LogWorld& world) {
   EXPECT_EQ(full.engine().write_refusal()->code(), Errc::io_error);
   EXPECT_GE(full.engine().statistics().memtable_bytes, 256 * kKib);
   world.faults() = {};
-  co_await full.wait_for_room();
-  CO_ASSERT_OK(co_await full.put(next));
+  co_await full.put_when_there_is_room(next);
   co_await full.expect_rows();
 }
 

@@ -154,7 +154,11 @@ Task<Result<void>> Flusher::flush_oldest(FlushJob job) {
   ++state_.statistics.flushes;
   state_.statistics.keys_gone += written.counts.keys_gone;
   state_.statistics.partitions_unsettled += written.counts.partitions_unsettled;
-  if (written.file != nullptr) state_.statistics.flushed_bytes += written.file->record.bytes;
+  if (written.file != nullptr) {
+    state_.statistics.flushed_bytes += written.file->record.bytes;
+    reserve_.note_written(written.file->record.bytes);
+  }
+  if (*mutations != nullptr) reserve_.note_written((*mutations)->record.bytes);
   if (!entered) {
     // Whoever dropped the table writes its mutations into a file of their own.
     if (written.file != nullptr) co_await shard.remove_files({written.file});
