@@ -42,14 +42,14 @@ TEST(ReentryRule, OfThreeReplicasBothOthersAreNeeded) {
 }
 
 TEST(ReentryRule, OfFiveThreeOthersAreEnoughWhicheverTheyAre) {
-  const auto metadata = with_doubt(metadata::testing::with_keyspace(a_cluster(5, 4), "k", 5), 1);
+  const auto metadata = with_doubt(metadata::testing::with_keyspace(a_cluster(5, 8), "k", 5), 1);
   EXPECT_THAT(waits_for(metadata, {node_id(2), node_id(4)}),
               UnorderedElementsAre(node_id(3), node_id(5)));
   EXPECT_THAT(waits_for(metadata, {node_id(2), node_id(4), node_id(5)}), IsEmpty());
 }
 
 TEST(ReentryRule, WhoIsInDoubtItselfCountsOnlyWhereTooFewAreNot) {
-  auto metadata = with_doubt(metadata::testing::with_keyspace(a_cluster(5, 4), "k", 5), 1);
+  auto metadata = with_doubt(metadata::testing::with_keyspace(a_cluster(5, 8), "k", 5), 1);
   metadata = with_doubt(metadata, 2);
   // Three are not in doubt, and enough.
   EXPECT_THAT(waits_for(metadata, {node_id(2), node_id(3), node_id(4)}),
@@ -73,7 +73,7 @@ TEST(ReentryRule, WhereFewerNodesAreThanTheFactorWantsAllAreNeeded) {
 RC_GTEST_PROP(ReentryRule, WhoeverItPulledFromHadWhatItHelpedToAcknowledge, ()) {
   const auto nodes = *rc::gen::inRange<std::uint8_t>(2, 8);
   const auto factor = *rc::gen::inRange<std::uint32_t>(2, 7);
-  auto metadata = metadata::testing::with_keyspace(a_cluster(nodes, 4), "k", factor);
+  auto metadata = metadata::testing::with_keyspace(a_cluster(nodes, 8), "k", factor);
   metadata = with_doubt(metadata, 1);
   const auto doubtful = *rc::gen::inRange<std::uint8_t>(2, static_cast<std::uint8_t>(nodes + 3));
   if (doubtful <= nodes) metadata = with_doubt(metadata, doubtful);
