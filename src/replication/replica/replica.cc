@@ -114,6 +114,7 @@ Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrit
     co_return std::move(deltas.front());
   }
   CO_TRY_VOID(check_epoch(write, epoch));
+  CO_TRY_VOID(check_serves(tablet, epoch));
   if (write.mutation.operation) {
     CO_TRY(auto known, co_await find_known(tablet, write, until));
     if (known) {

@@ -237,6 +237,9 @@ class RowsScenario final : public Scenario {
       wrong(metrics.error().to_string());
       co_return;
     }
+    // What a power loss took from everybody leaves a gap in the clocks, and what lies above it is
+    // kept: the names of before are not closed yet (R11).
+    if (power_losses_ > 0) co_return;
     for (const auto& metric : *metrics) {
       const bool must_be_zero = metric.name == "helenus_mutation_log_mutations" ||
                                 metric.name == "helenus_mutation_log_files";
