@@ -1,5 +1,7 @@
 #include "cql/execute/query_processor.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -49,6 +51,30 @@ void QueryProcessor::set_peers(const std::vector<Peer>& peers) {
 Task<Response> QueryProcessor::handle(Request request, Session& session, StopToken stop) {
   if (auto begun = point_path_.begin(request, stop)) return *std::move(begun);
   return handle_any(std::move(request), session, std::move(stop));
+}
+
+namespace {
+
+// SELECT, or not surely something else: a comment may stand before it.
+bool begins_with_select(std::string_view text) {
+  constexpr std::string_view kSelect = "select";
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  return std::ranges::equal(text.substr(0, kSelect.size()), kSelect, [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
+
+}  // namespace
+
+bool QueryProcessor::may_change_data(const Request& request) {
+  if (const auto* query = std::get_if<protocol::QueryRequest>(&request.message)) {
+    return !begins_with_select(query->text);
+  }
+  if (const auto* execute = std::get_if<protocol::ExecuteRequest>(&request.message)) {
+    const auto found = prepared_.find(execute->id);
+    return !found || !std::holds_alternative<SelectPlan>(found->plan->what);
+  }
+  return std::holds_alternative<protocol::BatchRequest>(request.message);
 }
 
 Task<Response> QueryProcessor::handle_any(Request request, Session& session, StopToken stop) {

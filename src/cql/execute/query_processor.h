@@ -71,6 +71,7 @@ class QueryProcessor final : public RequestHandler {
 
   runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
                                            runtime::StopToken stop) override;
+  bool may_change_data(const protocol::Request& request) override;
 
   // The processors of the node's other cores, which outlive its last request. None unless told.
   struct Peer {

@@ -273,7 +273,8 @@ void Connection::on_request(Request&& request, Admission::RequestCharge charge) 
   if (const auto* wanted = std::get_if<protocol::RegisterRequest>(&request.message)) {
     return answer(request.stream, register_for(*wanted));
   }
-  if (context_.runtime.clock.now() - came_at_ >= timeouts_.lost_after) {
+  if (context_.runtime.clock.now() - came_at_ >= timeouts_.lost_after &&
+      context_.handler.may_change_data(request)) {
     return refuse(request.stream, Refusal::waited_too_long);
   }
   ++requests_under_way_;

@@ -67,8 +67,8 @@ struct ConnectionTimeouts {
   runtime::Duration linger_timeout = std::chrono::seconds(5);
   std::size_t linger_size_max = std::size_t{1} << 20;
   // How long a client may give no sign of life, and this core stand still: after that what clients
-  // sent before is not executed any more, as they may have given it up. Nor is what waited here for
-  // so long, since others were executed.
+  // sent before is not executed any more, as they may have given it up. Nor is what would change
+  // data and waited here for so long, since others were executed.
   runtime::Duration lost_after = std::chrono::seconds(3);
 };
 

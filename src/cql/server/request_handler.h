@@ -53,6 +53,9 @@ class RequestHandler {
   // time even without that. The session outlives the task, the handler outlives all sessions.
   virtual runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
                                                    runtime::StopToken stop) = 0;
+  // Whether the request may change data: one that has waited for long is not begun any more (R3).
+  // Asked of those alone.
+  virtual bool may_change_data(const protocol::Request& request) = 0;
 };
 
 }  // namespace helenus::cql

@@ -72,6 +72,11 @@ class ScriptedHandler final : public RequestHandler {
     co_return protocol::Response::of(protocol::VoidResult());
   }
 
+  bool may_change_data(const protocol::Request& request) override {
+    const auto* query = std::get_if<protocol::QueryRequest>(&request.message);
+    return query == nullptr || !query->text.starts_with("rows");
+  }
+
   std::size_t handled() const { return handled_; }
   std::size_t stopped() const { return stopped_; }
 

@@ -104,6 +104,7 @@ struct ReplicatedSetup {
   storage::LogSyncMode sync_mode = storage::LogSyncMode::batch;
   std::optional<runtime::Duration> sync_period = {};
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
+  bool has_cache = true;    // of blocks
   std::uint16_t cores = 1;  // of each node
 };
 
@@ -358,6 +359,7 @@ class ReplicaNode final : public sim::Process {
     if (setup_.sync_period) options.log.sync_period = *setup_.sync_period;
     options.shards = 2;
     options.mutation_log_bytes_max = setup_.mutation_log_bytes_max;
+    if (!setup_.has_cache) options.block_cache_bytes = 0;
     options.keeps_timestamps = setup_.bugs.timestamps_are_not_raised;
     CO_TRY(engines_, co_await storage::Engines::open(runtime_, options, setup_.cores));
     const HeldTablets held(ReplicaMap::make(setup_.metadata, 1, id_), core_of());
