@@ -291,7 +291,7 @@ constexpr std::array kFields = {
                 show_number<&Config::request_timeout_ms>},
     ConfigField{"write_timeout_ms", set_number<&Config::write_timeout_ms, 1, 3'600'000>,
                 show_number<&Config::write_timeout_ms>},
-    ConfigField{"client_lost_after_ms", set_number<&Config::client_lost_after_ms, 2'000, 600'000>,
+    ConfigField{"client_lost_after_ms", set_number<&Config::client_lost_after_ms, 1'000, 600'000>,
                 show_number<&Config::client_lost_after_ms>},
     ConfigField{"admin_address", set_address<&Config::admin_address>,
                 show_address<&Config::admin_address>},

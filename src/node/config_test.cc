@@ -261,7 +261,7 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
                              Range{"cql_request_bytes_max", 65536, 134'215'680},
                              Range{"request_timeout_ms", 1, 3'600'000},
                              Range{"write_timeout_ms", 1, 3'600'000},
-                             Range{"client_lost_after_ms", 2000, 600'000},
+                             Range{"client_lost_after_ms", 1000, 600'000},
                              Range{"commitlog_sync_period_ms", 1, 600'000},
                              Range{"commitlog_segment_mib", 32, 1024},
                              Range{"commitlog_total_mib", 128, 1 << 20},
