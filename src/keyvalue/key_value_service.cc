@@ -19,6 +19,7 @@
 #include "cql/plan/row_reader.h"
 #include "keyvalue/url_text.h"
 #include "keyvalue/value_text.h"
+#include "model/clustering_key.h"
 
 namespace helenus::keyvalue {
 
@@ -397,15 +398,28 @@ HttpResult<PartitionWrite> KeyValueService::write_of(const HttpRequest& request,
   return write;
 }
 
+namespace {
+
+// What a delete of the row takes; elements of collections lie behind their row.
+causality::RowRange range_of(const KeyTarget& target) {
+  if (target.table->clustering().empty()) return {};
+  const bool has_elements =
+      std::ranges::any_of(target.table->regular_columns(),
+                          [](const model::Column& column) { return column.type.is_multi_cell(); });
+  if (!has_elements) return causality::range_of_row(target.clustering);
+  const model::ClusteringRange rows = model::rows_with_prefix(target.clustering);
+  return {.from = rows.from, .to = rows.to};
+}
+
+}  // namespace
+
 PartitionWrite KeyValueService::removal_of(const KeyTarget& target) {
   PartitionWrite write = nothing_yet(target);
   if (target.column != nullptr) {
     write.mutation.cells.push_back(deleted_cell(target, target.column->id, memory_of(target)));
     return write;
   }
-  const bool is_clustered = !target.table->clustering().empty();
-  write.mutation.deleted_ranges.push_back(is_clustered ? causality::range_of_row(target.clustering)
-                                                       : causality::RowRange{});
+  write.mutation.deleted_ranges.push_back(range_of(target));
   write.mutation.remembered_until = memory_of(target);
   return write;
 }

@@ -143,6 +143,18 @@ TEST(KeyValue, ARowThatIsPutLeavesColumnsThatHaveNoFormHere) {
   tell(leaves_other_columns);
 }
 
+Task<void> deletes_elements(QueryStory& node, Rows& rows) {
+  co_await node.must("CREATE TABLE c (k int, c int, v int, l list<int>, PRIMARY KEY (k, c))");
+  co_await node.must("INSERT INTO c (k, c, v, l) VALUES (1, 1, 1, [1, 2])");
+  co_await node.must("INSERT INTO c (k, c, v, l) VALUES (1, 2, 2, [3])");
+  EXPECT_EQ((co_await rows.ask("GET", "ks/c/1/1")).status, 200);
+  EXPECT_EQ((co_await rows.ask("DELETE", "ks/c/1/1")).status, 204);
+  EXPECT_EQ((co_await node.run("SELECT c, v, l FROM c")).text(), "2, 2, [3]");
+}
+TEST(KeyValue, ARowIsDeletedWithItsCollections) {
+  tell(deletes_elements);
+}
+
 Task<void> refuses(QueryStory& node, Rows& rows) {
   EXPECT_EQ((co_await rows.put("ks/s/k/v", "a", "none")).status, 204);
   const std::string good = context_of(co_await rows.ask("GET", "ks/s/k"));
