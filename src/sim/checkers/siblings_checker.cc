@@ -27,8 +27,10 @@ void SiblingsHistory::acknowledge(Value write) {
 }
 
 void SiblingsHistory::refuse(Value write) {
-  ASSERT(writes_[write - 1].outcome == Outcome::unknown);
-  writes_[write - 1].outcome = Outcome::refused;
+  Write& refused = writes_[write - 1];
+  ASSERT(refused.outcome == Outcome::unknown);
+  refused.outcome = Outcome::refused;
+  refused.there.reset();
   ++now_;
 }
 
@@ -48,7 +50,7 @@ void SiblingsHistory::return_read(std::size_t read, Known saw) {
     for (const Value value : values) {
       if (value == 0 || value > writes_.size()) continue;
       Write& seen = writes_[value - 1];
-      if (!seen.there) seen.there = now_;
+      if (!seen.there && seen.outcome != Outcome::refused) seen.there = now_;
     }
   }
 }
