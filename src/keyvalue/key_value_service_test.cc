@@ -107,13 +107,14 @@ TEST(KeyValue, ShowsSiblingsUntilTheyAreResolved) {
 
 // A context of a payload of CQL is the same as that of a header.
 Task<void> shares_contexts(QueryStory& node, Rows& rows) {
-  EXPECT_EQ((co_await rows.put("ks/s/k/v", "a", "none")).status, 204);
+  co_await node.must("CREATE TABLE u (k int PRIMARY KEY, v text) WITH conflicts = 'siblings'");
+  EXPECT_EQ((co_await rows.put("ks/u/1/v", "a", "none")).status, 204);
   cql::testing::How how;
-  how.context = (co_await node.run("SELECT v FROM s WHERE k = 'k'")).context;
+  how.context = (co_await node.run("SELECT v FROM u WHERE k = 1")).context;
   CO_ASSERT_TRUE(how.context.has_value());
-  EXPECT_EQ((co_await rows.put("ks/s/k/v", "b", "none")).status, 204);
-  co_await node.run("UPDATE s SET v = 'c' WHERE k = 'k'", how);
-  EXPECT_EQ((co_await rows.ask("GET", "ks/s/k/v")).body, "{\"siblings\":[\"c\",\"b\"]}\n");
+  EXPECT_EQ((co_await rows.put("ks/u/1/v", "b", "none")).status, 204);
+  co_await node.run("UPDATE u SET v = 'c' WHERE k = 1", how);
+  EXPECT_EQ((co_await rows.ask("GET", "ks/u/1/v")).body, "{\"siblings\":[\"c\",\"b\"]}\n");
 }
 TEST(KeyValue, AndCqlShareContexts) {
   tell(shares_contexts);

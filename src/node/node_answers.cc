@@ -48,8 +48,9 @@ admin::HttpResponse method_refusal(std::string allow) {
 }  // namespace
 
 Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
-  if (request.path.starts_with(admin::kDataPath) && database_)
+  if (request.path.starts_with(admin::kDataPath) && config_.with_database) {
     co_return co_await answer_rows(request);
+  }
   const bool changes = std::ranges::find(kChanges, request.path) != kChanges.end();
   if (changes != (request.method == "POST")) {
     co_return method_refusal(changes ? "POST" : "GET, HEAD");
