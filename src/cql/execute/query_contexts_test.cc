@@ -141,6 +141,24 @@ TEST(Contexts, CarryTheTimeOfWhatTheirReaderSawDeleted) {
   EXPECT_EQ(reader.context_of(read, {}).floor, causality::Timestamp{2000});
 }
 
+// A read sees what is in memory, and waits for it; the clock it is shown with was taken before.
+TEST(Contexts, HaveSeenEveryVersionThatIsShown) {
+  auto table = std::make_shared<model::Table>();
+  table->columns.push_back({.name = "v",
+                            .kind = model::ColumnKind::regular,
+                            .type = model::DataType::text(),
+                            .id = causality::ColumnId{1}});
+  table->next_column_id = 2;
+  const RowLayout layout(table, {false});
+  const RowReader reader(layout, causality::WallTime{1});
+  storage::RowRead read;
+  causality::Version version;
+  version.dot = {causality::actor_of(1, 1), 7};
+  version.timestamp = causality::Timestamp{2000};
+  read.partition.absorb({}, causality::ColumnId{1}, causality::CellStore({version}, {}));
+  EXPECT_TRUE(reader.context_of(read, {}).dots.contains(version.dot));
+}
+
 Task<void> refuses_other_epochs(QueryStory& story) {
   co_await begin(story);
   co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v text)");

@@ -242,16 +242,20 @@ causality::Context RowReader::context_of(const storage::RowRead& read,
   }
   std::vector<const CellStore*> pointers;
   causality::Context context;
+  // The clock is one of before: of what was on disk when the view was taken. A mutation of which a
+  // version is here is in the row whole (docs/adr/0014), and was waited for, so it was seen.
+  causality::Clock seen = read.clock;
   // What is deleted and gone may be unstable still, and is in no version (docs/adr/0012).
   context.floor = read.floor;
   for (const CellStore& cell : cells) {
     pointers.push_back(&cell);
     for (const Version& version : cell.versions()) {
       context.floor = std::max(context.floor, version.timestamp);
+      seen.add(version.dot);
     }
   }
   context.epoch = causality::Epoch{1};
-  context.dots = causality::context_of_read(pointers, read.clock);
+  context.dots = causality::context_of_read(pointers, seen);
   return context;
 }
 
