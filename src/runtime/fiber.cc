@@ -1,6 +1,8 @@
 #include "runtime/fiber.h"
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include <ucontext.h>
@@ -30,21 +32,21 @@ constexpr std::size_t kStackSize = std::size_t{8} << 20;  // frames are several 
 constexpr std::size_t kStackSize = std::size_t{1} << 20;
 #endif
 // Written to the lower end: whoever ran beyond the stack left traces there.
-constexpr std::size_t kFenceSize = 4096;
-constexpr std::byte kFence{0xA5};
+constexpr auto kFence = [] {
+  std::array<std::byte, 4096> fence{};
+  fence.fill(std::byte{0xA5});
+  return fence;
+}();
 
 }  // namespace
 
 // Two contexts, and the memory of one. Pages that are not reached are never touched.
 struct Fiber::Stack {
   Stack() : memory(std::make_unique_for_overwrite<std::byte[]>(kStackSize)) {
-    for (std::size_t i = 0; i < kFenceSize; ++i) memory[i] = kFence;
+    std::memcpy(memory.get(), kFence.data(), kFence.size());
   }
   bool is_fence_whole() const {
-    for (std::size_t i = 0; i < kFenceSize; ++i) {
-      if (memory[i] != kFence) return false;
-    }
-    return true;
+    return std::memcmp(memory.get(), kFence.data(), kFence.size()) == 0;
   }
 
   std::unique_ptr<std::byte[]> memory;
@@ -90,8 +92,8 @@ void Fiber::resume() {
   Stack& stack = *stack_;
   if (!std::exchange(stack.begun, true)) {
     ASSERT(::getcontext(&stack.inside) == 0);
-    stack.inside.uc_stack.ss_sp = stack.memory.get() + kFenceSize;
-    stack.inside.uc_stack.ss_size = kStackSize - kFenceSize;
+    stack.inside.uc_stack.ss_sp = stack.memory.get() + kFence.size();
+    stack.inside.uc_stack.ss_size = kStackSize - kFence.size();
     stack.inside.uc_link = nullptr;
     const auto bits = reinterpret_cast<std::uintptr_t>(this);
     ::makecontext(&stack.inside, reinterpret_cast<void (*)()>(&FiberEntry::enter), 2,
