@@ -145,6 +145,7 @@ class StoredRows final : public RowStream {
   runtime::Task<base::Result<void>> seek_row(base::Bytes clustering);
   runtime::Task<base::Result<void>> emit_gathered(std::vector<Row>& rows);
   bool stands_in(base::ByteView clustering) const;
+  runtime::Task<base::Result<void>> read_context();
   std::unique_ptr<replication::RangeCursor> scan(storage::KeyRange partitions);
   // The first key behind a row that was shown.
   base::Bytes behind_row(const base::Bytes& clustering) const;

@@ -143,10 +143,26 @@ Task<Result<void>> StoredRows::enter_named() {
     found_row_ = true;
   }
   if (request_.point_reads && !has_elements_) co_return {};
+  if (has_elements_) CO_TRY_VOID(co_await read_context());
   if (!has_elements_) CO_TRY_VOID(co_await read_static());
   if (cursor_ != nullptr) CO_TRY_VOID(co_await cursor_->wait_durable(request_.until));
   cursor_ = scan({.from = partition_, .to = behind(partition_)});
   if (has_elements_) CO_TRY_VOID(co_await read_static());
+  co_return {};
+}
+
+// Read before the row is gathered, so that what it names was seen: elements that are newer than it
+// are shown, and stay beside what is written under it. Where the newest wins there is none: its
+// floor would have to be that of all elements, those that are gone included (docs/adr/0012).
+Task<Result<void>> StoredRows::read_context() {
+  const bool has_context = request_.wants_context && !request_.where.rows.empty() &&
+                           reader_.layout().policy() == causality::Policy::siblings;
+  if (!has_context) co_return {};
+  const Bytes& row = request_.where.rows.front().from;
+  CO_TRY(const auto read,
+         co_await coordinator_.read_row(storage_, partition_, row, request_.until, how()));
+  reader_.not_before(read.wall);
+  context_ = reader_.context_of(read, row);
   co_return {};
 }
 
@@ -254,6 +270,7 @@ Task<Result<StoredRows::Gathered>> StoredRows::gather_once(Bytes clustering, mod
   Gathered gathered{.is_live = false, .is_settled = true};
   if (!stands_in(clustering)) co_return gathered;
   const std::uint64_t moment = cursor_->moment();
+  reader_.not_before(cursor_->wall());
   gathered.is_settled = cursor_->sought_at() == moment;
   const bool backwards = request_.reversed && !clustering.empty();
   while (stands_in(clustering)) {

@@ -184,7 +184,8 @@ Task<void> MutationKeeper::operation_loop() {
         in_files = collect(*tablet) || in_files;
       }
     }
-    if (in_files) state_.signals.mutation_work.wake_all();
+    // Files whose last id has expired may be given up, and no other event says so.
+    if (in_files || is_full_of_operations()) state_.signals.mutation_work.wake_all();
     if (!co_await runtime::sleep_for(state_.runtime, period, state_.stop.token())) co_return;
   }
 }
