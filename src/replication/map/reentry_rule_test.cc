@@ -1,13 +1,15 @@
 // By whom a replica in doubt has caught up.
 #include "replication/map/reentry_rule.h"
 
-#include <algorithm>
-#include <vector>
+#include <cstdint>
+#include <iterator>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/prng.h"
 #include "metadata/metadata_test_support.h"
 
 namespace helenus::replication {
@@ -70,12 +72,13 @@ TEST(ReentryRule, WhereFewerNodesAreThanTheFactorWantsAllAreNeeded) {
 
 // What a majority had acknowledged, the one in doubt among them, was at one of those it pulled
 // from.
-RC_GTEST_PROP(ReentryRule, WhoeverItPulledFromHadWhatItHelpedToAcknowledge, ()) {
-  const auto nodes = *rc::gen::inRange<std::uint8_t>(2, 8);
-  const auto factor = *rc::gen::inRange<std::uint32_t>(2, 7);
+RC_GTEST_PROP(ReentryRule, WhoeverItPulledFromHadWhatItHelpedToAcknowledge, (std::uint64_t seed)) {
+  base::Prng prng(seed);
+  const auto nodes = static_cast<std::uint8_t>(prng.between(2, 7));
+  const auto factor = static_cast<std::uint32_t>(prng.between(2, 6));
   auto metadata = metadata::testing::with_keyspace(a_cluster(nodes, 8), "k", factor);
   metadata = with_doubt(metadata, 1);
-  const auto doubtful = *rc::gen::inRange<std::uint8_t>(2, static_cast<std::uint8_t>(nodes + 3));
+  const auto doubtful = static_cast<std::uint8_t>(prng.between(2, nodes + std::uint64_t{2}));
   if (doubtful <= nodes) metadata = with_doubt(metadata, doubtful);
   const ReplicaMapPtr map = ReplicaMap::make(metadata, 1, node_id(1));
   const KeyspaceMap& keyspace = *map->find("k");
@@ -84,18 +87,14 @@ RC_GTEST_PROP(ReentryRule, WhoeverItPulledFromHadWhatItHelpedToAcknowledge, ()) 
   // It pulls in some order until that is enough.
   std::set<NodeId> pulled;
   for (auto left = waits_for(metadata, pulled); !left.empty(); left = waits_for(metadata, pulled)) {
-    pulled.insert(*std::next(left.begin(), *rc::gen::inRange<std::ptrdiff_t>(
-                                               0, static_cast<std::ptrdiff_t>(left.size()))));
+    pulled.insert(*std::next(left.begin(), static_cast<std::ptrdiff_t>(prng.below(left.size()))));
   }
   // Who acknowledged beside it: a majority in all. One in doubt may have lost it, too.
-  const auto answers =
-      *rc::gen::container<std::vector<bool>>(tablet.members.size(), rc::gen::arbitrary<bool>());
   std::size_t count = 0;
   bool somebody_has_it = false;
   bool was_pulled_from_one = false;
-  for (std::size_t i = 0; i < tablet.members.size(); ++i) {
-    const PlacedReplica& member = tablet.members[i];
-    const bool has_acknowledged = member.node == node_id(1) || answers[i];
+  for (const PlacedReplica& member : tablet.members) {
+    const bool has_acknowledged = member.node == node_id(1) || prng.chance(0.6);
     if (has_acknowledged) ++count;
     if (!has_acknowledged || member.in_doubt) continue;
     somebody_has_it = true;
