@@ -18,7 +18,7 @@ TOYS = (
     "toy-trusts-image",
     "toy-rows-in-memory",
     "toy-rows-at-one",
-    "toy-counters-without-ids",
+    "toy-counters-no-ids",
 )
 SEEDS_MAX = 1000
 REPLAY = "build/release/bin/helenus-sim --scenario "
@@ -191,7 +191,7 @@ class ToysTest(unittest.TestCase):
         self.check("toy-rows-at-one")
 
     def test_increments_without_ids_are_caught(self):
-        self.check("toy-counters-without-ids")
+        self.check("toy-counters-no-ids")
 
 
 if __name__ == "__main__":

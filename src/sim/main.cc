@@ -118,7 +118,7 @@ void tell_replay_when_killed() {
 
 void print_list() {
   for (const ScenarioInfo& info : all_scenarios()) {
-    fmt::print("{:<24}{}{}\n", info.name, info.description,
+    fmt::print("{:<26}{}{}\n", info.name, info.description,
                info.expected_to_fail ? " (must fail)" : "");
   }
 }

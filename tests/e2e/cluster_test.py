@@ -535,7 +535,7 @@ class ClusterTest(unittest.TestCase):
             "truncated": (node_frame(hello())[:-3], "hung up within a frame"),
             "of versions to come": (node_frame(hello(oldest=90, newest=99)), "not 90 to 99"),
             "of another cluster": (node_frame(hello(cluster=b"Sparta")), "not of 'Sparta'"),
-            "out of turn": (node_frame(b"\x03\x01\x01\x00"), "before a handshake"),
+            "out of turn": (node_frame(b"\x08\x01"), "before a handshake"),
         }
         before = {node["host_id"]: node for node in ask(victim, "status")["nodes"]}
         for name, (data, reason) in attacks.items():

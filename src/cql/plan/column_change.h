@@ -18,7 +18,8 @@
 #pragma once
 
 #include <optional>
-#include <vector>
+
+#include <absl/container/inlined_vector.h>
 
 #include "base/bytes.h"
 #include "causality/delta.h"
@@ -35,8 +36,9 @@ struct Lifetime {
 
 struct ColumnChange {
   enum class Elements : std::uint8_t { kept, replaced, deleted };
-  std::vector<causality::CellChange> cells;  // `row` is what stands behind the row's key
-  Elements elements = Elements::kept;        // all that the column has had
+  // `row` is what stands behind the row's key. Nearly every change is of one cell.
+  absl::InlinedVector<causality::CellChange, 1> cells;
+  Elements elements = Elements::kept;  // all that the column has had
 };
 
 // Whether the assignment must know what is in its list.

@@ -47,7 +47,7 @@ constexpr std::array<ScenarioInfo, 8> kToys = {{
      .description = "clients that read concurrent values at ONE and write them at QUORUM",
      .expected_to_fail = true,
      .make = [] { return make_siblings_scenario({.reads_too_few = true}); }},
-    {.name = "toy-counters-without-ids",
+    {.name = "toy-counters-no-ids",
      .description = "clients that try increments again without operation ids",
      .expected_to_fail = true,
      .make = [] { return make_counters_scenario({.without_ids = true}); }},
