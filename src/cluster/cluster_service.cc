@@ -149,7 +149,8 @@ Task<Result<void>> ClusterService::open_and_listen() {
               .is_member =
                   [this](NodeId node) {
                     return known_.metadata() == nullptr || known_.metadata()->find(node) != nullptr;
-                  }}));
+                  },
+              .make_room = hooks_.make_room}));
   store_parts_ = std::make_unique<StoreParts>(*this, *store_);
   store_parts_->discovery.serve();
   auto listening = rpc_.start(options_.listen_address);
