@@ -327,8 +327,7 @@ Task<Result<void>> Replica::apply(TabletId tablet, storage::TableId table, Bytes
   const std::size_t bytes =
       partition.size() + causality::content_size(delta.cells, delta.deleted_ranges);
   const auto kind = storage::write_kind_of(delta.cells);
-  CO_TRY(auto hold,
-         co_await enter(tablet, table, partition, bytes, kind, bugs_.deltas_ignore_latches, until));
+  CO_TRY(auto hold, co_await enter(tablet, table, partition, bytes, kind, false, until));
   CO_TRY_VOID(check_serves(tablet, epoch));
   CO_TRY(const auto staged, engine_.stage(table, tablet, partition.view(), std::move(delta)));
   hold.release();
@@ -378,8 +377,8 @@ Task<Result<Replica::AppliedMutations>> Replica::apply(TabletId tablet,
     const std::size_t bytes = mutation.partition.size() + mutation.delta.size();
     Result<storage::Staged> staged = Error(Errc::not_found);
     const auto kind = storage::write_kind_of(delta.cells);
-    auto entered = co_await enter(tablet, mutation.table, mutation.partition, bytes, kind,
-                                  bugs_.deltas_ignore_latches, until);
+    auto entered =
+        co_await enter(tablet, mutation.table, mutation.partition, bytes, kind, false, until);
     if (entered) {
       staged = engine_.stage(mutation.table, tablet, mutation.partition.view(), std::move(delta));
     } else {

@@ -13,8 +13,6 @@ struct PlantedBugs {
   bool unknown_is_dropped = false;
   // A clock that was told is a watermark before all of it is here (R5).
   bool watermarks_without_covering = false;
-  // A delta is staged while an explicit timestamp is judged (rule (d)).
-  bool deltas_ignore_latches = false;
   // An explicit timestamp is judged by what is stored, without the mutation log (rule (d)).
   bool judges_without_log = false;
   // A write keeps its timestamp, whatever it replaces (rule (b)); see storage::EngineOptions.

@@ -266,7 +266,7 @@ Task<void> write_while_flushes_fail(FullDiskStory& full, LogWorld& world) {
   int next = 1;
   while (!full.engine().flush_error()) CO_ASSERT_OK(co_await full.put(next++));
   EXPECT_FALSE(full.engine().write_refusal().has_value());
-  for (int more = 0; more < 100; ++more) CO_ASSERT_OK(co_await full.put(next++));
+  for (int more = 0; more < 10; ++more) CO_ASSERT_OK(co_await full.put(next++));
   const Error refused = co_await full.put_until_refused(next);
   EXPECT_EQ(refused.code(), Errc::io_error);
   CO_ASSERT_TRUE(full.engine().write_refusal().has_value());
