@@ -115,7 +115,7 @@ class KilledTest(ThreeNodes):
         first.begin()
         second.begin()
         for member in (first, second):
-            await_that(lambda: "which is down" in phase(member), f"{member.ip} waits")
+            await_that(lambda: phase(member).count("which is down") == 1, f"{member.ip} waits")
         self.assertNotEqual(run("reenter", "--admin", first.admin).returncode, 0)
         for member in (first, second):
             done = run("reenter", "--accept-data-loss", "--admin", member.admin)
