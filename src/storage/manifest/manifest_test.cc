@@ -70,7 +70,8 @@ TEST(Manifest, RoundTrips) {
 }
 
 TEST(Manifest, TheWorkedExampleOfTheFormatIsWhatIsWritten) {
-  EXPECT_EQ(base::to_hex(encode(ManifestState())), "484c4e534d4e465401010100000000000000b109e2fc");
+  EXPECT_EQ(base::to_hex(encode(ManifestState())),
+            "484c4e534d4e4654020101000000000000000000000000000000000000000000000073a97e92");
 }
 
 TEST(Manifest, EveryTruncationAndEveryFlippedBitIsAnError) {
