@@ -1,11 +1,15 @@
 #include "sim/scenarios/test_cluster.h"
 
 #include <algorithm>
+#include <chrono>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "cql/catalog/catalog.h"
 #include "metadata/transitions.h"
+#include "replication/coordinator/coordinator.h"
 #include "runtime/event.h"
 #include "runtime/sleep.h"
 #include "runtime/task_group.h"
@@ -206,6 +210,28 @@ void TestCluster::heal() {
 
 void TestCluster::skew_clock(std::size_t i, Duration ahead) {
   machine(i).clock().set_wall(world_.now(), ahead);
+}
+
+void TestCluster::reset_clocks() {
+  for (std::size_t i = 0; i < size(); ++i) {
+    set_clock_rate(i, 0);
+    skew_clock(i, Duration(0));
+  }
+}
+
+TestCluster::Story TestCluster::tidying(bool is_flush, std::string keyspace, std::string table) {
+  return [is_flush, keyspace = std::move(keyspace), table = std::move(table)](
+             Runtime& runtime, node::Node& node) -> Task<void> {
+    const auto snapshot = node.database().catalog().snapshot();
+    const auto found = snapshot->schema().find_table(keyspace, table);
+    if (found == nullptr) co_return;
+    const auto id = snapshot->storage_of(found->id);
+    if (!id) co_return;
+    replication::Coordinator& coordinator = node.database().coordinator();
+    const Until until = Until::after(runtime, 1min);
+    std::ignore = is_flush ? co_await coordinator.flush(*id, until)
+                           : co_await coordinator.compact(*id, until);
+  };
 }
 
 void TestCluster::step_clock(std::size_t i, Duration by) {

@@ -102,7 +102,13 @@ class TestCluster {
   // So many parts in a billion too fast.
   void set_clock_rate(std::size_t i, std::int64_t rate_ppb) { machine(i).set_clock_rate(rate_ppb); }
 
+  // All show true time, from now on.
+  void reset_clocks();
+
   // ---- Disks ----
+  // Writes what a table has in memory into files, or merges its files too, as far as a disk that
+  // is slow lets it; nothing of a table that is not there.
+  static Story tidying(bool is_flush, std::string keyspace, std::string table);
   void fill_disk(std::size_t i, std::uint64_t bytes_left = 0);
   void slow_disk(std::size_t i, std::uint32_t factor);
   void fail_disk(std::size_t i, double chance);

@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "cql/catalog/catalog.h"
-#include "replication/coordinator/coordinator.h"
 #include "sim/scenarios/counters/board.h"
 #include "sim/scenarios/counters/clients.h"
 #include "sim/scenarios/test_cluster.h"
@@ -18,9 +16,6 @@
 namespace helenus::sim {
 
 namespace {
-
-using runtime::Task;
-using runtime::Until;
 
 constexpr std::size_t kClientMachinesOfCounters = 2;
 constexpr std::size_t kWorkersOfAMachine = 3;
@@ -57,10 +52,7 @@ class CountersScenario final : public Scenario {
   Duration safety_phase() const override { return 30s; }
   Duration liveness_limit() const override { return 15min; }
   void on_healed() override {
-    for (std::size_t i = 0; i < cluster_->size(); ++i) {
-      cluster_->set_clock_rate(i, 0);
-      cluster_->skew_clock(i, Duration(0));
-    }
+    cluster_->reset_clocks();
     if (board_.phase == CountersBoard::Phase::faults) board_.phase = CountersBoard::Phase::calm;
   }
   bool quiet() const override { return board_.is_over || !has_begun_; }
@@ -137,23 +129,11 @@ class CountersScenario final : public Scenario {
       if (board_.is_over) return;
       const std::size_t node = chore_dice_->below(cluster_->size());
       const bool is_flush = chore_dice_->chance(0.7);
-      if (cluster_->is_up(node)) cluster_->begin(node, tidy(is_flush), [this] { ++chores_; });
+      if (cluster_->is_up(node))
+        cluster_->begin(node, TestCluster::tidying(is_flush, "counted", "c"),
+                        [this] { ++chores_; });
       plan_tidying();
     });
-  }
-  static TestCluster::Story tidy(bool is_flush) {
-    return [is_flush](runtime::Runtime& runtime, node::Node& node) -> Task<void> {
-      const auto snapshot = node.database().catalog().snapshot();
-      const auto table = snapshot->schema().find_table("counted", "c");
-      if (table == nullptr) co_return;
-      const auto id = snapshot->storage_of(table->id);
-      if (!id) co_return;
-      replication::Coordinator& coordinator = node.database().coordinator();
-      const Until until = Until::after(runtime, 1min);
-      // A disk that is slow may be too slow for it.
-      std::ignore = is_flush ? co_await coordinator.flush(*id, until)
-                             : co_await coordinator.compact(*id, until);
-    };
   }
 
   World* world_ = nullptr;

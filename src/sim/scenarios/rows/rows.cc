@@ -82,10 +82,7 @@ class RowsScenario final : public Scenario {
   Duration liveness_limit() const override { return 15min; }
   void on_healed() override {
     board_.healed = true;
-    for (std::size_t i = 0; i < cluster_->size(); ++i) {
-      cluster_->set_clock_rate(i, 0);
-      cluster_->skew_clock(i, Duration(0));
-    }
+    cluster_->reset_clocks();
   }
   bool quiet() const override { return board_.is_over || !has_begun_; }
 
@@ -299,22 +296,9 @@ class RowsScenario final : public Scenario {
     const bool is_flush = chore_dice_->chance(0.7);
     const std::size_t keyspace = chore_dice_->below(board_.shape.keyspaces.size());
     if (!cluster_->is_up(node) || rest_is_checked_) return;
-    cluster_->begin(node, tidying(is_flush, board_.shape.keyspaces[keyspace].name),
+    cluster_->begin(node,
+                    TestCluster::tidying(is_flush, board_.shape.keyspaces[keyspace].name, "t"),
                     [this] { ++chores_; });
-  }
-  static TestCluster::Story tidying(bool is_flush, std::string keyspace) {
-    return [is_flush, keyspace](runtime::Runtime& runtime, node::Node& node) -> Task<void> {
-      const auto snapshot = node.database().catalog().snapshot();
-      const auto table = snapshot->schema().find_table(keyspace, "t");
-      if (table == nullptr) co_return;
-      const auto id = snapshot->storage_of(table->id);
-      if (!id) co_return;
-      replication::Coordinator& coordinator = node.database().coordinator();
-      const Until until = Until::after(runtime, 1min);
-      // A disk that is slow may be too slow for it.
-      std::ignore = is_flush ? co_await coordinator.flush(*id, until)
-                             : co_await coordinator.compact(*id, until);
-    };
   }
 
   const RowsScenarioOptions options_;

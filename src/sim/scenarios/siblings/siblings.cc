@@ -7,17 +7,12 @@
 
 #include <fmt/format.h>
 
-#include "cql/catalog/catalog.h"
-#include "replication/coordinator/coordinator.h"
 #include "sim/scenarios/siblings/clients.h"
 #include "sim/scenarios/test_cluster.h"
 
 namespace helenus::sim {
 
 namespace {
-
-using runtime::Task;
-using runtime::Until;
 
 constexpr std::size_t kNodesMin = 3;
 constexpr std::size_t kNodesMax = 5;
@@ -58,10 +53,7 @@ class SiblingsScenario final : public Scenario {
   Duration liveness_limit() const override { return 15min; }
   void on_healed() override {
     board_.healed = true;
-    for (std::size_t i = 0; i < cluster_->size(); ++i) {
-      cluster_->set_clock_rate(i, 0);
-      cluster_->skew_clock(i, Duration(0));
-    }
+    cluster_->reset_clocks();
   }
   bool quiet() const override { return board_.is_over || !has_begun_; }
 
@@ -148,22 +140,10 @@ class SiblingsScenario final : public Scenario {
       const std::size_t node = flush_dice_->below(cluster_->size());
       const bool is_flush = flush_dice_->chance(0.7);
       if (cluster_->is_up(node)) {
-        cluster_->begin(node, tidy(is_flush), [this] { ++flushes_; });
+        cluster_->begin(node, TestCluster::tidying(is_flush, "ks", "t"), [this] { ++flushes_; });
       }
       plan_flush();
     });
-  }
-  static TestCluster::Story tidy(bool is_flush) {
-    return [is_flush](runtime::Runtime& runtime, node::Node& node) -> Task<void> {
-      const auto snapshot = node.database().catalog().snapshot();
-      const auto table = snapshot->schema().find_table("ks", "t");
-      const auto id = table == nullptr ? std::nullopt : snapshot->storage_of(table->id);
-      if (!id) co_return;
-      replication::Coordinator& coordinator = node.database().coordinator();
-      const Until until = Until::after(runtime, 1min);
-      std::ignore = is_flush ? co_await coordinator.flush(*id, until)
-                             : co_await coordinator.compact(*id, until);
-    };
   }
 
   const SiblingsScenarioOptions options_;
