@@ -97,7 +97,7 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
       {.level = how.consistency,
        .report = &report,
        .repairs = select.table->options.read_repair != "NONE",
-       .speculation = replication::Speculation::parse(select.table->options.speculative_retry)});
+       .speculation = select.speculation});
   if (!read) {
     co_return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
   }

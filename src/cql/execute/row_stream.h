@@ -108,12 +108,11 @@ class StoredRows final : public RowStream {
   };
 
   replication::RequestLevel how() {
-    return {
-        .level = request_.level,
-        .report = &report_,
-        .repairs = request_.table->options.read_repair != "NONE",
-        .speculation = replication::Speculation::parse(request_.table->options.speculative_retry),
-        .notes = request_.notes};
+    return {.level = request_.level,
+            .report = &report_,
+            .repairs = request_.table->options.read_repair != "NONE",
+            .speculation = speculation_,
+            .notes = request_.notes};
   }
   runtime::Task<base::Result<void>> enter_partition();
   runtime::Task<base::Result<void>> enter_named();
@@ -162,6 +161,7 @@ class StoredRows final : public RowStream {
   replication::Coordinator& coordinator_;
   const storage::TableId storage_;
   const RowRequest request_;
+  const replication::Speculation speculation_;  // of the table
   RowReader reader_;
   const bool clustered_;
   const bool has_elements_;  // a row is several of storage's

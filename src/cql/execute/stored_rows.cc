@@ -44,6 +44,7 @@ StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coor
       coordinator_(coordinator),
       storage_(storage),
       request_(std::move(request)),
+      speculation_(replication::Speculation::parse(request_.table->options.speculative_retry)),
       reader_(*request_.layout, request_.now),
       clustered_(!request_.table->clustering().empty()),
       has_elements_(request_.layout->has_elements()) {

@@ -38,6 +38,7 @@ class SelectPlanner {
       : select_(select), scope_(scope) {
     plan_.table = std::move(table);
     plan_.storage = catalog.storage_of(plan_.table->id);
+    plan_.speculation = replication::Speculation::parse(plan_.table->options.speculative_retry);
     keyspace_ = catalog.keyspace_number(plan_.table->keyspace);
     if (!plan_.storage) return;
     rows_ = check_rows(catalog);

@@ -18,12 +18,14 @@
 #include "cql/plan/terms.h"
 #include "cql/protocol/metadata.h"
 #include "model/schema.h"
+#include "replication/request/speculation.h"
 
 namespace helenus::cql {
 
 struct SelectPlan {
   model::TablePtr table;
   std::optional<storage::TableId> storage;  // none: the table is virtual
+  replication::Speculation speculation;     // of the table
   Restrictions where;
   Selection selection;
   protocol::EncodedColumns columns;   // of the result
