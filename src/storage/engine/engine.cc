@@ -183,14 +183,6 @@ std::vector<TableId> Engine::tables() const {
   return tables;
 }
 
-std::optional<causality::Policy> Engine::policy_of(TableId table) const {
-  if (parts_->state.shards.empty()) return std::nullopt;
-  const auto& tables = parts_->state.shards.front()->tables();
-  const auto found = tables.find(table);
-  if (found == tables.end()) return std::nullopt;
-  return found->second->options().policy;
-}
-
 std::vector<TabletInfo> Engine::tablets() const {
   return parts_->schema.tablets();
 }

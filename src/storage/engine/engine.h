@@ -118,8 +118,6 @@ class Engine {
   std::vector<TabletInfo> tablets() const;
   // Ascending; only what its first shard has.
   std::vector<TableId> tables() const;
-  // How the table settles concurrent versions; none if it is not here.
-  std::optional<causality::Policy> policy_of(TableId table) const;
   std::vector<TabletId> tablets_in_doubt() const;
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
