@@ -160,10 +160,13 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
-// Which file this is, whatever its name: a copy of a folder has other identities.
+// Which file this is, whatever its name: a copy of a folder has other identities. A file system
+// gives the inode of a removed file to the next one, so the time at which it was made belongs to
+// it.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  std::uint64_t born_ns = 0;  // since 1970; 0 where the file system does not keep it
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 

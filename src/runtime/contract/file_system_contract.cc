@@ -201,6 +201,21 @@ TEST_P(FileSystemContract, IdentityBelongsToTheFileAndNotToItsName) {
   });
 }
 
+TEST_P(FileSystemContract, AFileThatTakesThePlaceOfARemovedOneHasAnotherIdentity) {
+  tell([](Runtime& rt, std::string dir) -> Task<void> {
+    CO_ASSERT_OK(co_await put(rt, dir + "/a", "same"));
+    const auto before = co_await rt.files.info(dir + "/a");
+    CO_ASSERT_OK(before);
+    CO_ASSERT_OK(co_await rt.files.remove(dir + "/a"));
+    // Longer than the ticks in which file systems tell the time.
+    EXPECT_TRUE(co_await sleep_for(rt, std::chrono::milliseconds(50), {}));
+    CO_ASSERT_OK(co_await put(rt, dir + "/a", "same"));
+    const auto after = co_await rt.files.info(dir + "/a");
+    CO_ASSERT_OK(after);
+    EXPECT_NE(after->identity, before->identity);
+  });
+}
+
 TEST_P(FileSystemContract, RenamingReplacesWhatWasThere) {
   tell([](Runtime& rt, std::string dir) -> Task<void> {
     CO_ASSERT_OK(co_await put(rt, dir + "/current", "old"));

@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "runtime/native/system_error.h"
@@ -75,6 +76,12 @@ int flags_of(const OpenOptions& options) {
   if (options.truncate) flags |= O_TRUNC;
   if (options.direct) flags |= O_DIRECT;
   return flags;
+}
+
+std::uint64_t born_ns(const struct statx& status) {
+  if ((status.stx_mask & STATX_BTIME) == 0) return 0;
+  return static_cast<std::uint64_t>(status.stx_btime.tv_sec) * 1'000'000'000 +
+         status.stx_btime.tv_nsec;
 }
 
 }  // namespace
@@ -168,11 +175,14 @@ Result<std::vector<DirectoryEntry>> list_directory(const std::string& path) {
 }
 
 Result<FileInfo> info_of(const std::string& path) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) return failure("look at", path);
-  return FileInfo{.size = static_cast<std::uint64_t>(status.st_size),
-                  .is_directory = S_ISDIR(status.st_mode),
-                  .identity = {.device = status.st_dev, .inode = status.st_ino}};
+  struct statx status{};
+  const unsigned wanted = STATX_TYPE | STATX_SIZE | STATX_INO | STATX_BTIME;
+  if (::statx(AT_FDCWD, path.c_str(), 0, wanted, &status) != 0) return failure("look at", path);
+  return FileInfo{.size = status.stx_size,
+                  .is_directory = S_ISDIR(status.stx_mode),
+                  .identity = {.device = ::makedev(status.stx_dev_major, status.stx_dev_minor),
+                               .inode = status.stx_ino,
+                               .born_ns = born_ns(status)}};
 }
 
 Result<void> rename_file(const std::string& from, const std::string& to) {
@@ -217,7 +227,7 @@ Result<Descriptor> lock_file(const std::string& path) {
   }
   // Whoever removed the name meanwhile has made room for a second lock beside this one.
   TRY(const FileInfo info, info_of(path));
-  if (info.identity != FileIdentity{.device = status.st_dev, .inode = status.st_ino}) {
+  if (info.identity.device != status.st_dev || info.identity.inode != status.st_ino) {
     return Error(Errc::locked, "lock {}: the file was replaced", path);
   }
   return descriptor;

@@ -80,6 +80,7 @@ base::Bytes encode(const LogCatalog& catalog) {
   out.u8(catalog.in_doubt ? 1 : 0);
   out.u64_le(catalog.identity.device);
   out.u64_le(catalog.identity.inode);
+  out.u64_le(catalog.identity.born_ns);
   out.prefixed(catalog.boot_id);
   out.varint(catalog.current.size());
   for (const std::uint64_t log_id : catalog.current) out.u64_le(log_id);
@@ -109,6 +110,7 @@ Result<LogCatalog> decode_log_catalog(base::ByteView bytes) {
   catalog.in_doubt = doubt == 1;
   catalog.identity.device = in.u64_le();
   catalog.identity.inode = in.u64_le();
+  catalog.identity.born_ns = in.u64_le();
   catalog.boot_id = in.prefixed_text();
   const std::size_t cores = in.count(8);
   if (cores > kCoresMax) in.fail("too many cores");
@@ -152,7 +154,7 @@ Task<Result<void>> store_log_catalog(runtime::Runtime& runtime, std::string dire
   const std::string fresh = path + ".new";
   CO_TRY(auto file,
          co_await runtime.files.open(fresh, {.write = true, .create = true, .truncate = true}));
-  // The inode stays the same when the file is renamed.
+  // A rename leaves the file's identity as it is.
   CO_TRY(const auto info, co_await runtime.files.info(fresh));
   catalog.identity = info.identity;
   const base::Bytes content = encode(catalog);

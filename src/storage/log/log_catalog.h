@@ -9,7 +9,7 @@
 // A segment of a log that is listed in neither is a leftover and is removed.
 //
 // The file also holds what theory S1 wants compared at the next start: the kernel's boot id, and
-// this very file's device and inode, which a copy of the folder does not have.
+// this very file's device, inode and time of birth, which a copy of the folder does not have.
 #pragma once
 
 #include <cstdint>

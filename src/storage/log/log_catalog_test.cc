@@ -20,7 +20,7 @@ LogCatalog golden() {
   return {.incarnation = 6,
           .in_doubt = true,
           .boot_id = "0f5a-boot",
-          .identity = {.device = 2049, .inode = 131},
+          .identity = {.device = 2049, .inode = 131, .born_ns = 1'763'577'797'000'000'007},
           .current = {0x1122334455667788, 0x99aabbccddeeff00},
           .recovered = {{.incarnation = 4,
                          .core = 0,
