@@ -16,6 +16,9 @@ class Pace {
     return look();
   }
 
+  // The same of a pace that there may be or not.
+  static Result<void> turn(Pace* pace) { return pace == nullptr ? Result<void>() : pace->turn(); }
+
  protected:
   ~Pace() = default;
   virtual Result<void> look() = 0;

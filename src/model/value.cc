@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <numeric>
 
 #include "base/assert.h"
 #include "base/codec.h"
 #include "model/number.h"
+#include "model/sort_elements.h"
 #include "model/vint.h"
 
 namespace helenus::model {
@@ -47,26 +47,6 @@ void put_element(Encoder& out, ByteView element) {
   ASSERT(element.size() <= kValueSizeMax && out.size() <= kValueSizeMax - element.size());
   out.u32_be(static_cast<std::uint32_t>(element.size()));
   out.raw(element);
-}
-
-// Sorts by the key; of elements with equal keys the last stays.
-template <class Element, class Projection>
-void sort_and_unite(const DataType& type, std::vector<Element>& elements, Projection key_of) {
-  std::vector<std::size_t> order(elements.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-    const auto ordering = compare(type, key_of(elements[a]), key_of(elements[b]));
-    return ordering == 0 ? a < b : ordering < 0;
-  });
-  std::vector<Element> sorted;
-  sorted.reserve(elements.size());
-  for (const std::size_t index : order) {
-    const bool again =
-        !sorted.empty() && compare(type, key_of(sorted.back()), key_of(elements[index])) == 0;
-    if (again) sorted.pop_back();
-    sorted.push_back(std::move(elements[index]));
-  }
-  elements = std::move(sorted);
 }
 
 // The i32 in front of a collection, checked against what the bytes can hold.
@@ -226,12 +206,14 @@ Bytes compose_list(std::span<const Bytes> elements) {
 }
 
 Bytes compose_set(const DataType& element, std::vector<Bytes> elements) {
-  sort_and_unite(element, elements, [](const Bytes& bytes) { return bytes.view(); });
+  const auto view_of = [](const Bytes& bytes) { return bytes.view(); };
+  ASSERT(sort_and_unite(element, elements, view_of, nullptr).has_value());
   return compose_list(elements);
 }
 
 Bytes compose_map(const DataType& key, std::vector<MapEntry> entries) {
-  sort_and_unite(key, entries, [](const MapEntry& entry) { return entry.first.view(); });
+  const auto view_of = [](const MapEntry& entry) { return entry.first.view(); };
+  ASSERT(sort_and_unite(key, entries, view_of, nullptr).has_value());
   std::vector<Bytes> flat;
   flat.reserve(entries.size() * 2);
   for (MapEntry& entry : entries) {
@@ -254,12 +236,13 @@ Bytes compose_tuple(std::span<const OptionalBytes> elements) {
   return std::move(out).freeze();
 }
 
-Result<std::vector<ByteView>> split_collection(ByteView bytes) {
+Result<std::vector<ByteView>> split_collection(ByteView bytes, base::Pace* pace) {
   base::Decoder in(bytes);
   TRY(const std::size_t count, element_count(in, 1));
   std::vector<ByteView> elements;
   elements.reserve(count);
   for (std::size_t index = 0; index < count; ++index) {
+    TRY_VOID(base::Pace::turn(pace));
     TRY(const ByteView element, next_element(in));
     elements.push_back(element);
   }
@@ -267,18 +250,24 @@ Result<std::vector<ByteView>> split_collection(ByteView bytes) {
   return elements;
 }
 
-Result<std::vector<MapEntryView>> split_map(ByteView bytes) {
+Result<std::vector<MapEntryView>> split_map(ByteView bytes, base::Pace* pace) {
   base::Decoder in(bytes);
   TRY(const std::size_t count, element_count(in, 2));
   std::vector<MapEntryView> entries;
   entries.reserve(count);
   for (std::size_t index = 0; index < count; ++index) {
+    TRY_VOID(base::Pace::turn(pace));
     TRY(const ByteView key, next_element(in));
     TRY(const ByteView mapped, next_element(in));
     entries.emplace_back(key, mapped);
   }
   TRY_VOID(nothing_left(in));
   return entries;
+}
+
+std::size_t count_of_collection(ByteView bytes) {
+  const auto count = read_int(bytes.first(std::min(bytes.size(), sizeof(std::int32_t))));
+  return count ? static_cast<std::size_t>(std::max(*count, 0)) : 0;
 }
 
 Result<std::vector<OptionalView>> split_tuple(std::size_t element_count, ByteView bytes) {

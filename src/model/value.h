@@ -3,7 +3,9 @@
 // A value is kept and sent in the encoding of the native protocol, from the frame to the disk. Null
 // is the absence of bytes (an empty optional); zero bytes are a value ("empty") that most types
 // admit and that sorts before all others. Functions that read bytes treat them as a stranger's:
-// they never read beyond the end, and never allocate more than the bytes there can justify.
+// they never read beyond the end, and never allocate more than the bytes there can justify. Those
+// that look through all elements of a value do so at a pace, if they are given one; it is asked
+// after each of them, and its errors end the work.
 //
 // Encodings: integers and floats big-endian; date u32 days where 2^31 is 1970-01-01; time i64
 // nanoseconds since midnight; timestamp i64 milliseconds since 1970; varint big-endian two's
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/pace.h"
 #include "base/result.h"
 #include "base/uuid.h"
 #include "model/data_type.h"
@@ -41,12 +44,13 @@ inline constexpr std::size_t kVarintBytesMax = 4096;
 
 // Whether `bytes` is a value of `type`, in all its depth. Errors: invalid_argument with Cassandra's
 // words ("Expected 4 or 0 byte int (3)"). Sets and maps need not be sorted: see normalise().
-base::Result<void> validate(const DataType& type, base::ByteView bytes);
+base::Result<void> validate(const DataType& type, base::ByteView bytes, base::Pace* pace = nullptr);
 
 // The value as it is stored: validated, and within it every set and map sorted by its elements or
 // keys, where of equal ones the last stays. Returns `bytes` itself when nothing had to move.
 // Errors: as validate().
-base::Result<base::Bytes> normalise(const DataType& type, const base::Bytes& bytes);
+base::Result<base::Bytes> normalise(const DataType& type, const base::Bytes& bytes,
+                                    base::Pace* pace = nullptr);
 
 // The order of Cassandra's type: what ORDER BY, clustering and comparisons go by. Weak: decimals
 // 1.0 and 1.00 are equivalent, so are all NaN. Counters compare as bigint; durations have no order
@@ -113,8 +117,11 @@ base::Bytes compose_tuple(std::span<const OptionalBytes> elements);
 
 // The elements of a list or set. They borrow from `bytes`. Errors: invalid_argument on bytes that
 // are no collection; elements are not validated.
-base::Result<std::vector<base::ByteView>> split_collection(base::ByteView bytes);
-base::Result<std::vector<MapEntryView>> split_map(base::ByteView bytes);
+base::Result<std::vector<base::ByteView>> split_collection(base::ByteView bytes,
+                                                           base::Pace* pace = nullptr);
+base::Result<std::vector<MapEntryView>> split_map(base::ByteView bytes, base::Pace* pace = nullptr);
+// How many elements or entries a collection says that it has; 0 for what is none. It may be wrong.
+std::size_t count_of_collection(base::ByteView bytes);
 // Exactly `element_count` elements; those missing at the end are null. Errors: also on more.
 base::Result<std::vector<OptionalView>> split_tuple(std::size_t element_count,
                                                     base::ByteView bytes);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "base/codec.h"
 #include "model/generators_test_support.h"
 #include "model/literal.h"
 #include "model/number.h"
@@ -163,6 +164,49 @@ TEST(Normalise, SetsAndMapsAreSortedAndTheLastOfEqualStays) {
   const DataType nested = testing::list_type(set);
   const std::vector<Bytes> inner = {compose_list(elements)};
   EXPECT_EQ(to_text(nested, *normalise(nested, compose_list(inner))), "[{1.00, 2}]");
+}
+
+// Lets work go on so often.
+class Looks final : public base::Pace {
+ public:
+  explicit Looks(unsigned most) : left_(most) {}
+  unsigned left() const { return left_; }
+
+ private:
+  base::Result<void> look() override {
+    if (left_ == 0) return base::Error(Errc::timeout);
+    --left_;
+    return {};
+  }
+  unsigned left_;
+};
+
+TEST(Normalise, LongValuesAreGoneThroughAtAPace) {
+  constexpr int kElements = 10'000;
+  constexpr unsigned kMany = 1'000'000;
+  constexpr unsigned kStepsBetweenLooks = 32;
+  std::vector<Bytes> elements;
+  for (int i = kElements; i > 0; --i) elements.push_back(int_value(i));
+  const Bytes of_set = compose_list(elements);
+  // The same elements, every other one a key.
+  base::Buffer entries;
+  base::Encoder(entries).u32_be(kElements / 2);
+  entries.append(of_set.view().subspan(sizeof(std::uint32_t)));
+  const Bytes of_map = std::move(entries).freeze();
+  const DataType set = testing::set_type(of(TypeKind::int_));
+  const DataType map = testing::map_type(of(TypeKind::int_), of(TypeKind::int_));
+  for (const auto& [type, value] : {std::pair(set, of_set), std::pair(map, of_map)}) {
+    // Taken apart, validated, sorted and put together, each element by itself.
+    Looks enough(kMany);
+    const auto paced = normalise(type, value, &enough);
+    ASSERT_TRUE(paced.has_value());
+    EXPECT_EQ(*paced, *normalise(type, value));
+    EXPECT_GT(kMany - enough.left(), 4U * kElements / 2 / kStepsBetweenLooks);
+    for (const unsigned few : {0U, 10U, 1000U}) {
+      Looks too_few(few);
+      EXPECT_TRUE(normalise(type, value, &too_few).failed_with(Errc::timeout)) << few;
+    }
+  }
 }
 
 TEST(Normalise, TuplesThatEndEarlyStayAsTheyAre) {

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/codec.h"
+#include "model/sort_elements.h"
 #include "model/utf8.h"
 #include "model/value.h"
 
@@ -120,44 +121,71 @@ bool can_be_unsorted(const DataType& type) {
   return type.mentions(TypeKind::set) || type.mentions(TypeKind::map);
 }
 
-Result<Bytes> normalise_part(const DataType& type, ByteView bytes) {
+Result<Bytes> normalise_part(const DataType& type, ByteView bytes, base::Pace* pace) {
+  TRY_VOID(base::Pace::turn(pace));
   // A copy costs no more than the composition it becomes a part of.
-  return normalise(type, Bytes::copy_of(bytes));
+  return normalise(type, Bytes::copy_of(bytes), pace);
 }
 
-Result<Bytes> normalise_collection(const DataType& type, ByteView bytes) {
-  TRY(const auto views, split_collection(bytes));
-  std::vector<Bytes> elements;
-  elements.reserve(views.size());
-  for (const ByteView view : views) {
-    TRY(Bytes element, normalise_part(type.element(), view));
-    elements.push_back(std::move(element));
-  }
-  if (type.kind() == TypeKind::list) return compose_list(elements);
-  return compose_set(type.element(), std::move(elements));
+Result<void> put_part(base::Encoder& out, ByteView part, base::Pace* pace) {
+  out.u32_be(static_cast<std::uint32_t>(part.size()));
+  out.raw(part);
+  return base::Pace::turn(pace);
 }
 
-Result<Bytes> normalise_map(const DataType& type, ByteView bytes) {
-  TRY(const auto views, split_map(bytes));
-  std::vector<MapEntry> entries;
-  entries.reserve(views.size());
-  for (const auto& [key_view, mapped_view] : views) {
-    TRY(Bytes key, normalise_part(type.key(), key_view));
-    TRY(Bytes mapped, normalise_part(type.mapped(), mapped_view));
-    entries.emplace_back(std::move(key), std::move(mapped));
+Result<Bytes> normalise_collection(const DataType& type, ByteView bytes, base::Pace* pace) {
+  TRY(auto views, split_collection(bytes, pace));
+  std::vector<Bytes> kept;
+  if (can_be_unsorted(type.element())) {
+    kept.reserve(views.size());
+    for (ByteView& view : views) {
+      TRY(Bytes element, normalise_part(type.element(), view, pace));
+      view = kept.emplace_back(std::move(element)).view();
+    }
   }
-  return compose_map(type.key(), std::move(entries));
+  if (type.kind() == TypeKind::set) {
+    TRY_VOID(sort_and_unite(type.element(), views, [](ByteView view) { return view; }, pace));
+  }
+  base::Buffer buffer(bytes.size());
+  base::Encoder out(buffer);
+  out.u32_be(static_cast<std::uint32_t>(views.size()));
+  for (const ByteView view : views) TRY_VOID(put_part(out, view, pace));
+  return std::move(buffer).freeze();
+}
+
+Result<Bytes> normalise_map(const DataType& type, ByteView bytes, base::Pace* pace) {
+  TRY(auto views, split_map(bytes, pace));
+  std::vector<Bytes> kept;
+  if (can_be_unsorted(type.key()) || can_be_unsorted(type.mapped())) {
+    kept.reserve(2 * views.size());
+    for (auto& [key_view, mapped_view] : views) {
+      TRY(Bytes key, normalise_part(type.key(), key_view, pace));
+      TRY(Bytes mapped, normalise_part(type.mapped(), mapped_view, pace));
+      key_view = kept.emplace_back(std::move(key)).view();
+      mapped_view = kept.emplace_back(std::move(mapped)).view();
+    }
+  }
+  TRY_VOID(sort_and_unite(
+      type.key(), views, [](const MapEntryView& entry) { return entry.first; }, pace));
+  base::Buffer buffer(bytes.size());
+  base::Encoder out(buffer);
+  out.u32_be(static_cast<std::uint32_t>(views.size()));
+  for (const auto& [key, mapped] : views) {
+    TRY_VOID(put_part(out, key, pace));
+    TRY_VOID(put_part(out, mapped, pace));
+  }
+  return std::move(buffer).freeze();
 }
 
 // Elements that are missing at the end stay so unless another moves: written out as nulls they are
 // equal, but a tuple of no bytes at all is not.
-Result<Bytes> normalise_tuple(const DataType& type, const Bytes& bytes) {
+Result<Bytes> normalise_tuple(const DataType& type, const Bytes& bytes, base::Pace* pace) {
   TRY(const auto views, split_tuple(type.parts().size(), bytes));
   std::vector<OptionalBytes> elements(views.size());
   bool changed = false;
   for (std::size_t index = 0; index < views.size(); ++index) {
     if (!views[index]) continue;
-    TRY(elements[index], normalise_part(type.parts()[index], *views[index]));
+    TRY(elements[index], normalise_part(type.parts()[index], *views[index], pace));
     changed = changed || !base::equal(*elements[index], *views[index]);
   }
   return changed ? compose_tuple(elements) : bytes;
@@ -165,19 +193,23 @@ Result<Bytes> normalise_tuple(const DataType& type, const Bytes& bytes) {
 
 }  // namespace
 
-Result<void> validate(const DataType& type, ByteView bytes) {
+Result<void> validate(const DataType& type, ByteView bytes, base::Pace* pace) {
   switch (type.kind()) {
     case TypeKind::list:
     case TypeKind::set: {
-      TRY(const auto elements, split_collection(bytes));
-      for (const ByteView element : elements) TRY_VOID(validate(type.element(), element));
+      TRY(const auto elements, split_collection(bytes, pace));
+      for (const ByteView element : elements) {
+        TRY_VOID(base::Pace::turn(pace));
+        TRY_VOID(validate(type.element(), element, pace));
+      }
       return {};
     }
     case TypeKind::map: {
-      TRY(const auto entries, split_map(bytes));
+      TRY(const auto entries, split_map(bytes, pace));
       for (const auto& [key, mapped] : entries) {
-        TRY_VOID(validate(type.key(), key));
-        TRY_VOID(validate(type.mapped(), mapped));
+        TRY_VOID(base::Pace::turn(pace));
+        TRY_VOID(validate(type.key(), key, pace));
+        TRY_VOID(validate(type.mapped(), mapped, pace));
       }
       return {};
     }
@@ -185,7 +217,7 @@ Result<void> validate(const DataType& type, ByteView bytes) {
     case TypeKind::udt: {
       TRY(const auto elements, split_tuple(type.parts().size(), bytes));
       for (std::size_t index = 0; index < elements.size(); ++index) {
-        if (elements[index]) TRY_VOID(validate(type.parts()[index], *elements[index]));
+        if (elements[index]) TRY_VOID(validate(type.parts()[index], *elements[index], pace));
       }
       return {};
     }
@@ -194,12 +226,12 @@ Result<void> validate(const DataType& type, ByteView bytes) {
   }
 }
 
-Result<Bytes> normalise(const DataType& type, const Bytes& bytes) {
-  TRY_VOID(validate(type, bytes));
+Result<Bytes> normalise(const DataType& type, const Bytes& bytes, base::Pace* pace) {
+  TRY_VOID(validate(type, bytes, pace));
   if (!can_be_unsorted(type)) return bytes;
-  TRY(Bytes sorted, type.kind() == TypeKind::map ? normalise_map(type, bytes)
-                    : type.is_collection()       ? normalise_collection(type, bytes)
-                                                 : normalise_tuple(type, bytes));
+  TRY(Bytes sorted, type.kind() == TypeKind::map ? normalise_map(type, bytes, pace)
+                    : type.is_collection()       ? normalise_collection(type, bytes, pace)
+                                                 : normalise_tuple(type, bytes, pace));
   return sorted == bytes ? bytes : sorted;
 }
 

@@ -60,6 +60,22 @@ def numbers(count):
         struct.pack(">ii", 4, number) for number in range(count, 0, -1))
 
 
+def zeros(front, count):
+    """A QUERY whose body ends with so many zeros, compressed to a 250th of them."""
+    size = len(front) + count
+
+    def length(rest):
+        return b"\xff" * (rest // 255) + bytes([rest % 255])
+
+    # Literals, then one match that repeats the last of them, then the five literals of the end.
+    literals = front + b"\0"
+    block = b"\xff" + length(len(literals) - 15) if len(literals) >= 15 else bytes(
+        [len(literals) << 4 | 15])
+    block += literals + b"\x01\x00" + length(size - len(literals) - 5 - 4 - 15)
+    block += b"\x50" + b"\0" * 5
+    return frame(QUERY, struct.pack(">I", size) + block, flags=1)
+
+
 def attacks():
     names = ",".join(COLUMNS)
     ones = ",1" * len(COLUMNS)
@@ -87,6 +103,19 @@ def attacks():
             query("ALTER TABLE ks.t ADD (" + ", ".join(f"v{n} int" for n in range(32_000))
                   + ", k int)"),
         "IN ? with a million numbers": query("SELECT * FROM ks.t WHERE k IN ?", numbers(1_000_000)),
+        "a set bound to a million numbers":
+            query("INSERT INTO ks.s (k, v) VALUES (1, ?)", numbers(1_000_000)),
+        "a frozen set bound to a million numbers":
+            query("INSERT INTO ks.f (k, v) VALUES (1, ?)", numbers(1_000_000)),
+        "a set bound to 190,000 numbers":
+            query("INSERT INTO ks.s (k, v) VALUES (1, ?)", numbers(190_000)),
+        "a filter that names 32,000 columns":
+            query("SELECT * FROM ks.wide WHERE k = 1 AND "
+                  + " AND ".join(f"{name}=1" for name in COLUMNS) + " ALLOW FILTERING"),
+        "a text of 8 MiB in 32 KiB": zeros(struct.pack(">I", 8 << 20), 8 << 20),
+        "a value of 15 MiB in 60 KiB":
+            zeros(long_text("INSERT INTO ks.b (k, v) VALUES (1, ?)")
+                  + struct.pack(">HBH", 1, 1, 1) + struct.pack(">i", 15 << 20), 15 << 20),
     }
 
 
@@ -101,7 +130,8 @@ class PoliteTest(unittest.TestCase):
         good = Client(cls.node)
         good.ask("CREATE KEYSPACE ks WITH replication = "
                  "{'class': 'SimpleStrategy', 'replication_factor': 1}")
-        for table, kind in (("t", "text"), ("l", "list<int>"), ("s", "set<int>"), ("b", "blob")):
+        for table, kind in (("t", "text"), ("l", "list<int>"), ("s", "set<int>"), ("b", "blob"),
+                            ("f", "frozen<set<int>>")):
             good.ask(f"CREATE TABLE ks.{table} (k int PRIMARY KEY, v {kind})")
         columns = ", ".join(f"{name} int" for name in COLUMNS)
         good.ask(f"CREATE TABLE ks.wide (k int PRIMARY KEY, {columns})")
@@ -141,7 +171,7 @@ class PoliteTest(unittest.TestCase):
         ready, count = multiprocessing.Event(), multiprocessing.Value("i", 0)
 
         def attack():
-            other = Client(self.node)
+            other = Client(self.node, **({"COMPRESSION": "lz4"} if data[1] & 1 else {}))
             while True:
                 other.send(data)
                 ready.set()

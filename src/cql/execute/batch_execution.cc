@@ -89,12 +89,13 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
       co_return invalid("An operation is that of a whole BATCH, and of no statement in it");
     }
     const Evaluation evaluation{values, moment};
-    CO_TRY_VOID(co_await collect_one(*modification, evaluation, services.execution, parameters,
-                                     {.timestamp_us = parameters.timestamp_us}, collector));
+    CO_TRY_VOID(co_await collect_one(
+        *modification, evaluation, plan->text_size + bytes_of(statement.values), services.execution,
+        parameters, {.timestamp_us = parameters.timestamp_us}, collector));
     counters += modification->is_counter() ? 1 : 0;
   }
   CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
-  std::vector<replication::PartitionWrite> writes = std::move(collector).take();
+  CO_TRY(auto writes, co_await take_writes(collector, services.execution, parameters));
   CO_TRY(const auto operation, operation_of_request(parameters.operation, std::nullopt));
   if (operation) name_operations(writes, *operation);
   co_return co_await write_partitions(std::move(writes), services.execution, std::move(parameters),

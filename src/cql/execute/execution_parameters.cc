@@ -56,6 +56,12 @@ QueryError wrong_count_of_prepared(const StatementPlan& plan, const QueryParamet
                  parameters.values.size());
 }
 
+std::size_t bytes_of(const protocol::Values& values) {
+  std::size_t bytes = 0;
+  for (const protocol::Value& value : values) bytes += value.bytes.size();
+  return bytes;
+}
+
 TermValue bound_value(const Request& request, const protocol::Value& value) {
   if (value.kind == protocol::Value::Kind::bytes) return TermValue::of(request.keep(value.bytes));
   return {.kind = value.kind, .bytes = {}};
@@ -115,6 +121,7 @@ QueryResult<ExecutionParameters> read_parameters(const Request& request,
   made.page_size = parameters.page_size;
   if (parameters.paging_state) made.paging_state = base::Bytes::copy_of(*parameters.paging_state);
   made.timestamp_us = parameters.default_timestamp_us.value_or(clock.next_timestamp_us());
+  made.bytes = plan.text_size + bytes_of(parameters.values);
   made.fingerprint = fingerprint_of(plan, made.values);
   TRY_VOID(read_payload(request, secret, made));
   return made;

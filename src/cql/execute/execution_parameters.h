@@ -33,6 +33,7 @@ struct ExecutionParameters {
   runtime::Until until;
   // Of the statement's text and values; see paging_state.h.
   std::uint64_t fingerprint = 0;
+  std::size_t bytes = 0;  // of the statement's text and values: how long it takes to go through
   replication::RequestNotes* notes = nullptr;  // of a request that is traced; outlives it
 };
 
@@ -52,6 +53,8 @@ QueryResult<ExecutionParameters> read_parameters(const protocol::Request& reques
 
 // ---- Parts that other paths take one by one ----
 
+// How many bytes the values of a request have.
+std::size_t bytes_of(const protocol::Values& values);
 // A value that lives as long as the request's body does.
 TermValue bound_value(const protocol::Request& request, const protocol::Value& value);
 // Errors: a protocol error of a timestamp out of bounds.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "cql/execute/query_story_test_support.h"
+#include "runtime/task_group.h"
 
 namespace helenus::cql::testing {
 namespace {
@@ -55,6 +56,62 @@ Task<void> write_all_that_in_names(QueryStory& story) {
   co_await story.restart();
   co_await expect_count(story, "", 1);
 }
+// Binding a long value is work of many turns: others are answered between them. The last element is
+// none, so that it is refused without a wait for the disk.
+Task<void> bind_a_long_set(QueryStory& story, std::string insert, bool& is_over) {
+  constexpr int kElements = 3000;
+  std::vector<base::Bytes> numbers;
+  for (int i = kElements; i > 0; --i) numbers.push_back(model::int_value(i));
+  numbers.push_back(model::smallint_value(0));
+  const base::Bytes set = model::compose_list(numbers);
+  const auto prepared = prepared_of(co_await story.prepare(insert));
+  const Told told = co_await story.execute(prepared.id, {protocol::Value::of(set.view())});
+  EXPECT_EQ(told.text(), "0x2200: Expected 4 or 0 byte int (2)");
+  is_over = true;
+}
+
+Task<void> reads_beside_a_long_value(QueryStory& story) {
+  constexpr int kMany = 20;
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v set<int>, f frozen<set<int>>)");
+  co_await story.must("CREATE TABLE u (k int PRIMARY KEY, v int)");
+  co_await story.must("INSERT INTO u (k, v) VALUES (1, 7)");
+  for (const std::string column : {"v", "f"}) {
+    bool is_over = false;
+    runtime::TaskGroup others(story.runtime());
+    others.spawn(bind_a_long_set(story, fmt::format("INSERT INTO t (k, {}) VALUES (1, ?)", column),
+                                 is_over));
+    int reads = 0;
+    while (reads < kMany) {
+      EXPECT_EQ((co_await story.run("SELECT v FROM u WHERE k = 1")).text(), "7");
+      if (is_over) break;
+      ++reads;
+    }
+    EXPECT_EQ(reads, kMany) << column;
+    co_await others.join();
+  }
+}
+TEST(LargeWrites, OthersAreAnsweredWhileALongValueIsBound) {
+  tell(reads_beside_a_long_value);
+}
+
+// What says that it has more elements than a request may change is not looked through.
+Task<void> refuses_at_once(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must("CREATE TABLE t (k int PRIMARY KEY, v set<int>, l list<int>)");
+  const base::Bytes many =
+      model::compose_list(std::vector<base::Bytes>(200'001, model::int_value(1)));
+  for (const std::string assignment : {"v = ?", "v = v + ?", "v = v - ?", "l = ?", "l = ? + l"}) {
+    const auto prepared =
+        prepared_of(co_await story.prepare("UPDATE t SET " + assignment + " WHERE k = 1"));
+    const Told told = co_await story.execute(prepared.id, {protocol::Value::of(many.view())});
+    EXPECT_EQ(told.text(), "0x2200: Batch too large") << assignment;
+  }
+}
+TEST(LargeWrites, ACollectionOfMoreElementsThanARequestMayChangeIsRefused) {
+  tell(refuses_at_once);
+}
+
 TEST(LargeWrites, OneStatementWritesAndDeletesAllThatInNames) {
   tell(write_all_that_in_names);
 }

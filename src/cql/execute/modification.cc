@@ -220,7 +220,7 @@ void WriteCollector::add_elements(const ModificationPlan& plan, const Bytes& par
 // at its very timestamp must not be: explicit writes are minted last. What else the mutations do to
 // one another the replica finds out when it judges the explicit ones. So the partition's mutations
 // are gone through from the last to the first.
-std::vector<replication::PartitionWrite> WriteCollector::take() && {
+QueryResult<std::vector<replication::PartitionWrite>> WriteCollector::take(base::Pace* pace) && {
   std::vector<replication::PartitionWrite> writes;
   RangeUnion plainly_deleted;  // at this timestamp or a later one
   const Key* before = nullptr;
@@ -246,10 +246,13 @@ std::vector<replication::PartitionWrite> WriteCollector::take() && {
     write.explicit_timestamp = key.stamp.is_explicit;
     write.unites_clocks = changes.unites_clocks;
     write.mutation.timestamp = causality::Timestamp{key.stamp.timestamp_us};
-    for (auto& [place, cell] : changes.cells) {
-      if (deleted.contains(place.first) || plainly_deleted.contains(place.first)) continue;
-      if (cell_is_deleted(place)) continue;
-      write.mutation.cells.push_back(std::move(cell));
+    while (!changes.cells.empty()) {
+      TRY_VOID(base::Pace::turn(pace));
+      auto taken = changes.cells.extract(changes.cells.begin());
+      const RowKey& row = taken.key().first;
+      if (deleted.contains(row) || plainly_deleted.contains(row)) continue;
+      if (cell_is_deleted(taken.key())) continue;
+      write.mutation.cells.push_back(std::move(taken.mapped()));
     }
     write.mutation.remembered_until = changes.remembered_until;
     write.columns = std::move(changes.columns);
@@ -405,9 +408,10 @@ struct PlacedChange {
   ColumnChange change;
 };
 
-void place(const ModificationPlan& plan, const Bytes& partition, WriteCollector::Stamp stamp,
-           const Bytes& clustering, const Lifetime& lifetime, const PlacedChange& placed,
-           WriteCollector& into) {
+QueryResult<void> place(const ModificationPlan& plan, const Bytes& partition,
+                        WriteCollector::Stamp stamp, const Bytes& clustering,
+                        const Lifetime& lifetime, const Evaluation& evaluation,
+                        const PlacedChange& placed, WriteCollector& into) {
   const Bytes row = is_static(plan, *placed.assignment) ? Bytes() : clustering;
   const ColumnChange& change = placed.change;
   if (change.elements != Elements::kept) {
@@ -416,10 +420,12 @@ void place(const ModificationPlan& plan, const Bytes& partition, WriteCollector:
                       change.elements == Elements::replaced, lifetime.of_deletes);
   }
   for (const CellChange& cell : change.cells) {
+    TRY_VOID(evaluation.turn());
     CellChange there = cell;
     there.row = model::joined_key(row, cell.row);
     into.add(plan, partition, stamp, std::move(there));
   }
+  return {};
 }
 
 // What the lists of this row decide.
@@ -464,6 +470,7 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
   std::vector<PlacedChange> changes;
   std::size_t changes_per_row = (plan.whole_rows ? 1 : 0) + (marks_row(plan) ? 1 : 0);
   for (const Assignment& assignment : plan.assignments) {
+    TRY_VOID(evaluation.turn());
     if (reads_list(*plan.table, assignment)) continue;
     TRY(ColumnChange change, change_of(plan, assignment, lifetime, evaluation, nullptr));
     changes_per_row += size_of(change);
@@ -472,15 +479,16 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
   TRY_VOID(check_size(into, rows * changes_per_row));
   for (const Bytes& partition : where.partitions) {
     for (const model::ClusteringRange& range : where.rows) {
+      TRY_VOID(evaluation.turn());
       for (const PlacedChange& placed : changes) {
         TRY_VOID(check_element_keys(partition.size(), range.from.size(), placed.change));
-        place(plan, partition, stamp, range.from, lifetime, placed, into);
+        TRY_VOID(place(plan, partition, stamp, range.from, lifetime, evaluation, placed, into));
       }
       TRY(const auto of_lists,
           changes_of_lists(plan, partition, range.from, lifetime, evaluation, lists));
       for (const PlacedChange& placed : of_lists) {
         TRY_VOID(check_size(into, size_of(placed.change)));
-        place(plan, partition, stamp, range.from, lifetime, placed, into);
+        TRY_VOID(place(plan, partition, stamp, range.from, lifetime, evaluation, placed, into));
       }
       if (plan.whole_rows) {
         into.add(plan, partition, stamp, range_of_plan(plan, range), lifetime.of_deletes);

@@ -9,6 +9,7 @@
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/modification_plan.h"
+#include "cql/plan/paced.h"
 #include "runtime/take_turn.h"
 
 namespace helenus::cql {
@@ -17,8 +18,14 @@ using protocol::Response;
 using protocol::WriteType;
 using runtime::Task;
 
+namespace {
+
+constexpr std::size_t kTakenAtOnceMax = 500;  // changes
+
+}  // namespace
+
 Task<QueryResult<void>> collect_one(const ModificationPlan& plan, const Evaluation& evaluation,
-                                    const ExecutionServices& services,
+                                    std::size_t bytes, const ExecutionServices& services,
                                     const ExecutionParameters& parameters,
                                     WriteCollector::Stamp stamp, WriteCollector& collector) {
   FoundLists lists;
@@ -26,7 +33,23 @@ Task<QueryResult<void>> collect_one(const ModificationPlan& plan, const Evaluati
     CO_TRY(lists, co_await find_lists(plan, evaluation, services, parameters.consistency,
                                       parameters.until));
   }
-  co_return collect(plan, evaluation, stamp, collector, lists);
+  if (bytes <= kBoundAtOnceMax) co_return collect(plan, evaluation, stamp, collector, lists);
+  co_return co_await in_turns_of(services.runtime, parameters.until, bytes, [&](base::Pace* pace) {
+    return collect(plan, {evaluation.values, evaluation.moment, pace}, stamp, collector, lists);
+  });
+}
+
+Task<QueryResult<std::vector<replication::PartitionWrite>>> take_writes(
+    WriteCollector& collector, const ExecutionServices& services,
+    const ExecutionParameters& parameters) {
+  if (collector.size() <= kTakenAtOnceMax) co_return std::move(collector).take();
+  std::vector<replication::PartitionWrite> writes;
+  CO_TRY_VOID(co_await in_turns_of(services.runtime, parameters.until, kBoundInForegroundMax,
+                                   [&](base::Pace* pace) -> QueryResult<void> {
+                                     TRY(writes, std::move(collector).take(pace));
+                                     return {};
+                                   }));
+  co_return writes;
 }
 
 namespace {
@@ -48,15 +71,19 @@ Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
   WriteType type = WriteType::simple;
   const auto* one = std::get_if<ModificationPlan>(&plan.what);
   if (one != nullptr) {
-    CO_TRY_VOID(co_await collect_one(*one, evaluation, services, parameters, stamp, collector));
+    CO_TRY_VOID(co_await collect_one(*one, evaluation, parameters.bytes, services, parameters,
+                                     stamp, collector));
     if (one->is_counter()) type = WriteType::counter;
   } else {
     const auto& batch = std::get<BatchPlan>(plan.what);
     CO_TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
     if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
+    const std::size_t bytes_of_each =
+        parameters.bytes / std::max<std::size_t>(batch.modifications.size(), 1);
     for (const ModificationPlan& each : batch.modifications) {
       CO_TRY_VOID(co_await runtime::Turn(services.runtime, parameters.until));
-      CO_TRY_VOID(co_await collect_one(each, evaluation, services, parameters, stamp, collector));
+      CO_TRY_VOID(co_await collect_one(each, evaluation, bytes_of_each, services, parameters, stamp,
+                                       collector));
     }
     type = write_type_of_batch(batch);
   }
@@ -64,7 +91,7 @@ Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
          operation_of(one != nullptr ? one->operation : std::get<BatchPlan>(plan.what).operation,
                       evaluation));
   CO_TRY(const auto operation, operation_of_request(parameters.operation, of_statement));
-  std::vector<replication::PartitionWrite> writes = std::move(collector).take();
+  CO_TRY(auto writes, co_await take_writes(collector, services, parameters));
   if (operation) name_operations(writes, *operation);
   co_return co_await write_partitions(std::move(writes), services, std::move(parameters), type);
 }

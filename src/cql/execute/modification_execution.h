@@ -20,11 +20,18 @@ namespace helenus::cql {
     const StatementPlan& plan, const ExecutionServices& services, ExecutionParameters parameters,
     Moment moment);
 
-// Adds what one statement does, after reading what it must know. What is referred to outlives the
-// task.
-runtime::Task<QueryResult<void>> collect_one(
-    const ModificationPlan& plan, const Evaluation& evaluation, const ExecutionServices& services,
-    const ExecutionParameters& parameters, WriteCollector::Stamp stamp, WriteCollector& collector);
+// Adds what one statement of so many bytes does, after reading what it must know. What is referred
+// to outlives the task.
+runtime::Task<QueryResult<void>> collect_one(const ModificationPlan& plan,
+                                             const Evaluation& evaluation, std::size_t bytes,
+                                             const ExecutionServices& services,
+                                             const ExecutionParameters& parameters,
+                                             WriteCollector::Stamp stamp,
+                                             WriteCollector& collector);
+// What was collected. It outlives the task.
+runtime::Task<QueryResult<std::vector<replication::PartitionWrite>>> take_writes(
+    WriteCollector& collector, const ExecutionServices& services,
+    const ExecutionParameters& parameters);
 
 // Writes partitions under the client's context, if it gave one, and answers with the context that
 // includes the write, if it wants one. `services` outlive the task.

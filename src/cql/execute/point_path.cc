@@ -8,6 +8,7 @@
 #include "cql/execute/execution_parameters.h"
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
+#include "cql/plan/paced.h"
 #include "cql/plan/row_reader.h"
 #include "cql/protocol/rows.h"
 
@@ -23,13 +24,15 @@ using runtime::Until;
 
 namespace {
 
-// Nothing but values, in the order of the markers, and perhaps an operation id.
+// Nothing but values that are looked through at once, in the order of the markers, and perhaps an
+// operation id.
 bool is_plain(const Request& request, const protocol::QueryParameters& parameters) {
   const auto is_operation = [](const protocol::PayloadEntry& entry) {
     return entry.key == kOperationKey;
   };
-  return !request.tracing && std::ranges::all_of(request.payload, is_operation) &&
-         parameters.names.empty() && (!parameters.paging_state || parameters.paging_state->empty());
+  return !request.tracing && bytes_of(parameters.values) <= kBoundAtOnceMax &&
+         std::ranges::all_of(request.payload, is_operation) && parameters.names.empty() &&
+         (!parameters.paging_state || parameters.paging_state->empty());
 }
 
 BoundValues values_of(const Request& request, const protocol::QueryParameters& parameters) {

@@ -11,6 +11,7 @@
 #include "cql/execute/paging_state.h"
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/row_stream.h"
+#include "cql/plan/paced.h"
 #include "cql/protocol/rows.h"
 
 namespace helenus::cql {
@@ -42,7 +43,8 @@ class SelectExecution {
   Task<QueryResult<Response>> run();
 
  private:
-  QueryResult<void> begin();
+  Task<QueryResult<BoundRestrictions>> bind_where();
+  QueryResult<void> begin(BoundRestrictions where);
   QueryResult<std::optional<std::uint64_t>> limit_of(const std::optional<Term>& term,
                                                      const char* name) const;
   Task<QueryResult<Response>> run_rows();
@@ -105,10 +107,22 @@ QueryResult<std::optional<std::uint64_t>> SelectExecution::limit_of(const std::o
   return std::optional(static_cast<std::uint64_t>(number));
 }
 
-QueryResult<void> SelectExecution::begin() {
+Task<QueryResult<BoundRestrictions>> SelectExecution::bind_where() {
+  if (parameters_.bytes <= kBoundAtOnceMax) co_return plan_.where.bind(evaluation_);
+  BoundRestrictions bound;
+  CO_TRY_VOID(co_await in_turns_of(services_.runtime, parameters_.until, parameters_.bytes,
+                                   [&](base::Pace* pace) -> QueryResult<void> {
+                                     TRY(bound,
+                                         plan_.where.bind({parameters_.values, moment_, pace}));
+                                     return {};
+                                   }));
+  co_return bound;
+}
+
+QueryResult<void> SelectExecution::begin(BoundRestrictions where) {
   RowRequest request;
   request.table = plan_.table;
-  TRY(request.where, plan_.where.bind(evaluation_));
+  request.where = std::move(where);
   partitions_named_ = request.where.partitions.size();
   if (plan_.storage && partitions_named_ > 1 && model::is_serial(parameters_.consistency)) {
     return invalid(
@@ -320,7 +334,8 @@ Task<QueryResult<Response>> SelectExecution::run_sorted() {
 }
 
 Task<QueryResult<Response>> SelectExecution::run() {
-  CO_TRY_VOID(begin());
+  CO_TRY(BoundRestrictions where, co_await bind_where());
+  CO_TRY_VOID(begin(std::move(where)));
   if (plan_.is_grouped()) co_return co_await run_groups();
   if (sorts()) co_return co_await run_sorted();
   co_return co_await run_rows();

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/codec.h"
 #include "model/element_key.h"
+#include "model/sort_elements.h"
 
 namespace helenus::cql {
 
@@ -36,6 +37,12 @@ Bytes list_name(std::int64_t ticks, std::uint64_t nonce, std::uint32_t number) {
                  static_cast<std::uint64_t>(ticks) ^ (std::uint64_t{1} << 63));
   base::store_be(out.extend(sizeof(std::uint64_t)).data(), (nonce & ~kNumberMask) | number);
   return std::move(out).freeze();
+}
+
+// More than a request may change is refused before anything of it is made.
+QueryResult<void> check_elements(std::size_t count) {
+  if (count > kChangesMax) return invalid("Batch too large");
+  return {};
 }
 
 // Of so many elements, in their order.
@@ -148,9 +155,10 @@ QueryResult<ColumnChange> ChangeMaker::of_cell() {
 // ---- In elements ----
 
 QueryResult<void> ChangeMaker::put_list(const Bytes& value, bool before) {
-  TRY(const auto parts, model::split_collection(value));
+  TRY(const auto parts, model::split_collection(value, evaluation_.pace));
   TRY(const auto names, list_names(parts.size(), before, evaluation_.moment));
   for (std::size_t i = 0; i < parts.size(); ++i) {
+    TRY_VOID(evaluation_.turn());
     made_.cells.push_back(value_at(names[i], Bytes::copy_of(parts[i])));
   }
   return {};
@@ -166,22 +174,25 @@ QueryResult<void> ChangeMaker::put_fields(const Bytes& value) {
 }
 
 QueryResult<void> ChangeMaker::put_all(const Bytes& value) {
+  if (type().is_collection()) TRY_VOID(check_elements(model::count_of_collection(value)));
   switch (type().kind()) {
     case TypeKind::list:
       return put_list(value, assignment_.change == Change::prepend);
     case TypeKind::udt:
       return put_fields(value);
     case TypeKind::set: {
-      TRY(const auto parts, model::split_collection(value));
+      TRY(const auto parts, model::split_collection(value, evaluation_.pace));
       for (const ByteView part : parts) {
+        TRY_VOID(evaluation_.turn());
         TRY(const Bytes name, model::element_name(type().element(), part));
         made_.cells.push_back(value_at(name, {}));
       }
       return {};
     }
     default: {
-      TRY(const auto entries, model::split_map(value));
+      TRY(const auto entries, model::split_map(value, evaluation_.pace));
       for (const auto& [key, mapped] : entries) {
+        TRY_VOID(evaluation_.turn());
         TRY(const Bytes name, model::element_name(type().key(), key));
         made_.cells.push_back(value_at(name, Bytes::copy_of(mapped)));
       }
@@ -192,19 +203,25 @@ QueryResult<void> ChangeMaker::put_all(const Bytes& value) {
 
 // What is taken away comes as a list, of a list; else as a set of elements or of keys.
 QueryResult<void> ChangeMaker::take_all(const Bytes& value, const ListElements* list) {
-  TRY(const auto parts, model::split_collection(value));
+  TRY_VOID(check_elements(model::count_of_collection(value)));
+  TRY(auto parts, model::split_collection(value, evaluation_.pace));
   if (type().kind() == TypeKind::list) {
     ASSERT(list != nullptr);
+    TRY_VOID(model::sort_and_unite(
+        type().element(), parts, [](ByteView part) { return part; }, evaluation_.pace));
+    const auto comes_before = [&](ByteView a, ByteView b) {
+      return model::compare(type().element(), a, b) < 0;
+    };
     for (const ListElement& element : *list) {
-      const bool taken = std::ranges::any_of(parts, [&](ByteView part) {
-        return model::compare(type().element(), element.value, part) == 0;
-      });
-      if (taken) made_.cells.push_back(deletion_at(element.name));
+      TRY_VOID(evaluation_.turn());
+      if (std::ranges::binary_search(parts, element.value.view(), comes_before))
+        made_.cells.push_back(deletion_at(element.name));
     }
     return {};
   }
   const DataType& named = type().kind() == TypeKind::set ? type().element() : type().key();
   for (const ByteView part : parts) {
+    TRY_VOID(evaluation_.turn());
     TRY(const Bytes name, model::element_name(named, part));
     made_.cells.push_back(deletion_at(name));
   }
@@ -267,6 +284,7 @@ QueryResult<ColumnChange> ChangeMaker::of_elements(const ListElements* list) {
     TRY_VOID(change_element(list));
     return std::move(made_);
   }
+  if (type().is_collection()) TRY_VOID(check_elements(assignment_.value->count_bound(evaluation_)));
   TRY(const TermValue value, assignment_.value->evaluate(evaluation_));
   if (value.is_unset()) return std::move(made_);
   if (change == Change::set) made_.elements = Elements::replaced;

@@ -137,8 +137,8 @@ class WriteCollector {
                     std::optional<causality::WallTime> remembered_until);
   // How many changes were added.
   std::size_t size() const { return size_; }
-  // In the order of tables and partitions.
-  std::vector<replication::PartitionWrite> take() &&;
+  // In the order of tables and partitions. At that pace, if there is one. Errors: of the pace.
+  QueryResult<std::vector<replication::PartitionWrite>> take(base::Pace* pace = nullptr) &&;
 
  private:
   // Increments stand apart: a mutation has nothing else beside them.

@@ -71,15 +71,6 @@ QueryResult<KeyValues> split(const Table& table, const Predicate& predicate, con
   return values;
 }
 
-// Of `IN ?`, as what is bound says; it may be wrong.
-std::size_t count_of_list(const Term& term, const Evaluation& evaluation) {
-  const auto marker = term.marker();
-  if (!marker || !evaluation.values[*marker].has_bytes()) return 0;
-  const ByteView list = evaluation.values[*marker].bytes;
-  const auto count = model::read_int(list.first(std::min(list.size(), sizeof(std::int32_t))));
-  return count ? static_cast<std::size_t>(std::max(*count, 0)) : 0;
-}
-
 }  // namespace
 
 QueryResult<void> check_count(std::size_t count, const std::string& column) {
@@ -97,7 +88,7 @@ QueryResult<Bytes> Predicate::evaluate_one(const Table& table, const Evaluation&
 QueryResult<std::vector<KeyValues>> Predicate::evaluate(const Table& table,
                                                         const Evaluation& evaluation) const {
   const std::string& name = table.columns[columns.front()].name;
-  if (is_list) TRY_VOID(check_count(count_of_list(values.front(), evaluation), name));
+  if (is_list) TRY_VOID(check_count(values.front().count_bound(evaluation), name));
   std::vector<Bytes> operands;
   for (const Term& term : values) {
     TRY(TermValue value, term.evaluate(evaluation));
@@ -107,7 +98,7 @@ QueryResult<std::vector<KeyValues>> Predicate::evaluate(const Table& table,
   if (is_list) {
     const Bytes list = std::move(operands.front());
     operands.clear();
-    TRY(const auto elements, model::split_collection(list));
+    TRY(const auto elements, model::split_collection(list, evaluation.pace));
     for (const ByteView part : elements) operands.push_back(Bytes::copy_of(part));
   }
   TRY_VOID(check_count(operands.size(), name));

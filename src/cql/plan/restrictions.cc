@@ -112,6 +112,7 @@ QueryResult<BoundRestrictions> Restrictions::bind(const Evaluation& evaluation) 
   TRY(bound.rows, bind_rows(evaluation));
   TRY_VOID(check_sizes_of_keys(bound));
   for (const Predicate& filter : filters_) {
+    TRY_VOID(evaluation.turn());
     TRY(BoundPredicate predicate, BoundPredicate::bind(filter, *table_, evaluation));
     bound.filters.push_back(std::move(predicate));
   }

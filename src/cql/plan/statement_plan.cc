@@ -69,6 +69,7 @@ QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
   }
   plan->catalog = std::move(catalog);
   plan->text_hash = base::hash64(base::as_bytes(text));
+  plan->text_size = text.size();
   return PlanPtr(std::move(plan));
 }
 

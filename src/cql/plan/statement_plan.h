@@ -31,6 +31,7 @@ struct StatementPlan {
   std::vector<std::uint16_t> partition_markers;
   CatalogPtr catalog;
   std::uint64_t text_hash = 0;
+  std::size_t text_size = 0;
 
   // Of the rows it gives; none for what gives none.
   const std::vector<protocol::ColumnSpec>& result_columns() const;

@@ -272,6 +272,11 @@ std::optional<std::uint16_t> Term::marker() const {
   return marker_;
 }
 
+std::size_t Term::count_bound(const Evaluation& evaluation) const {
+  if (kind_ != Kind::marker || !evaluation.values[marker_].has_bytes()) return 0;
+  return model::count_of_collection(evaluation.values[marker_].bytes);
+}
+
 QueryResult<TermValue> Term::evaluate(const Evaluation& evaluation) const {
   switch (kind_) {
     case Kind::constant:
@@ -294,7 +299,7 @@ QueryResult<TermValue> Term::evaluate_marker(const Evaluation& evaluation) const
   ASSERT(marker_ < evaluation.values.size());
   const TermValue& bound = evaluation.values[marker_];
   if (!bound.has_bytes()) return bound;
-  TRY(Bytes value, model::normalise(type_, bound.bytes));
+  TRY(Bytes value, model::normalise(type_, bound.bytes, evaluation.pace));
   return TermValue::of(std::move(value));
 }
 

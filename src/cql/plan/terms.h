@@ -46,10 +46,14 @@ struct TermValue {
 // What the client bound to the markers, by their index.
 using BoundValues = absl::InlinedVector<TermValue, 6>;
 
-// What an evaluation goes by.
+// What an evaluation goes by: at that pace, if there is one.
 struct Evaluation {
   const BoundValues& values;
   Moment& moment;
+  base::Pace* pace = nullptr;
+
+  // To be called for whatever a client may send many of. Errors: of the pace.
+  base::Result<void> turn() const { return base::Pace::turn(pace); }
 };
 
 // The markers of a statement, as they become known while it is planned. Where a name is given to a
@@ -62,7 +66,7 @@ class MarkerTypes {
       : names_(names), specs_(names.size()), pace_(pace) {}
 
   // To be called for every term, and whatever else there may be many of. Errors: of the pace.
-  base::Result<void> turn() { return pace_ == nullptr ? base::Result<void>() : pace_->turn(); }
+  base::Result<void> turn() { return base::Pace::turn(pace_); }
 
   void set(std::uint16_t index, protocol::ColumnSpec spec);
   std::size_t count() const { return specs_.size(); }
@@ -91,6 +95,9 @@ class Term {
   bool is_constant() const { return kind_ == Kind::constant; }
   // The index, of a bare marker.
   std::optional<std::uint16_t> marker() const;
+  // Of a bare marker that is bound to a collection: how many elements that says it has, before
+  // anybody looked whether it is one; else 0.
+  std::size_t count_bound(const Evaluation& evaluation) const;
 
   // A value that validates and is normalised. Errors: invalid.
   QueryResult<TermValue> evaluate(const Evaluation& evaluation) const;
