@@ -114,7 +114,8 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   make_cluster(std::move(secrets));
   CO_TRY_VOID(co_await start_cluster(stop));
   reentry_.emplace(runtime_, *cluster_, *database_, identity_->node);
-  CO_TRY_VOID(co_await reentry_->run(std::move(stop)));
+  CO_TRY_VOID(co_await reentry_->run(stop));
+  CO_TRY_VOID(co_await up_nodes_->wait_heard(std::move(stop)));
   reporter_.emplace(
       runtime_, *cluster_, identity_->node,
       [this](const admin::PeerNews::News& news) { return database_->publish(news); },
@@ -158,7 +159,7 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   options.secrets = std::move(secrets);
   cluster_.emplace(runtime_, std::move(options), std::move(hooks));
   database_->connect(cluster_->rpc());
-  up_nodes_.emplace(runtime_, *cluster_,
+  up_nodes_.emplace(runtime_, *cluster_, identity_->node,
                     [this](replication::UpNodesPtr up) { return database_->take(std::move(up)); });
   up_nodes_->start();
 }

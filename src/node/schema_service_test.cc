@@ -110,13 +110,14 @@ class NodesTest : public ::testing::Test {
 
   // On clients of several nodes at once.
   std::vector<std::string> ask_at_once(
-      const std::vector<std::pair<std::size_t, std::string>>& questions) {
+      const std::vector<std::pair<std::size_t, std::string>>& questions,
+      model::Consistency level = model::Consistency::one) {
     std::vector<std::string> answers(questions.size());
     client_.set_process(sim::FunctionProcess::factory([&](Runtime& rt, StopToken) -> Task<void> {
       std::vector<Task<void>> tasks;
       for (std::size_t i = 0; i < questions.size(); ++i) {
         tasks.push_back(ask_one(rt, machine(questions[i].first).address(9042), questions[i].second,
-                                answers[i]));
+                                level, answers[i]));
       }
       co_await runtime::when_all(std::move(tasks));
     }));
@@ -124,8 +125,9 @@ class NodesTest : public ::testing::Test {
     EXPECT_TRUE(world_.run_until([&] { return !client_.is_up(); }, 1h)) << "waits for ever";
     return answers;
   }
-  std::string ask(std::size_t i, const std::string& text) {
-    return ask_at_once({{i, text}}).front();
+  std::string ask(std::size_t i, const std::string& text,
+                  model::Consistency level = model::Consistency::one) {
+    return ask_at_once({{i, text}}, level).front();
   }
   // Right now: nobody waits for anything.
   void expect_one_schema(std::initializer_list<std::size_t> nodes) {
@@ -139,11 +141,14 @@ class NodesTest : public ::testing::Test {
   sim::World world_;
 
  private:
-  static Task<void> ask_one(Runtime& rt, Address address, std::string text, std::string& answer) {
+  static Task<void> ask_one(Runtime& rt, Address address, std::string text,
+                            model::Consistency level, std::string& answer) {
     TestClient client(rt);
     const bool is_open = co_await client.open(address);
     if (!is_open) co_return;
-    EXPECT_TRUE(co_await client.send(TestClient::query(1, text)));
+    protocol::QueryRequest query{.text = text, .parameters = {}};
+    query.parameters.consistency = level;
+    EXPECT_TRUE(co_await client.send(TestClient::frame(1, query)));
     answer = told(co_await client.receive(2min));
   }
 
@@ -162,8 +167,8 @@ TEST_F(NodesTest, ChangeTheSchemaTogetherAndServeRows) {
   expect_one_schema({0, 1, 2});
   for (const std::size_t i : {0U, 1U, 2U}) {
     EXPECT_THAT(ask(i, kCreateTable), StartsWith("2400: "));
-    EXPECT_EQ(ask(i, kInsert), "done");
-    EXPECT_EQ(ask((i + 1) % 3, kSelect), "00000001");
+    EXPECT_EQ(ask(i, kInsert, model::Consistency::quorum), "done");
+    EXPECT_EQ(ask((i + 1) % 3, kSelect, model::Consistency::quorum), "00000001");
     EXPECT_EQ(ask((i + 2) % 3, "TRUNCATE ks.t"), "done");
     EXPECT_EQ(ask(i, kSelect), "no rows");
     EXPECT_THAT(ask(i, "SELECT table_name FROM system_schema.tables WHERE keyspace_name = 'ks'"),
@@ -256,6 +261,28 @@ TEST_F(NodesTest, AStatementThatIsNotUnderstoodByTheRingIsRefusedEverywhere) {
                   "'replication_factor': 1000}"),
               StartsWith("2200: "));
   EXPECT_EQ(node(1).cluster().metadata()->keyspaces.size(), 0U);
+}
+
+// Drivers reconnect at once, and take an UNAVAILABLE at its word.
+TEST_F(NodesTest, WhoIsBackServesQuorumsFromItsFirstRequestOn) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(0, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(0, kCreateTable), "done");
+  const auto come_back = [&] {
+    machine(0).kill();
+    machine(0).start();
+    expect_up({0});
+  };
+  come_back();
+  EXPECT_EQ(ask(0, kInsert, model::Consistency::quorum), "done");
+  machine(1).power_loss();
+  come_back();
+  EXPECT_EQ(ask(0, kInsert, model::Consistency::quorum), "done");
+  // Alone it serves as well, what it can.
+  machine(2).power_loss();
+  come_back();
+  EXPECT_THAT(ask(0, kInsert, model::Consistency::quorum), StartsWith("1000: "));
+  EXPECT_EQ(ask(0, kInsert), "done");
 }
 
 TEST_F(NodesTest, AMinorityChangesNothingAndSaysSo) {

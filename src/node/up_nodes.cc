@@ -1,18 +1,35 @@
 #include "node/up_nodes.h"
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "metadata/cluster_metadata.h"
 #include "model/node_id.h"
 
 namespace helenus::node {
 
+using base::Errc;
+using base::Result;
+using runtime::StopToken;
 using runtime::Task;
+using runtime::Until;
 
-UpNodes::UpNodes(runtime::Runtime& runtime, cluster::ClusterService& cluster, Tell tell)
+namespace {
+
+// A node that is up is heard of within an interval of gossip or two.
+constexpr auto kOthersUnheardWait = std::chrono::seconds(1);
+constexpr auto kNobodyHeardWait = std::chrono::seconds(3);
+
+}  // namespace
+
+UpNodes::UpNodes(runtime::Runtime& runtime, cluster::ClusterService& cluster, model::NodeId self,
+                 Tell tell)
     : runtime_(runtime),
       cluster_(cluster),
+      self_(self),
       tell_(std::move(tell)),
       news_(runtime),
       tasks_(runtime) {
@@ -33,10 +50,36 @@ replication::UpNodesPtr UpNodes::now() const {
 Task<void> UpNodes::follow() {
   while (!stopping_.stop_requested()) {
     if (std::exchange(changed_, false)) {
-      co_await tell_(now());
+      auto up = now();
+      co_await tell_(up);
+      told_ = std::move(up);
+      news_.wake_all();
       continue;
     }
     if (!co_await news_.wait({.stop = stopping_.token()})) co_return;
+  }
+}
+
+std::size_t UpNodes::count_unheard() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(cluster_.metadata()->nodes, [&](const metadata::Node& node) {
+        return node.id() != self_ && (told_ == nullptr || !told_->contains(node.id()));
+      }));
+}
+
+Task<Result<void>> UpNodes::wait_heard(StopToken stop) {
+  auto until = Until::after(runtime_, kNobodyHeardWait, std::move(stop));
+  bool majority_is_up = false;
+  for (;;) {
+    const std::size_t unheard = count_unheard();
+    if (unheard == 0) co_return {};
+    if (!majority_is_up && unheard * 2 < cluster_.metadata()->nodes.size()) {
+      majority_is_up = true;
+      until.deadline = std::min(until.deadline, runtime_.clock.now() + kOthersUnheardWait);
+    }
+    const auto woken = co_await news_.wait(until);
+    if (woken.failed_with(Errc::timeout)) co_return {};
+    if (!woken) co_return woken.error();
   }
 }
 
