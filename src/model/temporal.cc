@@ -84,8 +84,9 @@ std::optional<CivilDate> scan_date(Scanner& in, std::size_t year_digits_min,
   return is_date(date) ? std::optional(date) : std::nullopt;
 }
 
-// HH:mm[:ss[.SSS]] in milliseconds. The digits behind the point are a count of milliseconds, not a
-// fraction: Cassandra takes .5 as five of them.
+// HH:mm[:ss[.SSS]] in milliseconds. Up to three digits behind the point are a count of
+// milliseconds, not a fraction: Cassandra takes .5 as five of them. Up to nine are a fraction, of
+// which what is less than a millisecond is left out.
 std::optional<std::int64_t> scan_time_ms(Scanner& in) {
   const auto hour = in.number(1, 2);
   if (!hour || *hour > 23 || !in.take(":")) return std::nullopt;
@@ -97,16 +98,41 @@ std::optional<std::int64_t> scan_time_ms(Scanner& in) {
   if (!second || *second > 59) return std::nullopt;
   time += *second * 1000;
   if (!in.take(".")) return time;
-  const auto milliseconds = in.number(1, 3);
-  if (!milliseconds) return std::nullopt;
-  return time + *milliseconds;
+  const std::size_t before = in.rest().size();
+  auto fraction = in.number(1, 9);
+  if (!fraction) return std::nullopt;
+  for (std::size_t digits = before - in.rest().size(); digits > 3; --digits) *fraction /= 10;
+  return time + *fraction;
 }
 
-// Z, UTC, GMT, +HH, +HHMM, +HH:MM, GMT+HH:MM: milliseconds east of Greenwich. Nothing left is UTC.
+// Zones by the names that people write, those of summer too: hours east of Greenwich.
+std::optional<std::int64_t> zone_hours(Scanner& in) {
+  struct Zone {
+    std::string_view name;
+    std::int64_t hours;
+  };
+  static constexpr std::array kZones = {
+      Zone{"EST", -5},  Zone{"EDT", -4}, Zone{"CST", -6}, Zone{"CDT", -5},  Zone{"MST", -7},
+      Zone{"MDT", -6},  Zone{"PST", -8}, Zone{"PDT", -7}, Zone{"HST", -10}, Zone{"AKST", -9},
+      Zone{"AKDT", -8}, Zone{"WET", 0},  Zone{"WEST", 1}, Zone{"BST", 1},   Zone{"CET", 1},
+      Zone{"CEST", 2},  Zone{"EET", 2},  Zone{"EEST", 3}, Zone{"MSK", 3},   Zone{"JST", 9},
+      Zone{"KST", 9}};
+  for (const Zone& zone : kZones) {
+    if (in.rest() == zone.name) {
+      in.take(zone.name);
+      return zone.hours;
+    }
+  }
+  return std::nullopt;
+}
+
+// Z, UTC, GMT, EST and its kin, +HH, +HHMM, +HH:MM, GMT+HH:MM: milliseconds east of Greenwich.
+// Nothing left is UTC.
 std::optional<std::int64_t> scan_zone_ms(Scanner& in) {
   if (in.done()) return 0;
   in.take(" ");
   if (in.take("Z") || in.take("UTC")) return 0;
+  if (const auto hours = zone_hours(in)) return *hours * 3'600'000;
   const bool named = in.take("GMT");
   if (named && in.done()) return 0;
   const bool west = in.take("-");

@@ -135,6 +135,46 @@ TEST(Prepared, AStatementAboutOneRowIsAnsweredAlikeByBothWays) {
   tell(answers_alike_both_ways);
 }
 
+// Drivers bind values by these names, and find replicas by the markers of the partition key.
+Task<void> names_markers(QueryStory& story) {
+  co_await begin(story);
+  co_await story.must(
+      "CREATE TABLE t (k int, a int, b text, l list<int>, s set<int>, m map<text, int>, PRIMARY "
+      "KEY "
+      "(k, a, b))");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"SELECT * FROM t WHERE k = ? AND (a, b) = (?, ?)", "k a b, k 0"},
+      {"SELECT * FROM t WHERE k = ? AND (a, b) > ?", "k (a,b), k 0"},
+      {"SELECT * FROM t WHERE k = ? AND (a, b) IN ((?, ?), (?, ?))", "k a b a b, k 0"},
+      {"SELECT * FROM t WHERE k = ? AND (a, b) IN (?, ?)", "k (a,b) (a,b), k 0"},
+      {"SELECT * FROM t WHERE (a, b) IN ? AND k = ?", "in(a,b) k, k 1"},
+      {"SELECT * FROM t WHERE k IN ?", "in(k), "},
+      {"SELECT * FROM t WHERE k IN (?, ?)", "k k, "},
+      {"SELECT * FROM t WHERE token(k) > token(?)", "arg0(system.token), "},
+      {"SELECT * FROM t WHERE token(k) > ?", "partition key token, "},
+      {"SELECT * FROM t WHERE l CONTAINS ? AND m CONTAINS ? AND m CONTAINS KEY ? AND m[?] = ? "
+       "ALLOW "
+       "FILTERING",
+       "value(l) value(m) key(m) key(m) value(m), "},
+      {"UPDATE t SET l[?] = ?, m[?] = ?, s = s + ? WHERE k = ? AND a = 1 AND b = 'b'",
+       "idx(l) value(l) key(m) value(m) s k, k 5"},
+      {"SELECT * FROM t WHERE k = ? LIMIT ?", "k [limit], k 0"},
+  };
+  for (const auto& [statement, expected] : cases) {
+    const PreparedResult prepared = prepared_of(co_await story.prepare(statement));
+    std::vector<std::string> names;
+    for (const auto& marker : prepared.markers) names.push_back(marker.name);
+    std::string told = fmt::format("{}, ", fmt::join(names, " "));
+    for (const std::uint16_t marker : prepared.partition_key_markers) {
+      told += fmt::format("k {}", marker);
+    }
+    EXPECT_EQ(told, expected) << statement;
+  }
+}
+TEST(Prepared, MarkersHaveTheNamesThatDriversBindBy) {
+  tell(names_markers);
+}
+
 Task<void> tells_unprepared(QueryStory& story) {
   co_await begin(story);
   const Bytes unknown = Bytes::copy_of("0123456789abcdef");

@@ -1,6 +1,7 @@
 #include "cql/execute/reference_executor_test_support.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <utility>
 
@@ -372,19 +373,40 @@ std::string ReferenceExecutor::shown(const ReferenceQuery& query,
   return fmt::format("{}", fmt::join(cells, ", "));
 }
 
+// Each column of the partition key has its values: then partitions come in the order of these.
+bool ReferenceExecutor::names_partitions(const ReferenceTable& table, const ReferenceQuery& query) {
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (table.columns[i].kind != ReferenceKind::partition) continue;
+    const bool named = std::ranges::any_of(query.where, [&](const ReferenceRelation& relation) {
+      return !relation.token && (relation.comparison == "=" || relation.comparison == "IN") &&
+             relation.columns.front() == i;
+    });
+    if (!named) return false;
+  }
+  return true;
+}
+
 std::vector<std::string> ReferenceExecutor::select(const ReferenceQuery& query,
                                                    std::int64_t now) const {
   const ReferenceTable& table = tables_[query.table];
   std::vector<FoundRow> rows;
-  for (const auto& [place, partition] : data_[query.table]) {
-    find_rows(query, partition, now, rows);
+  std::vector<const Partition*> partitions;
+  for (const auto& [place, partition] : data_[query.table]) partitions.push_back(&partition);
+  if (names_partitions(table, query)) {
+    std::ranges::sort(partitions, {}, [](const Partition* partition) { return partition->key; });
   }
+  for (const Partition* const partition : partitions) find_rows(query, *partition, now, rows);
   if (query.ordered) {
-    std::ranges::sort(rows, [&](const FoundRow& a, const FoundRow& b) {
-      if (comes_before(table, a, b)) return !query.reversed;
-      if (comes_before(table, b, a)) return query.reversed;
-      return a.partition->place < b.partition->place;
+    std::vector<const FoundRow*> sorted;
+    for (const FoundRow& row : rows) sorted.push_back(&row);
+    std::ranges::sort(sorted, [&](const FoundRow* a, const FoundRow* b) {
+      if (comes_before(table, *a, *b)) return !query.reversed;
+      if (comes_before(table, *b, *a)) return query.reversed;
+      return std::less<>()(a, b);
     });
+    std::vector<FoundRow> in_order;
+    for (const FoundRow* const row : sorted) in_order.push_back(*row);
+    rows = std::move(in_order);
   }
   const auto same_group = [&](const FoundRow& a, const FoundRow& b) {
     for (std::size_t i = 0; i < query.group_by; ++i) {

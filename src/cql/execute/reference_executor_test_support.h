@@ -191,6 +191,7 @@ class ReferenceExecutor {
                              std::int64_t now) const;
   bool matches(const ReferenceTable& table, const FoundRow& row,
                const std::vector<ReferenceRelation>& where, std::int64_t now) const;
+  static bool names_partitions(const ReferenceTable& table, const ReferenceQuery& query);
   void find_rows(const ReferenceQuery& query, const Partition& partition, std::int64_t now,
                  std::vector<FoundRow>& rows) const;
   bool comes_before(const ReferenceTable& table, const FoundRow& a, const FoundRow& b) const;

@@ -5,6 +5,7 @@
 // their order or the reverse of it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -194,7 +195,9 @@ class VirtualTableRows final : public RowStream {
   // Requires: table and admission outlive it. What it makes is charged as a result; what is not
   // admitted is the error `overloaded`.
   VirtualTableRows(const VirtualTable& table, RowRequest request, Admission& admission)
-      : table_(table), request_(std::move(request)), charge_(admission) {}
+      : table_(table), request_(std::move(request)), charge_(admission) {
+    std::ranges::sort(request_.where.partitions);
+  }
 
   runtime::Task<base::Result<void>> fill(std::vector<Row>& rows, Amount amount) override;
 
@@ -204,7 +207,7 @@ class VirtualTableRows final : public RowStream {
   void choose(std::vector<VirtualRow> made);
 
   const VirtualTable& table_;
-  const RowRequest request_;
+  RowRequest request_;  // its partitions ascend
   bool made_ = false;
   Admission::ResultCharge charge_;
   std::vector<Row> rows_;

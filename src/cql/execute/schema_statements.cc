@@ -32,7 +32,7 @@ Task<QueryResult<Response>> SchemaStatements::execute(PlanPtr plan, Session& ses
     co_return co_await change_schema(statement, session, std::move(stop));
   }
   co_return QueryError(ErrorCode::unauthorized,
-                       "You have to be logged in and not anonymous to perform this request");
+                       "There are no roles and permissions: whoever connects may do everything.");
 }
 
 QueryResult<Response> SchemaStatements::use(const parser::Use& statement, Session& session) const {

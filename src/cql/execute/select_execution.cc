@@ -3,6 +3,7 @@
 #include "cql/execute/select_execution.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -321,14 +322,16 @@ Task<QueryResult<Response>> SelectExecution::run_sorted() {
     all.push_back(std::move(rows_[next_]));
     take();
   }
-  std::ranges::sort(all, [&](const Row& a, const Row& b) {
-    const auto order = a.clustering <=> b.clustering;
-    if (order == 0) return a.partition < b.partition;
+  std::vector<const Row*> sorted;
+  for (const Row& row : all) sorted.push_back(&row);
+  std::ranges::sort(sorted, [&](const Row* a, const Row* b) {
+    const auto order = a->clustering <=> b->clustering;
+    if (order == 0) return std::less<>()(a, b);  // Partitions stay in their order.
     return plan_.reversed ? order > 0 : order < 0;
   });
-  for (const Row& row : all) {
+  for (const Row* const row : sorted) {
     if (rows_left_-- == 0) break;
-    CO_TRY_VOID(write_row(row));
+    CO_TRY_VOID(write_row(*row));
   }
   co_return finish(std::nullopt);
 }

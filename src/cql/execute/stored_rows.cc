@@ -49,8 +49,7 @@ StoredRows::StoredRows(runtime::Runtime& runtime, replication::Coordinator& coor
       clustered_(!request_.table->clustering().empty()),
       has_elements_(request_.layout->has_elements()) {
   if (request_.after && request_.where.by_key) {
-    const auto first =
-        std::ranges::lower_bound(request_.where.partitions, request_.after->partition);
+    const auto first = std::ranges::find(request_.where.partitions, request_.after->partition);
     partition_index_ = static_cast<std::size_t>(first - request_.where.partitions.begin());
   }
 }

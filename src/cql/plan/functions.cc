@@ -1,9 +1,7 @@
 #include "cql/plan/functions.h"
 
 #include <array>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
 
 #include "base/codec.h"
@@ -142,30 +140,15 @@ QueryResult<Bytes> from_blob(const Function& function, Function::Arguments argum
 
 // ---- Casts ----
 
-// As Java converts a double: the nearest value there is, and 0 for NaN.
-std::int64_t truncated(double value) {
-  if (std::isnan(value)) return 0;
-  if (value >= 0x1p63) return std::numeric_limits<std::int64_t>::max();
-  if (value <= -0x1p63) return std::numeric_limits<std::int64_t>::min();
-  return static_cast<std::int64_t>(value);
-}
-
 QueryResult<Bytes> cast_number(const Function& function, Function::Arguments arguments,
                                Moment& /*moment*/) {
-  const TypeKind from = function.arguments[0].kind();
-  const TypeKind to = function.returns.kind();
-  if (is_integer(from)) {
-    TRY(const std::int64_t value, read_integer(from, *arguments[0]));
-    return integer_value(to, value);
-  }
-  TRY(const double value, read_floating(from, *arguments[0]));
-  if (is_floating(to)) return floating_value(to, value);
-  return integer_value(to, truncated(value));
+  TRY(const Number number, read_number(function.arguments[0].kind(), *arguments[0]));
+  TRY(Bytes value, number_value(function.returns.kind(), number));
+  return value;
 }
 
 QueryResult<Bytes> cast_to_text(const Function& function, Function::Arguments arguments,
                                 Moment& /*moment*/) {
-  if (function.arguments[0].is_text()) return *arguments[0];
   std::string text = model::to_text(function.arguments[0], *arguments[0]);
   if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {
     text = text.substr(1, text.size() - 2);
@@ -181,10 +164,12 @@ Function::Body cast_body(const DataType& from, const DataType& to) {
   const TypeKind source = from.kind();
   const TypeKind target = to.kind();
   if (from == to) return &same_bytes;
-  const bool to_number = (is_integer(target) && target != TypeKind::counter) ||
-                         is_floating(target) || (target == TypeKind::varint && is_integer(source));
-  if ((is_integer(source) || is_floating(source)) && to_number) return &cast_number;
-  if (to.is_text() && from.is_native() && source != TypeKind::blob) return &cast_to_text;
+  if (is_number(source) && is_number(target) && target != TypeKind::counter) return &cast_number;
+  const bool has_text = is_number(source) || is_time(source) || source == TypeKind::inet ||
+                        source == TypeKind::boolean || source == TypeKind::time ||
+                        source == TypeKind::uuid;
+  if (to.is_text() && has_text) return &cast_to_text;
+  if (source == TypeKind::ascii && target == TypeKind::varchar) return &same_bytes;
   if (is_time(source) && target == TypeKind::timestamp) return &to_milliseconds;
   if (is_time(source) && target == TypeKind::date) return &to_date;
   return nullptr;
@@ -281,6 +266,9 @@ bool is_assignable(const DataType& to, const DataType& from) {
       return from.kind() == TypeKind::timeuuid;
     case TypeKind::bigint:
       return from.kind() == TypeKind::timestamp || from.kind() == TypeKind::counter;
+    // What toUnixTimestamp() gives is a timestamp, too.
+    case TypeKind::timestamp:
+      return from.kind() == TypeKind::bigint;
     default:
       return false;
   }

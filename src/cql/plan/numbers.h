@@ -1,4 +1,4 @@
-// Numbers of the fixed-size types, whichever they are: what casts and aggregates calculate with.
+// Numbers of all types, whichever they are: what casts and aggregates calculate with.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,24 @@
 
 namespace helenus::cql {
 
+bool is_number(model::TypeKind kind);
+// Of a size of its own.
 bool is_integer(model::TypeKind kind);
 bool is_floating(model::TypeKind kind);
+
+// A number of any type as casts take it, which is as Java's Number does.
+struct Number {
+  std::int64_t integer = 0;  // the lowest 64 bits of its whole part; of a floating one the nearest
+  double floating = 0;       // the nearest
+  bool is_floating = false;
+};
+
+// Requires: is_number(kind). Errors: invalid_argument for bytes that are no such number.
+base::Result<Number> read_number(model::TypeKind kind, base::ByteView bytes);
+// The number as a value of that type. A floating one that is out of range becomes the nearest int
+// or bigint; what is narrower has the lowest bits of that int. Requires: is_number(kind). Errors:
+// invalid_argument for a decimal of what is no number or infinite.
+base::Result<base::Bytes> number_value(model::TypeKind kind, const Number& number);
 
 // Require: is_integer(kind), is_floating(kind). Errors: invalid_argument for bytes of another size.
 base::Result<std::int64_t> read_integer(model::TypeKind kind, base::ByteView bytes);

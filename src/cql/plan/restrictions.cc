@@ -15,6 +15,7 @@ namespace helenus::cql {
 using base::Bytes;
 using base::ByteView;
 using model::ClusteringRange;
+using model::DataType;
 using model::Table;
 using model::Token;
 
@@ -145,12 +146,29 @@ std::vector<ByteView> views_of(const KeyValues& values) {
 
 }  // namespace
 
+// In the order of the columns' types, each once: so Cassandra gives partitions that IN names.
+// Values that are equivalent and differ (1.0 and 1.00) are two keys.
+void Restrictions::sort_keys(std::vector<KeyValues>& keys) const {
+  const auto order = [&](const KeyValues& a, const KeyValues& b) {
+    for (std::size_t i = 0; i < partition_.size(); ++i) {
+      const DataType& type = table_->columns[partition_[i].columns.front()].type;
+      const auto by_type = model::compare(type, a[i], b[i]);
+      if (by_type != 0) return by_type < 0;
+    }
+    return a < b;
+  };
+  std::ranges::sort(keys, order);
+  const auto repeated = std::ranges::unique(keys);
+  keys.erase(repeated.begin(), repeated.end());
+}
+
 QueryResult<std::vector<Bytes>> Restrictions::bind_partitions(const Evaluation& evaluation) const {
   std::vector<KeyValues> keys(1);
   for (const Predicate& predicate : partition_) {
     TRY(const auto values, predicate.evaluate(*table_, evaluation));
     TRY_VOID(multiply(keys, values));
   }
+  if (keys.size() > 1) sort_keys(keys);
   std::vector<Bytes> partitions;
   partitions.reserve(keys.size());
   for (const KeyValues& key : keys) {
@@ -158,9 +176,6 @@ QueryResult<std::vector<Bytes>> Restrictions::bind_partitions(const Evaluation& 
     partitions.push_back(
         model::make_partition(keyspace_, ring::token_of(routing_key), routing_key));
   }
-  std::ranges::sort(partitions);
-  const auto repeated = std::ranges::unique(partitions);
-  partitions.erase(repeated.begin(), repeated.end());
   return partitions;
 }
 

@@ -45,7 +45,8 @@ QueryResult<void> check_key_sizes(std::size_t partition, std::size_t row);
 
 // What a statement is about, once its markers have values.
 struct BoundRestrictions {
-  // Partitions as storage knows them, ascending and without repetition; else a range of them.
+  // Partitions as storage knows them, in the order of their keys' types, each once; else a range of
+  // them.
   bool by_key = false;
   std::vector<base::Bytes> partitions;
   storage::KeyRange range;
@@ -117,6 +118,7 @@ class Restrictions {
     bool inclusive = false;
   };
 
+  void sort_keys(std::vector<KeyValues>& keys) const;
   QueryResult<std::vector<base::Bytes>> bind_partitions(const Evaluation& evaluation) const;
   QueryResult<storage::KeyRange> bind_tokens(const Evaluation& evaluation) const;
   QueryResult<std::optional<model::Token>> token_of(const std::optional<TokenBound>& bound,

@@ -64,7 +64,8 @@ class RestrictionsPlanner {
   std::size_t position_of(const Predicate& predicate) const {
     return predicate.columns.front() - partition_size();
   }
-  std::string columns_text(const std::vector<std::size_t>& columns) const;
+  std::string columns_text(const std::vector<std::size_t>& columns,
+                           std::string_view between = ", ") const;
   static std::string text_of(const Relation& relation);
 
   const Table& table_;
@@ -77,10 +78,11 @@ class RestrictionsPlanner {
   bool has_token_ = false;
 };
 
-std::string RestrictionsPlanner::columns_text(const std::vector<std::size_t>& columns) const {
+std::string RestrictionsPlanner::columns_text(const std::vector<std::size_t>& columns,
+                                              std::string_view between) const {
   std::string text;
   for (const std::size_t column : columns) {
-    if (!text.empty()) text += ", ";
+    if (!text.empty()) text += between;
     text += table_.columns[column].name;
   }
   return text;
@@ -178,16 +180,25 @@ QueryResult<void> RestrictionsPlanner::compile_operand(const Relation& relation,
                                                        PlanScope& scope) {
   if (relation.operand.is_list_marker) {
     TRY(const DataType list, DataType::list_of(receiver.type, true));
-    const ColumnSpec whole{receiver.keyspace, receiver.table, fmt::format("in({})", receiver.name),
-                           list};
+    const ColumnSpec whole{
+        receiver.keyspace, receiver.table,
+        predicate.is_tuple ? "in" + receiver.name : fmt::format("in({})", receiver.name), list};
     TRY(Term term, compile_term(relation.operand.values.front(), whole, scope));
     predicate.is_list = true;
     predicate.values.push_back(std::move(term));
     return {};
   }
   TRY_VOID(check_count(relation.operand.values.size(), receiver.name));
+  std::vector<ColumnSpec> columns;
+  for (const std::size_t index : predicate.columns) {
+    const Column& column = table_.columns[index];
+    columns.push_back({table_.keyspace, table_.name, column.name, column.type});
+  }
   for (const parser::Expression& value : relation.operand.values) {
-    TRY(Term term, compile_term(value, receiver, scope));
+    const auto* tuple = std::get_if<parser::TupleLiteral>(&value.node);
+    TRY(Term term, predicate.is_tuple && tuple != nullptr
+                       ? compile_tuple(*tuple, columns, receiver.type, scope)
+                       : compile_term(value, receiver, scope));
     predicate.values.push_back(std::move(term));
   }
   return {};
@@ -209,7 +220,7 @@ QueryResult<Predicate> RestrictionsPlanner::compile(const Relation& relation, Pl
     TRY_VOID(check_tuple(relation, predicate));
     predicate.is_tuple = true;
     TRY(receiver.type, DataType::tuple_of(std::move(types)));
-    receiver.name = fmt::format("({})", columns_text(predicate.columns));
+    receiver.name = fmt::format("({})", columns_text(predicate.columns, ","));
   } else if (relation.kind == RelationKind::element) {
     const ColumnSpec key{table_.keyspace, table_.name, fmt::format("key({})", first.name),
                          first.type.key()};
@@ -218,8 +229,10 @@ QueryResult<Predicate> RestrictionsPlanner::compile(const Relation& relation, Pl
     receiver.name = fmt::format("value({})", first.name);
   } else if (relation.comparison == Operator::contains_key) {
     receiver.type = first.type.key();
+    receiver.name = fmt::format("key({})", first.name);
   } else if (relation.comparison == Operator::contains) {
     receiver.type = first.type.kind() == TypeKind::map ? first.type.mapped() : first.type.element();
+    receiver.name = fmt::format("value({})", first.name);
   }
   TRY_VOID(compile_operand(relation, predicate, receiver, scope));
   return predicate;
@@ -254,9 +267,10 @@ QueryResult<void> RestrictionsPlanner::add_token(const Relation& relation, PlanS
           keys.size(), call->arguments.size());
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      TRY(Term term,
-          compile_term(call->arguments[i],
-                       {table_.keyspace, table_.name, keys[i].name, keys[i].type}, scope));
+      TRY(Term term, compile_term(call->arguments[i],
+                                  {table_.keyspace, table_.name,
+                                   fmt::format("arg{}(system.token)", i), keys[i].type},
+                                  scope));
       bound.values.push_back(std::move(term));
     }
   } else {

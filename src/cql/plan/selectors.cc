@@ -127,6 +127,8 @@ class SelectorCompiler {
   QueryResult<Named> operator()(const parser::Cast& cast) {
     TRY(Named operand, SelectorCompiler(table_, scope_, *cast.operand, nullptr).compile());
     TRY(const DataType type, resolve_type(*cast.type, scope_.keyspace));
+    // A cast to the type that it has already is none.
+    if (type == operand.selector.type()) return operand;
     TRY(Function function, cast_function(operand.selector.type(), type));
     Selector selector(Selector::Kind::function, type);
     selector.function_ = std::make_shared<Function>(std::move(function));
@@ -674,7 +676,7 @@ void Grouping::clear() {
 
 namespace {
 
-Bytes number_value(TypeKind kind, std::int64_t integer, double floating) {
+Bytes total_value(TypeKind kind, std::int64_t integer, double floating) {
   return is_floating(kind) ? floating_value(kind, floating) : integer_value(kind, integer);
 }
 
@@ -739,11 +741,11 @@ OptionalBytes Grouping::total(const Selector& selector, const Accumulator& state
     case Selector::Kind::maximum:
       return state.best;
     case Selector::Kind::sum:
-      return number_value(kind, state.integer, state.floating);
+      return total_value(kind, state.integer, state.floating);
     case Selector::Kind::average: {
-      if (state.count == 0) return number_value(kind, 0, 0);
-      return number_value(kind, state.integer / static_cast<std::int64_t>(state.count),
-                          state.floating / static_cast<double>(state.count));
+      if (state.count == 0) return total_value(kind, 0, 0);
+      return total_value(kind, state.integer / static_cast<std::int64_t>(state.count),
+                         state.floating / static_cast<double>(state.count));
     }
     default:
       return model::bigint_value(static_cast<std::int64_t>(state.count));

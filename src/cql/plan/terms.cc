@@ -240,6 +240,10 @@ class TermCompiler {
     return term;
   }
 
+  friend QueryResult<Term> compile_tuple(const parser::TupleLiteral& literal,
+                                         const std::vector<ColumnSpec>& receivers,
+                                         const DataType& type, PlanScope& scope);
+
   // A composed term all of whose parts are known is known itself.
   static QueryResult<Term> folded(Term term) {
     if (!std::ranges::all_of(term.parts_, &Term::is_constant)) return term;
@@ -257,6 +261,18 @@ QueryResult<Term> compile_term(const parser::Expression& expression, const Colum
                                PlanScope& scope) {
   TRY_VOID(scope.markers.turn());
   return std::visit(TermCompiler(receiver, scope), expression.node);
+}
+
+QueryResult<Term> compile_tuple(const parser::TupleLiteral& literal,
+                                const std::vector<ColumnSpec>& receivers, const DataType& type,
+                                PlanScope& scope) {
+  ASSERT(literal.elements.size() == receivers.size());
+  Term term(Term::Kind::tuple, type);
+  for (std::size_t i = 0; i < receivers.size(); ++i) {
+    TRY(Term part, compile_term(literal.elements[i], receivers[i], scope));
+    term.parts_.push_back(std::move(part));
+  }
+  return TermCompiler::folded(std::move(term));
 }
 
 // ---- Evaluating ----

@@ -104,6 +104,9 @@ class Term {
 
  private:
   friend class TermCompiler;
+  friend QueryResult<Term> compile_tuple(const parser::TupleLiteral& literal,
+                                         const std::vector<protocol::ColumnSpec>& receivers,
+                                         const model::DataType& type, PlanScope& scope);
   Term(Kind kind, model::DataType type) : kind_(kind), type_(std::move(type)) {}
 
   QueryResult<TermValue> evaluate_marker(const Evaluation& evaluation) const;
@@ -118,6 +121,12 @@ class Term {
   std::vector<Term> parts_;  // of a map: key, value, key, value, ...
   std::shared_ptr<const Function> function_;
 };
+
+// A tuple whose parts are for columns of their own, as in (a, b) = (?, ?). Requires: as many
+// elements as receivers, of the types that the tuple has.
+QueryResult<Term> compile_tuple(const parser::TupleLiteral& literal,
+                                const std::vector<protocol::ColumnSpec>& receivers,
+                                const model::DataType& type, PlanScope& scope);
 
 // `receiver` says what the term is for: its type and the name that messages give it.
 QueryResult<Term> compile_term(const parser::Expression& expression,

@@ -377,7 +377,7 @@ Transition apply(const Input& in, const parser::DropIndex& statement) {
                 fmt::format("Index '{}.{}' doesn't exist'", keyspace, statement.index.name.text));
 }
 Transition apply(const Input& /*in*/, const parser::CreateMaterializedView& /*statement*/) {
-  return refuse("Materialized views are disabled. Enable in cassandra.yaml to use.");
+  return refuse("Materialized views are not supported.");
 }
 Transition apply(const Input& in, const parser::AlterMaterializedView& statement) {
   TRY(const std::string keyspace, keyspace_of(statement.view, in.context.session_keyspace));
@@ -392,9 +392,7 @@ Transition apply(const Input& in, const parser::DropMaterializedView& statement)
       fmt::format("Materialized view '{}.{}' doesn't exist", keyspace, statement.view.name.text));
 }
 Transition apply(const Input& /*in*/, const parser::CreateFunction& /*statement*/) {
-  return refuse(
-      "User-defined functions are disabled in cassandra.yaml - set "
-      "user_defined_functions_enabled=true to enable");
+  return refuse("User-defined functions are not supported.");
 }
 Transition apply(const Input& in, const parser::DropFunction& statement) {
   TRY(const std::string keyspace, keyspace_of(statement.function, in.context.session_keyspace));
@@ -403,9 +401,7 @@ Transition apply(const Input& in, const parser::DropFunction& statement) {
       fmt::format("Function '{}.{}' doesn't exist", keyspace, statement.function.name.text));
 }
 Transition apply(const Input& /*in*/, const parser::CreateAggregate& /*statement*/) {
-  return refuse(
-      "User-defined functions are disabled in cassandra.yaml - set "
-      "user_defined_functions_enabled=true to enable");
+  return refuse("User-defined functions are not supported.");
 }
 Transition apply(const Input& in, const parser::DropAggregate& statement) {
   TRY(const std::string keyspace, keyspace_of(statement.aggregate, in.context.session_keyspace));

@@ -376,7 +376,7 @@ QueryResult<Table> apply(const parser::AlterColumnType& /*change*/,
 QueryResult<Table> apply(const parser::DropCompactStorage& /*change*/,
                          const model::Keyspace& /*keyspace*/, const Table& /*before*/,
                          std::int64_t /*now_us*/) {
-  return invalid("DROP COMPACT STORAGE is disabled. Enable in cassandra.yaml to use.");
+  return invalid("DROP COMPACT STORAGE is not supported: no table is compact.");
 }
 
 QueryResult<Table> apply(const parser::Properties& change, const model::Keyspace& /*keyspace*/,
@@ -401,8 +401,7 @@ QueryResult<void> check_invariants(const Table& table) {
 QueryResult<Table> make_table(const parser::CreateTable& statement, const model::Keyspace& keyspace,
                               const base::Uuid& id) {
   if (statement.compact_storage) {
-    return invalid(
-        "Compact tables are not allowed. Enable in cassandra.yaml compact_tables_enabled to use.");
+    return invalid("Compact tables are not supported: without COMPACT STORAGE, please.");
   }
   if (statement.columns.size() > kColumnsPerTableMax) {
     return invalid("A table has at most {} columns", kColumnsPerTableMax);
