@@ -29,22 +29,24 @@ Task<Result<void>> ClusterJoin::try_to_join(Until until) {
   if (known_.metadata()->find(self) == nullptr) {
     CO_TRY_VOID(co_await changer_.change(begin, context_.attempt(timeout, until)));
   }
-  const MetadataPtr pending = known_.metadata();
-  const metadata::Node* node = pending->find(self);
-  if (node == nullptr) {
-    co_return Error(Errc::refused, "the join of node {} was given up by somebody", self);
+  for (;;) {
+    const MetadataPtr pending = known_.metadata();
+    const metadata::Node* node = pending->find(self);
+    if (node == nullptr) {
+      co_return Error(Errc::refused, "the join of node {} was given up by somebody", self);
+    }
+    if (node->state != metadata::NodeState::joining) co_return {};
+    if (!pending->keyspaces.empty() && transfer_) {
+      context_.phase.set(pending->joint == metadata::Epoch(0) ? "copies its data from other nodes"
+                                                              : "becomes a replica among others");
+      CO_TRY_VOID(co_await transfer_(pending, until));
+    }
+    const auto advance = [self, epoch = pending->epoch](const ClusterMetadata& now) {
+      return advance_join(now, self, epoch);
+    };
+    CO_TRY_VOID(
+        co_await changer_.change(advance, Until::after(context_.runtime, timeout, until.stop)));
   }
-  if (node->state != metadata::NodeState::joining) co_return {};
-  if (!pending->keyspaces.empty() && transfer_) {
-    context_.phase.set("copies its data from other nodes");
-    CO_TRY_VOID(co_await transfer_(pending, until));
-  }
-  const auto finish = [self, epoch = pending->epoch](const ClusterMetadata& now) {
-    return finish_join(now, self, epoch);
-  };
-  CO_TRY_VOID(
-      co_await changer_.change(finish, Until::after(context_.runtime, timeout, until.stop)));
-  co_return {};
 }
 
 }  // namespace helenus::cluster

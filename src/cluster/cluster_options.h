@@ -43,8 +43,11 @@ struct ClusterOptions {
   std::vector<rpc::ClusterSecret> secrets{};
 };
 
-// Copies to this node the data of which it is a pending replica. It is not called in a cluster
-// without keyspaces, where there is nothing to copy.
+// Returns when all is there that the next step of this node's join needs, as of the epoch of these
+// metadata (metadata/transitions.h): the data of which it is a pending replica, or, once the change
+// is joint, what every replica of the next set has pulled. It may return earlier when newer
+// metadata are known. It is not called in a cluster without keyspaces, where there is nothing to
+// copy.
 using Transfer =
     std::function<runtime::Task<base::Result<void>>(MetadataPtr metadata, runtime::Until until)>;
 // Makes this node act by these metadata. There is one call at a time. A call that failed is made

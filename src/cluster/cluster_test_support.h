@@ -154,7 +154,7 @@ class ClusterNode final : public sim::Process {
     const metadata::ClusterMetadata& known = *service_.metadata();
     if (metadata::change_is_under_way(known)) {
       return [epoch = known.epoch](const metadata::ClusterMetadata& now) {
-        return metadata::finish_change(now, epoch);
+        return metadata::advance_change(now, epoch);
       };
     }
     if (ledger.keyspaces < 6 || runtime_.random.chance(0.2)) {

@@ -40,15 +40,15 @@ Result<ClusterMetadata> begin_join(const ClusterMetadata& now,
   return metadata::begin_join(now, self);
 }
 
-Result<ClusterMetadata> finish_join(const ClusterMetadata& now, model::NodeId self,
-                                    metadata::Epoch pending) {
+Result<ClusterMetadata> advance_join(const ClusterMetadata& now, model::NodeId self,
+                                     metadata::Epoch pending) {
   const metadata::Node* node = now.find(self);
   if (node != nullptr && node->state != metadata::NodeState::joining) return now;
   if (node != nullptr && now.epoch != pending) {
     return Error(Errc::locked, "the ring to hold still: epoch {} is followed by epoch {}", pending,
                  now.epoch);
   }
-  return metadata::finish_change(now, pending);
+  return metadata::advance_change(now, pending);
 }
 
 bool may_retry_join(Errc code) {

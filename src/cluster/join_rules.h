@@ -1,11 +1,9 @@
 // When a node may be in a cluster, and how it comes into it: functions of the metadata.
 //
-// Joining takes two documents (metadata/transitions.h), begin_join and finish_join, with the
-// transfer of data in between.
+// Joining takes two documents where no replica moves, and three else (metadata/transitions.h):
+// begin_join, then advance_join once or twice, each after the transfer of what that step needs.
 //
-// Joining without a Transfer is for clusters without keyspaces. This is checked in the document
-// that begins the join; keyspaces that are made from then on are those of a cluster of more than
-// one node, in which no node takes rows before there is a Transfer, so there is nothing to copy.
+// Joining without a Transfer is for clusters without keyspaces.
 #pragma once
 
 #include <string>
@@ -28,11 +26,11 @@ base::Result<metadata::ClusterMetadata> begin_join(const metadata::ClusterMetada
                                                    const metadata::NodeDescription& self,
                                                    bool has_transfer);
 
-// The metadata in which the node has joined; the same if it has already. Its data were copied as of
-// epoch `pending`. Errors: locked if the ring has changed since then; those of
-// metadata::finish_change.
-base::Result<metadata::ClusterMetadata> finish_join(const metadata::ClusterMetadata& now,
-                                                    model::NodeId self, metadata::Epoch pending);
+// The metadata in which the node is one step further; the same if it has joined already. What the
+// step needs was there as of epoch `pending`. Errors: locked if the ring has changed since then;
+// those of metadata::advance_change.
+base::Result<metadata::ClusterMetadata> advance_join(const metadata::ClusterMetadata& now,
+                                                     model::NodeId self, metadata::Epoch pending);
 
 // Whether a join that failed so may succeed later.
 bool may_retry_join(base::Errc code);

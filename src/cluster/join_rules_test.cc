@@ -56,11 +56,11 @@ TEST(JoinRules, ANodeThatWasRemovedIsToldSoAndNotThatDataWouldHaveToBeCopied) {
 
 TEST(JoinRules, AJoinIsFinishedInTheEpochThatItsDataWereCopiedIn) {
   const ClusterMetadata joining = *begin_join(a_cluster(2), a_node(3), false);
-  const auto joined = finish_join(joining, node_id(3), joining.epoch);
+  const auto joined = advance_join(joining, node_id(3), joining.epoch);
   ASSERT_TRUE(joined);
   EXPECT_EQ(state_of(*joined, 3), metadata::NodeState::normal);
   // It may be that the answer to the first attempt was lost.
-  const auto again = finish_join(*joined, node_id(3), joining.epoch);
+  const auto again = advance_join(*joined, node_id(3), joining.epoch);
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, *joined);
 
@@ -68,7 +68,7 @@ TEST(JoinRules, AJoinIsFinishedInTheEpochThatItsDataWereCopiedIn) {
   const auto altered = metadata::change_schema(shop, with_keyspace(shop.schema, "shop", 2));
   ASSERT_TRUE(altered);
   ASSERT_NE(altered->epoch, joining.epoch) << "a test of nothing";
-  const auto late = finish_join(*altered, node_id(3), joining.epoch);
+  const auto late = advance_join(*altered, node_id(3), joining.epoch);
   EXPECT_TRUE(late.failed_with(Errc::locked));
   EXPECT_TRUE(may_retry_join(Errc::locked));
 }
@@ -77,7 +77,7 @@ TEST(JoinRules, AJoinThatWasAbandonedIsNotFinished) {
   const ClusterMetadata joining = *begin_join(a_cluster(2), a_node(3), false);
   const auto abandoned = metadata::abandon_change(joining);
   ASSERT_TRUE(abandoned);
-  EXPECT_FALSE(finish_join(*abandoned, node_id(3), joining.epoch));
+  EXPECT_FALSE(advance_join(*abandoned, node_id(3), joining.epoch));
 }
 
 TEST(JoinRules, WhatMayPassIsTriedAgain) {

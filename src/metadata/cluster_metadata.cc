@@ -1,6 +1,7 @@
 #include "metadata/cluster_metadata.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -15,10 +16,6 @@ using base::Result;
 using model::NodeId;
 
 namespace {
-
-bool goes(const Node& node) {
-  return node.state == NodeState::leaving || node.state == NodeState::removing;
-}
 
 Result<void> check_nodes(const ClusterMetadata& metadata) {
   const std::string& name = metadata.cluster_name;
@@ -55,8 +52,8 @@ Result<void> check_states(const ClusterMetadata& metadata) {
   const auto joining = count(NodeState::joining);
   const auto leaving = count(NodeState::leaving);
   const auto removing = count(NodeState::removing);
-  const int kinds = (joining > 0 ? 1 : 0) + (leaving > 0 ? 1 : 0) + (removing > 0 ? 1 : 0);
-  if (joining > 1 || leaving > 1 || kinds > 1) {
+  const bool is_alone = leaving == 0 || (joining == 0 && removing == 0);
+  if (joining > 1 || leaving > 1 || !is_alone) {
     return Error(Errc::invalid_argument, "{} nodes join, {} leave and {} are being removed at once",
                  joining, leaving, removing);
   }
@@ -258,18 +255,106 @@ bool contains(const std::vector<NodeId>& nodes, NodeId node) {
   return std::ranges::find(nodes, node) != nodes.end();
 }
 
+// The replicas of each way in which keyspaces are replicated, computed once.
+class Placements {
+ public:
+  explicit Placements(const ClusterMetadata& metadata) : metadata_(metadata) {}
+
+  const std::vector<TabletReplicas>& of(const Replication& replication) {
+    for (const auto& [known, replicas] : known_) {
+      if (known == replication) return replicas;
+    }
+    return known_.emplace_back(replication, replicas_of(metadata_, replication)).second;
+  }
+
+ private:
+  const ClusterMetadata& metadata_;
+  std::deque<std::pair<Replication, std::vector<TabletReplicas>>> known_;
+};
+
 // M8 for one keyspace.
-bool epochs_tell_of_changes(const ClusterMetadata& next, const Replication& replication_next,
-                            const ClusterMetadata& previous,
-                            const Replication& replication_previous) {
-  const auto before = replicas_of(previous, replication_previous);
-  const auto after = replicas_of(next, replication_next);
+bool epochs_tell_of_changes(const ClusterMetadata& next, const ClusterMetadata& previous,
+                            const std::vector<TabletReplicas>& after,
+                            const std::vector<TabletReplicas>& before) {
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (next.tablets[i].epoch == previous.tablets[i].epoch && !same_replicas(before[i], after[i])) {
       return false;
     }
   }
   return true;
+}
+
+// M15 for one keyspace.
+bool newcomers_are_told(const ClusterMetadata& next, const ReplicatedKeyspace& keyspace,
+                        const ClusterMetadata& previous, const ReplicatedKeyspace& was,
+                        const std::vector<TabletReplicas>& after,
+                        const std::vector<TabletReplicas>& before) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const std::vector<NodeId> held_before = before[i].all();
+    for (const NodeId node : after[i].all()) {
+      const ReplicaPlace place{static_cast<std::uint32_t>(i), next.find(node)->number};
+      const auto came = keyspace.came.find(place);
+      if (!contains(held_before, node)) {
+        if (came == keyspace.came.end() || came->second <= previous.epoch) return false;
+        continue;
+      }
+      const auto came_before = was.came.find(place);
+      const bool is_known = came != keyspace.came.end();
+      if (is_known != (came_before != was.came.end())) return false;
+      if (is_known && came->second != came_before->second) return false;
+    }
+  }
+  return true;
+}
+
+// M16 for one keyspace: whoever counts from now on was in the next set of a joint change. Where
+// members went, as some were removed or the change was given up, those that are left count on.
+bool members_were_joint(const ClusterMetadata& previous, const std::vector<TabletReplicas>& after,
+                        const std::vector<TabletReplicas>& before) {
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    for (const NodeId node : after[i].members) {
+      if (contains(before[i].members, node)) continue;
+      if (previous.joint == Epoch(0) || !contains(before[i].next, node)) return false;
+    }
+  }
+  return true;
+}
+
+// M13.
+Result<void> check_newcomers(const ClusterMetadata& metadata) {
+  Placements placements(metadata);
+  for (const auto& [name, keyspace] : metadata.keyspaces) {
+    if (keyspace.came.empty()) continue;
+    const std::vector<TabletReplicas>& replicas = placements.of(keyspace.replication);
+    std::map<NodeNumber, NodeId> nodes;
+    for (const Node& node : metadata.nodes) nodes.emplace(node.number, node.id());
+    for (const auto& [place, epoch] : keyspace.came) {
+      const auto node = nodes.find(place.node);
+      if (place.tablet >= replicas.size() || node == nodes.end() ||
+          !contains(replicas[place.tablet].all(), node->second)) {
+        return Error(Errc::invalid_argument, "who came to a tablet of keyspace {} is no replica",
+                     name);
+      }
+      if (epoch <= keyspace.began || epoch > metadata.epoch) {
+        return Error(Errc::invalid_argument,
+                     "a replica of keyspace {} came in epoch {}, which was not given then", name,
+                     epoch);
+      }
+    }
+  }
+  return {};
+}
+
+// M14.
+Result<void> check_joint(const ClusterMetadata& metadata) {
+  if (metadata.joint == Epoch(0)) return {};
+  if (metadata.joint > metadata.epoch) {
+    return Error(Errc::invalid_argument, "joint since an epoch that was not given");
+  }
+  if (!change_is_under_way(metadata)) {
+    return Error(Errc::invalid_argument, "nothing is under way, and it is joint");
+  }
+  return {};
 }
 
 // M10 of one that is in both, or new.
@@ -364,7 +449,8 @@ Result<void> validate(const ClusterMetadata& metadata) {
   // Names of datacentres and racks.
   TRY_VOID(make_ring(metadata, Moment::present));
   TRY_VOID(make_ring(metadata, Moment::next));
-  return {};
+  TRY_VOID(check_joint(metadata));
+  return check_newcomers(metadata);
 }
 
 bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous) {
@@ -377,14 +463,18 @@ bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous) {
     if (next.tablets[i].epoch < previous.tablets[i].epoch) return false;
   }
   if (!numbers_stay(next, previous) || !reentries_are_told(next, previous)) return false;
-  std::vector<std::pair<Replication, Replication>> seen;
+  Placements placements_before(previous);
+  Placements placements_after(next);
   for (const auto& [name, keyspace] : next.keyspaces) {
-    const auto before = previous.keyspaces.find(name);
-    if (before == previous.keyspaces.end() || before->second.number != keyspace.number) continue;
-    const auto both = std::pair(before->second.replication, keyspace.replication);
-    if (std::ranges::find(seen, both) != seen.end()) continue;
-    if (!epochs_tell_of_changes(next, both.second, previous, both.first)) return false;
-    seen.push_back(both);
+    const auto was = previous.keyspaces.find(name);
+    if (was == previous.keyspaces.end() || was->second.number != keyspace.number) continue;
+    const auto& before = placements_before.of(was->second.replication);
+    const auto& after = placements_after.of(keyspace.replication);
+    if (!epochs_tell_of_changes(next, previous, after, before) ||
+        !newcomers_are_told(next, keyspace, previous, was->second, after, before) ||
+        !members_were_joint(previous, after, before)) {
+      return false;
+    }
   }
   return true;
 }
@@ -409,9 +499,39 @@ bool change_is_under_way(const ClusterMetadata& metadata) {
          });
 }
 
+bool goes(const Node& node) {
+  return node.state == NodeState::leaving || node.state == NodeState::removing;
+}
+
+bool moves_replicas(const ClusterMetadata& metadata) {
+  Placements placements(metadata);
+  ClusterMetadata joint = metadata;
+  joint.joint = metadata.epoch;
+  Placements afterwards(joint);
+  return std::ranges::any_of(metadata.keyspaces, [&](const auto& entry) {
+    const Replication& replication = entry.second.replication;
+    const auto is_moving = [](const TabletReplicas& tablet) {
+      return !tablet.pending.empty() || !tablet.next.empty();
+    };
+    return std::ranges::any_of(placements.of(replication), is_moving) ||
+           std::ranges::any_of(afterwards.of(replication), is_moving);
+  });
+}
+
+std::vector<NodeId> TabletReplicas::all() const {
+  std::vector<NodeId> nodes = members;
+  for (const auto* others : {&pending, &next}) {
+    for (const NodeId node : *others) {
+      if (!contains(nodes, node)) nodes.push_back(node);
+    }
+  }
+  return nodes;
+}
+
 bool same_replicas(const TabletReplicas& a, const TabletReplicas& b) {
   return std::ranges::is_permutation(a.members, b.members) &&
-         std::ranges::is_permutation(a.pending, b.pending);
+         std::ranges::is_permutation(a.pending, b.pending) &&
+         std::ranges::is_permutation(a.next, b.next);
 }
 
 std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
@@ -424,8 +544,13 @@ std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
     replicas.members = ids_of(present, tablet);
     std::erase_if(replicas.members,
                   [&](NodeId node) { return metadata.find(node)->state == NodeState::removing; });
-    replicas.pending = ids_of(next, tablet);
-    std::erase_if(replicas.pending, [&](NodeId node) { return contains(replicas.members, node); });
+    std::vector<NodeId>& others = metadata.joint == Epoch(0) ? replicas.pending : replicas.next;
+    others = ids_of(next, tablet);
+    if (metadata.joint == Epoch(0)) {
+      std::erase_if(others, [&](NodeId node) { return contains(replicas.members, node); });
+    } else if (std::ranges::is_permutation(others, replicas.members)) {
+      others.clear();
+    }
     std::set<NodeId> all_of_them(replicas.members.begin(), replicas.members.end());
     all_of_them.insert(replicas.pending.begin(), replicas.pending.end());
     ASSERT(all_of_them.size() == replicas.members.size() + replicas.pending.size(),
@@ -434,8 +559,10 @@ std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
   return all;
 }
 
-Epoch began_on(const Node& node, const ReplicatedKeyspace& keyspace) {
-  return std::max(node.reentered, keyspace.began);
+Epoch began_on(const Node& node, const ReplicatedKeyspace& keyspace, std::size_t tablet) {
+  const auto came = keyspace.came.find({static_cast<std::uint32_t>(tablet), node.number});
+  const Epoch began = came == keyspace.came.end() ? keyspace.began : came->second;
+  return std::max(node.reentered, began);
 }
 
 std::vector<std::size_t> tablets_of(const ClusterMetadata& metadata, NodeId node) {
@@ -448,7 +575,7 @@ std::vector<std::size_t> tablets_of(const ClusterMetadata& metadata, NodeId node
   for (const Replication& replication : ways) {
     const auto all = replicas_of(metadata, replication);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (contains(all[i].members, node) || contains(all[i].pending, node)) holds[i] = true;
+      if (contains(all[i].all(), node)) holds[i] = true;
     }
   }
   std::vector<std::size_t> places;

@@ -8,6 +8,12 @@
 //   members   the replicas on the present ring, but for nodes that are being removed
 //   pending   those on the next ring that are no members: they receive every write and copy what
 //             came before, and count from the end of the change on (theory S8)
+//   next      once the change is joint (`joint`): all replicas on the next ring, where they are
+//             others than the members. From then on both sets count, and nobody is pending
+// A change takes three documents (R17): it begins, becomes joint when every pending replica has its
+// data, and is finished when every replica of the next ring has pulled from every member. In joint
+// each level is met in both sets, so that a majority of either meets what any majority did before.
+//
 // All copies in a keyspace follow from this one value by functions without choice, so whoever holds
 // the same document means the same replicas.
 //
@@ -20,11 +26,15 @@
 //   M1  no node and no address of a node is there twice
 //   M2  no token is there twice; each has one owner, which is a node that is here
 //   M3  a joining node owns nothing yet; a node that goes will own nothing
-//   M4  one node joins, or one leaves, or some are being removed, or none of this
+//   M4  one node joins, or one leaves, or some are being removed, or none of this; or one joins in
+//       the place of some that are being removed
 //   M5  no tablet has an epoch that was not given yet
 //   M6  keyspaces are those of the schema, and become what the schema says of them
 //   M7  a node that was removed is not here
 //   M11 a node re-entered in no epoch that was not given yet, and who is in doubt has re-entered
+//   M13 who came to a tablet later than its keyspace is one of its replicas, and came in an epoch
+//       that was given after the keyspace began
+//   M14 only what is under way is joint, since an epoch that was given
 //   M9  numbers were given: of nodes, keyspaces and tables none is there twice, and none is as
 //   large
 //       as the next one of its kind; every table of the schema has one, and nothing else has
@@ -33,6 +43,9 @@
 //   M12 `reentered` of a node only grows, with the epochs of all tablets that it holds; a node
 //   comes
 //       into doubt by that alone
+//   M15 who is a replica and was none came to the tablet in an epoch of after that; of others that
+//       stays
+//   M16 replicas of the next ring are members at once only if the change was joint
 //   M10 numbers stay with whom they were given to, and are never given again: the next ones only
 //       grow, and who is new, or a table whose rows were dropped, has one that was not given before
 // That no node is twice among a tablet's replicas follows from ring::Placement.
@@ -45,10 +58,11 @@
 // count it and of those who do not yet are majorities of the same replicas.
 //
 // Numbers (R2). A dot is minted under the number of a node and an incarnation, which is the epoch
-// in which that replica of the tablet began: that of its keyspace (`began`), or the one in which
-// its node re-entered, whichever came later. Rows lie under the storage id of their table. All of
-// these come from here, so that no two nodes ever mean different things by one of them, and by M10
-// and M12 none ever means two things.
+// in which that replica of the tablet began: that of its keyspace (`began`), the one in which its
+// node came to the tablet (`came`), or the one in which its node re-entered, whichever was the
+// last. So a tablet that moves away and comes back is minted for under another name. Rows lie under
+// the storage id of their table. All of these come from here, so that no two nodes ever mean
+// different things by one of them, and by M10, M12 and M15 none ever means two things.
 //
 // Values without a clock, input or output. Sizes are bounded; the greatest documents are bounded by
 // the register that holds them.
@@ -142,10 +156,18 @@ struct Replication {
   friend bool operator==(const Replication&, const Replication&) = default;
 };
 
+// Of a replica of a keyspace: the tablet's place in `tablets`, and its node.
+struct ReplicaPlace {
+  std::uint32_t tablet = 0;
+  NodeNumber node;
+  friend auto operator<=>(const ReplicaPlace&, const ReplicaPlace&) = default;
+};
+
 struct ReplicatedKeyspace {
   KeyspaceNumber number;
   Epoch began;  // in which it was made
   Replication replication;
+  std::map<ReplicaPlace, Epoch> came = {};  // of replicas that are not there since it began
 
   friend bool operator==(const ReplicatedKeyspace&, const ReplicatedKeyspace&) = default;
 };
@@ -174,6 +196,7 @@ struct ClusterMetadata {
   std::string cluster_name;
   ring::Partitioner partitioner = ring::Partitioner::murmur3;
   Epoch epoch;                  // the last one given
+  Epoch joint{0};               // in which what is under way became joint; 0: it has not
   std::vector<Node> nodes;      // by ascending id
   std::vector<Tablet> tablets;  // by ascending token
   std::map<std::string, ReplicatedKeyspace, std::less<>> keyspaces;
@@ -190,10 +213,10 @@ struct ClusterMetadata {
   friend bool operator==(const ClusterMetadata&, const ClusterMetadata&) = default;
 };
 
-// M1 to M7, M9 and M11. Errors: invalid_argument, in words for an operator.
+// M1 to M7, M9, M11, M13 and M14. Errors: invalid_argument, in words for an operator.
 base::Result<void> validate(const ClusterMetadata& metadata);
 
-// M8, M10, M12, and that it is the same cluster. Requires: both are valid.
+// M8, M10, M12, M15, M16, and that it is the same cluster. Requires: both are valid.
 bool may_follow(const ClusterMetadata& next, const ClusterMetadata& previous);
 
 // The ring as it is, without joining nodes; and as it will be, without those that go. The same ring
@@ -204,10 +227,18 @@ ring::TopologyPtr next_ring(const ClusterMetadata& metadata);
 // Whether something has to be finished: a node joins or goes, or replication changes.
 bool change_is_under_way(const ClusterMetadata& metadata);
 
-// The replicas of one tablet. Nobody is in both or twice.
+// Whether replicas of some tablet will be others than they are, or some are pending.
+bool moves_replicas(const ClusterMetadata& metadata);
+
+// The replicas of one tablet. Nobody is twice among the members and the pending ones.
 struct TabletReplicas {
   std::vector<model::NodeId> members;  // in the order of ring::Placement
   std::vector<model::NodeId> pending;  // likewise
+  // Likewise: of a joint change the set that follows the members; empty if that is the same.
+  std::vector<model::NodeId> next = {};
+
+  // Each once, the members first.
+  std::vector<model::NodeId> all() const;
 
   friend bool operator==(const TabletReplicas&, const TabletReplicas&) = default;
 };
@@ -219,11 +250,15 @@ bool same_replicas(const TabletReplicas& a, const TabletReplicas& b);
 std::vector<TabletReplicas> replicas_of(const ClusterMetadata& metadata,
                                         const Replication& replication);
 
-// In which a replica of the keyspace on the node began: the incarnation that it mints under.
-Epoch began_on(const Node& node, const ReplicatedKeyspace& keyspace);
+// In which the replica of the keyspace's tablet on the node began: the incarnation that it mints
+// under.
+Epoch began_on(const Node& node, const ReplicatedKeyspace& keyspace, std::size_t tablet);
 // Of the places in `tablets` those that the node holds a replica of, of any keyspace. Ascending.
 // Requires: valid. Cost: two placements for each way in which keyspaces are replicated.
 std::vector<std::size_t> tablets_of(const ClusterMetadata& metadata, model::NodeId node);
+
+// Whether the node will be a replica of nothing when what is under way is finished.
+bool goes(const Node& node);
 
 // Who should decide on the next document: five nodes if there are as many, else three, else one, as
 // in between a further one only adds to what may fail. Those of `present` that may stay do; others

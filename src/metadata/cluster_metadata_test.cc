@@ -85,6 +85,44 @@ TEST(ClusterMetadata, EpochsWereGiven) {
   EXPECT_THAT(complaint([](auto& it) { it.epoch = Epoch(kEpochMax + 1); }), HasSubstr("epoch"));
 }
 
+TEST(ClusterMetadata, OnlyWhatIsUnderWayIsJoint) {
+  EXPECT_THAT(complaint([](auto& it) { it.joint = it.epoch; }), HasSubstr("nothing is under way"));
+  EXPECT_THAT(complaint([](auto& it) { it.joint = Epoch(9); }), HasSubstr("was not given"));
+}
+
+TEST(ClusterMetadata, WhoCameToATabletIsAReplicaOfIt) {
+  const auto with_newcomer = [](ReplicaPlace place, Epoch epoch) {
+    return complaint([&](auto& it) { it.keyspaces.begin()->second.came.emplace(place, epoch); });
+  };
+  EXPECT_THAT(with_newcomer({99, NodeNumber(1)}, Epoch(2)), HasSubstr("is no replica"));
+  EXPECT_THAT(with_newcomer({0, NodeNumber(9)}, Epoch(2)), HasSubstr("is no replica"));
+  std::size_t replicas = 0;
+  for (const std::uint32_t node : {1U, 2U, 3U}) {
+    // The keyspace is as old as the last epoch.
+    const std::string told = with_newcomer({0, NodeNumber(node)}, Epoch(2));
+    if (told.find("is no replica") == std::string::npos) ++replicas;
+    EXPECT_NE(told, "valid");
+  }
+  EXPECT_EQ(replicas, 2U);
+}
+
+TEST(ClusterMetadata, ReplicasThatComeAreToldAndCountOnlyFromAJointChangeOn) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3), "shop", 1);
+  const ClusterMetadata joining = *begin_join(before, a_node(4));
+  ClusterMetadata untold = joining;
+  untold.keyspaces.begin()->second.came.clear();
+  EXPECT_FALSE(may_follow(untold, before));
+  const ClusterMetadata joint = *join_sets(joining, joining.epoch);
+  ClusterMetadata renamed = joint;
+  renamed.keyspaces.begin()->second.came.begin()->second = joint.epoch;
+  EXPECT_TRUE(validate(renamed));
+  EXPECT_FALSE(may_follow(renamed, joining));
+  // One swap of the sets, without the document in between.
+  ClusterMetadata swapped = *finish_change(joint, joint.epoch);
+  EXPECT_TRUE(may_follow(swapped, joint));
+  EXPECT_FALSE(may_follow(swapped, joining));
+}
+
 TEST(ClusterMetadata, KeyspacesAreThoseOfTheSchema) {
   EXPECT_THAT(complaint([](auto& it) { it.keyspaces.clear(); }), HasSubstr("of 0 keyspaces"));
   EXPECT_THAT(complaint([](auto& it) {

@@ -22,15 +22,14 @@ using runtime::Address;
 
 namespace {
 
-// The second one has how nodes re-entered. Where none has, the first one is written: older programs
-// read it.
-constexpr std::uint8_t kFirstVersion = 1;
-constexpr std::uint8_t kVersion = 2;
+constexpr std::uint8_t kVersion = 1;
 // Smallest sizes, which bound what a count can promise.
 constexpr std::size_t kAddressSizeMin = 1 + 4 + 2;
-constexpr std::size_t kNodeSizeMin = base::Uuid::kSize + 2 * kAddressSizeMin + 1 + 1 + 1 + 1;
+constexpr std::size_t kNodeSizeMin =
+    base::Uuid::kSize + 2 * kAddressSizeMin + 1 + 1 + 1 + 1 + 1 + 1;
 constexpr std::size_t kTabletSizeMin = 4;
-constexpr std::size_t kKeyspaceSizeMin = 6;
+constexpr std::size_t kKeyspaceSizeMin = 7;
+constexpr std::size_t kCameSizeMin = 3;
 constexpr std::size_t kStorageSizeMin = base::Uuid::kSize + 1;
 constexpr std::size_t kFactorSizeMin = 2;
 
@@ -73,12 +72,7 @@ Address get_address(Decoder& in) {
   return Address::v6(ip, in.u16_le());
 }
 
-std::uint8_t version_of(const ClusterMetadata& metadata) {
-  const auto never = [](const Node& node) { return node.reentered == Epoch(0); };
-  return std::ranges::all_of(metadata.nodes, never) ? kFirstVersion : kVersion;
-}
-
-void put(Encoder& out, const Node& node, std::uint8_t version) {
+void put(Encoder& out, const Node& node) {
   put(out, node.id());
   put(out, node.description.node_address);
   put(out, node.description.client_address);
@@ -86,11 +80,10 @@ void put(Encoder& out, const Node& node, std::uint8_t version) {
   out.prefixed(node.description.rack);
   out.varint(node.number.value());
   out.u8(static_cast<std::uint8_t>(node.state));
-  if (version == kFirstVersion) return;
   out.varint(node.reentered.value());
   out.u8(node.in_doubt ? 1 : 0);
 }
-Node get_node(Decoder& in, std::uint8_t version) {
+Node get_node(Decoder& in) {
   Node node;
   node.description.id = get_node_id(in);
   node.description.node_address = get_address(in);
@@ -101,7 +94,6 @@ Node get_node(Decoder& in, std::uint8_t version) {
   const std::uint8_t state = in.u8();
   if (state > static_cast<std::uint8_t>(NodeState::removing)) in.fail("no such state of a node");
   node.state = static_cast<NodeState>(state);
-  if (version == kFirstVersion) return node;
   node.reentered = Epoch(in.varint());
   const std::uint8_t doubt = in.u8();
   if (doubt > 1) in.fail("neither in doubt nor not");
@@ -182,6 +174,26 @@ ring::Strategy get_strategy(Decoder& in) {
   return strategy;
 }
 
+void put(Encoder& out, const std::map<ReplicaPlace, Epoch>& came) {
+  out.varint(came.size());
+  for (const auto& [place, epoch] : came) {
+    out.varint(place.tablet);
+    out.varint(place.node.value());
+    out.varint(epoch.value());
+  }
+}
+void get_came(Decoder& in, std::map<ReplicaPlace, Epoch>& came) {
+  const std::size_t count = in.count(kCameSizeMin);
+  for (std::size_t i = 0; i < count && in.ok(); ++i) {
+    const std::uint64_t tablet = in.varint();
+    if (tablet >= ring::kTokensMax) in.fail("a replica of a tablet that is not there");
+    const ReplicaPlace place{.tablet = in.ok() ? static_cast<std::uint32_t>(tablet) : 0,
+                             .node = get_number<NodeNumber>(in)};
+    if (!came.empty() && place <= came.rbegin()->first) in.fail("replicas are not in order");
+    came.emplace_hint(came.end(), place, Epoch(in.varint()));
+  }
+}
+
 void get_keyspaces(Decoder& in, ClusterMetadata& metadata) {
   const std::size_t count = in.count(kKeyspaceSizeMin);
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
@@ -196,6 +208,7 @@ void get_keyspaces(Decoder& in, ClusterMetadata& metadata) {
     const std::uint8_t changes = in.u8();
     if (changes > 1) in.fail("neither a next replication nor none");
     if (changes == 1) keyspace.replication.next = get_strategy(in);
+    get_came(in, keyspace.came);
     metadata.keyspaces.emplace_hint(metadata.keyspaces.end(), std::move(name), std::move(keyspace));
   }
 }
@@ -230,13 +243,13 @@ ring::Partitioner get_partitioner(Decoder& in) {
 base::Bytes encode(const ClusterMetadata& metadata) {
   base::Buffer buffer;
   Encoder out(buffer);
-  const std::uint8_t version = version_of(metadata);
-  out.u8(version);
+  out.u8(kVersion);
   out.prefixed(metadata.cluster_name);
   out.u8(static_cast<std::uint8_t>(metadata.partitioner));
   out.varint(metadata.epoch.value());
+  out.varint(metadata.joint.value());
   out.varint(metadata.nodes.size());
-  for (const Node& node : metadata.nodes) put(out, node, version);
+  for (const Node& node : metadata.nodes) put(out, node);
   out.varint(metadata.tablets.size());
   for (const Tablet& tablet : metadata.tablets) put(out, tablet, metadata);
   out.varint(metadata.keyspaces.size());
@@ -248,6 +261,7 @@ base::Bytes encode(const ClusterMetadata& metadata) {
     put(out, replication.present);
     out.u8(replication.next ? 1 : 0);
     if (replication.next) put(out, *replication.next);
+    put(out, keyspace.came);
   }
   out.varint(metadata.storage.size());
   for (const auto& [table, id] : metadata.storage) {
@@ -267,19 +281,19 @@ base::Bytes encode(const ClusterMetadata& metadata) {
 Result<ClusterMetadata> decode_cluster_metadata(base::ByteView bytes) {
   Decoder in(bytes);
   const std::uint8_t version = in.u8();
-  if (in.ok() && (version < kFirstVersion || version > kVersion)) {
-    return Error(Errc::unsupported, "metadata version {}, this program reads versions {} to {}",
-                 version, kFirstVersion, kVersion);
+  if (in.ok() && version != kVersion) {
+    return Error(Errc::unsupported, "metadata version {}, this program reads version {}", version,
+                 kVersion);
   }
   ClusterMetadata metadata;
   metadata.cluster_name = in.prefixed_text();
   metadata.partitioner = get_partitioner(in);
   metadata.epoch = Epoch(in.varint());
+  metadata.joint = Epoch(in.varint());
   const std::size_t nodes = in.count(kNodeSizeMin);
   for (std::size_t i = 0; i < nodes && in.ok(); ++i) {
-    metadata.nodes.push_back(get_node(in, version));
+    metadata.nodes.push_back(get_node(in));
   }
-  if (in.ok() && version != version_of(metadata)) in.fail("a later version than it needs");
   const std::size_t tablets = in.count(kTabletSizeMin);
   for (std::size_t i = 0; i < tablets && in.ok(); ++i) {
     metadata.tablets.push_back(get_tablet(in, metadata));

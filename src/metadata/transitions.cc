@@ -1,6 +1,7 @@
 #include "metadata/transitions.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -88,13 +89,39 @@ Result<ClusterMetadata> checked(const ClusterMetadata& before, ClusterMetadata a
   return after;
 }
 
+// Who came to a tablet by the change, and who is no replica any more (M13, M15).
+void note_newcomers(const ClusterMetadata& before, const ReplicatedKeyspace& was,
+                    ClusterMetadata& after, ReplicatedKeyspace& keyspace) {
+  const auto replicas_before = replicas_of(before, was.replication);
+  const auto replicas_after = replicas_of(after, keyspace.replication);
+  std::map<ReplicaPlace, Epoch> came;
+  for (std::uint32_t i = 0; i < replicas_after.size(); ++i) {
+    const auto held_before = replicas_before[i].all();
+    for (const NodeId node : replicas_after[i].all()) {
+      const ReplicaPlace place{i, after.find(node)->number};
+      if (std::ranges::find(held_before, node) == held_before.end()) {
+        came.emplace(place, after.epoch);
+      } else if (const auto known = was.came.find(place); known != was.came.end()) {
+        came.insert(*known);
+      }
+    }
+  }
+  keyspace.came = std::move(came);
+}
+
 // The result of one that may change them: under a new epoch.
 Result<ClusterMetadata> in_new_epoch(const ClusterMetadata& before, ClusterMetadata after) {
   if (before.epoch.value() >= kEpochMax) {
     return Error(Errc::invalid_argument, "no epoch is left");
   }
   after.epoch = Epoch(before.epoch.value() + 1);
+  for (auto& [name, keyspace] : after.keyspaces) keyspace.came.clear();
   TRY_VOID(validate(after));
+  for (auto& [name, keyspace] : after.keyspaces) {
+    const auto was = before.keyspaces.find(name);
+    if (was == before.keyspaces.end() || was->second.number != keyspace.number) continue;
+    note_newcomers(before, was->second, after, keyspace);
+  }
   for (const auto& [was, is] : replications(before, after)) {
     const auto replicas_before = replicas_of(before, was);
     const auto replicas_after = replicas_of(after, is);
@@ -114,6 +141,9 @@ Result<void> check_nobody_moves(const ClusterMetadata& metadata) {
       return Error(Errc::locked, "node {} ({}) is {}: wait for it, or give that up", node.id(),
                    node.description.node_address, name_of(node.state));
     }
+  }
+  if (metadata.joint != Epoch(0)) {
+    return Error(Errc::locked, "replicas of a keyspace move: wait for them");
   }
   return {};
 }
@@ -138,6 +168,51 @@ std::optional<std::string> keyspace_that_loses_data(const ClusterMetadata& befor
   return std::nullopt;
 }
 
+Result<void> check_loss(const ClusterMetadata& before, const ClusterMetadata& after, NodeId node,
+                        DataLoss data_loss) {
+  ClusterMetadata without_newcomers = after;
+  for (auto& [name, keyspace] : without_newcomers.keyspaces) keyspace.came.clear();
+  TRY_VOID(validate(without_newcomers));
+  if (data_loss == DataLoss::accepted) return {};
+  if (const auto keyspace = keyspace_that_loses_data(before, after)) {
+    return Error(Errc::refused, "node {} holds the last copy of some data of keyspace {}", node,
+                 *keyspace);
+  }
+  return {};
+}
+
+Result<void> check_newcomer(const ClusterMetadata& metadata, const NodeDescription& newcomer) {
+  if (metadata.find(newcomer.id) != nullptr) {
+    return Error(Errc::already_exists, "node {} is of cluster \"{}\" already", newcomer.id,
+                 metadata.cluster_name);
+  }
+  if (metadata.was_removed(newcomer.id)) {
+    return Error(Errc::refused, "node {} was removed; it may come back as a new one, without data",
+                 newcomer.id);
+  }
+  return {};
+}
+
+Result<void> check_as_seen(const ClusterMetadata& metadata, Epoch as_of) {
+  if (metadata.epoch == as_of) return {};
+  return Error(Errc::refused, "epoch {} was seen to be whole, and this is epoch {}", as_of,
+               metadata.epoch);
+}
+
+// The node that joins in the place of others goes, and their removal goes on without it.
+Result<ClusterMetadata> abandon_replacement(const ClusterMetadata& metadata) {
+  ClusterMetadata after = metadata;
+  after.joint = Epoch(0);
+  auto next = present_ring(metadata);
+  for (const Node& node : metadata.nodes) {
+    if (node.state == NodeState::joining) remove(after, node.id());
+    if (node.state != NodeState::removing) continue;
+    TRY(next, ring::leave(*next, node.id()));
+  }
+  set_next_owners(after, *next);
+  return in_new_epoch(metadata, std::move(after));
+}
+
 }  // namespace
 
 Result<ClusterMetadata> found(Founding founding) {
@@ -145,6 +220,7 @@ Result<ClusterMetadata> found(Founding founding) {
   ClusterMetadata metadata{.cluster_name = std::move(founding.cluster_name),
                            .partitioner = founding.partitioner,
                            .epoch = Epoch(1),
+                           .joint = Epoch(0),
                            .nodes = {},
                            .tablets = {},
                            .keyspaces = {},
@@ -170,14 +246,7 @@ Result<ClusterMetadata> found(Founding founding) {
 }
 
 Result<ClusterMetadata> begin_join(const ClusterMetadata& metadata, NodeDescription newcomer) {
-  if (metadata.find(newcomer.id) != nullptr) {
-    return Error(Errc::already_exists, "node {} is of cluster \"{}\" already", newcomer.id,
-                 metadata.cluster_name);
-  }
-  if (metadata.was_removed(newcomer.id)) {
-    return Error(Errc::refused, "node {} was removed; it may come back as a new one, without data",
-                 newcomer.id);
-  }
+  TRY_VOID(check_newcomer(metadata, newcomer));
   TRY_VOID(check_nobody_moves(metadata));
   TRY(const auto next, ring::join(*present_ring(metadata), ring_node(newcomer)));
   ClusterMetadata after = metadata;
@@ -212,28 +281,57 @@ Result<ClusterMetadata> begin_removal(const ClusterMetadata& metadata, NodeId no
     }
   }
   ClusterMetadata after = metadata;
+  after.joint = Epoch(0);
   if (present->state == NodeState::normal) {
     TRY(const auto next, ring::leave(*next_ring(metadata), node));
     set_next_owners(after, *next);
   }
   find_in(after, node)->state = NodeState::removing;
-  TRY_VOID(validate(after));
-  if (data_loss == DataLoss::refused) {
-    if (const auto keyspace = keyspace_that_loses_data(metadata, after)) {
-      return Error(Errc::refused, "node {} holds the last copy of some data of keyspace {}", node,
-                   *keyspace);
-    }
+  TRY_VOID(check_loss(metadata, after, node, data_loss));
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> begin_replacement(const ClusterMetadata& metadata, NodeId dead,
+                                          NodeDescription newcomer, DataLoss data_loss) {
+  TRY_VOID(check_newcomer(metadata, newcomer));
+  const Node* present = metadata.find(dead);
+  if (present == nullptr) return unknown_node(metadata, dead);
+  TRY_VOID(check_nobody_moves(metadata));
+  const NodeDescription& gone = present->description;
+  if (gone.datacentre != newcomer.datacentre) {
+    return Error(Errc::refused, "node {} is of data centre {}, and cannot be replaced from {}",
+                 dead, gone.datacentre, newcomer.datacentre);
   }
+  const NodeId node = newcomer.id;
+  ClusterMetadata after = metadata;
+  insert(after, std::move(newcomer), NodeState::joining);
+  find_in(after, dead)->state = NodeState::removing;
+  for (Tablet& tablet : after.tablets) {
+    if (tablet.owner == dead) tablet.next_owner = node;
+  }
+  TRY_VOID(check_loss(metadata, after, dead, data_loss));
+  return in_new_epoch(metadata, std::move(after));
+}
+
+Result<ClusterMetadata> join_sets(const ClusterMetadata& metadata, Epoch as_of) {
+  if (!change_is_under_way(metadata)) return Error(Errc::not_found, "nothing is under way");
+  if (metadata.joint != Epoch(0)) {
+    return Error(Errc::already_exists, "the change is joint since epoch {}", metadata.joint);
+  }
+  TRY_VOID(check_as_seen(metadata, as_of));
+  ClusterMetadata after = metadata;
+  after.joint = Epoch(metadata.epoch.value() + 1);
   return in_new_epoch(metadata, std::move(after));
 }
 
 Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_of) {
   if (!change_is_under_way(metadata)) return Error(Errc::not_found, "nothing is to be finished");
-  if (metadata.epoch != as_of) {
-    return Error(Errc::refused, "epoch {} was seen to be whole, and this is epoch {}", as_of,
-                 metadata.epoch);
+  TRY_VOID(check_as_seen(metadata, as_of));
+  if (metadata.joint == Epoch(0) && moves_replicas(metadata)) {
+    return Error(Errc::refused, "replicas move, and the change is not joint yet");
   }
   ClusterMetadata after = metadata;
+  after.joint = Epoch(0);
   for (Tablet& tablet : after.tablets) {
     if (tablet.next_owner) tablet.owner = *std::exchange(tablet.next_owner, std::nullopt);
   }
@@ -250,13 +348,23 @@ Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_
   return in_new_epoch(metadata, std::move(after));
 }
 
+Result<ClusterMetadata> advance_change(const ClusterMetadata& metadata, Epoch as_of) {
+  const bool must_join = metadata.joint == Epoch(0) && moves_replicas(metadata);
+  return must_join ? join_sets(metadata, as_of) : finish_change(metadata, as_of);
+}
+
 Result<ClusterMetadata> abandon_change(const ClusterMetadata& metadata) {
+  const bool somebody_joins =
+      std::ranges::find(metadata.nodes, NodeState::joining, &Node::state) != metadata.nodes.end();
+  const auto dead = std::ranges::find(metadata.nodes, NodeState::removing, &Node::state);
+  if (dead != metadata.nodes.end()) {
+    if (somebody_joins) return abandon_replacement(metadata);
+    return Error(Errc::refused, "the removal of node {} is final", dead->id());
+  }
   ClusterMetadata after = metadata;
+  after.joint = Epoch(0);
   bool somebody_moved = false;
   for (const Node& node : metadata.nodes) {
-    if (node.state == NodeState::removing) {
-      return Error(Errc::refused, "the removal of node {} is final", node.id());
-    }
     somebody_moved |= node.state != NodeState::normal;
     if (node.state == NodeState::joining) remove(after, node.id());
     if (node.state == NodeState::leaving) find_in(after, node.id())->state = NodeState::normal;
@@ -285,10 +393,17 @@ Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Sc
     ReplicatedKeyspace now = was->second;
     now.replication.next.reset();
     if (*strategy != now.replication.present) now.replication.next = *std::move(strategy);
+    if (now != was->second && metadata.joint != Epoch(0)) {
+      return Error(Errc::locked,
+                   "keyspace {} is replicated otherwise when the ring holds still: a "
+                   "node is about to come or go",
+                   name);
+    }
     takes_epoch |= now != was->second;
     after.keyspaces.emplace(name, std::move(now));
   }
   after.schema = std::move(schema);
+  if (!change_is_under_way(after)) after.joint = Epoch(0);
   give_storage_ids(after);
   return takes_epoch ? in_new_epoch(metadata, std::move(after))
                      : checked(metadata, std::move(after));

@@ -2,15 +2,21 @@
 // reads the document, computes the next content here, and asks the register to swap; if somebody
 // else was first, it computes again from what that one made.
 //
-//   found ──▶ begin_join ─────▶ (the newcomer copies) ─────▶ finish_change
-//             begin_leave ────▶ (others copy from it) ─────▶ finish_change
-//             begin_removal ──▶ (others copy from those left) ▶ finish_change
+//   found ──▶ begin_join ─────▶ (the newcomer copies) ──────┐
+//             begin_leave ────▶ (others copy from it) ──────┤
+//             begin_removal ──▶ (others copy from those left) ┼▶ join_sets ──▶ (all of the next set
+//             begin_replacement ▶ (the newcomer copies) ────┤     pull from all) ──▶ finish_change
+//             change_schema, where it alters replication ──┘
+//             └─ abandon_change, also when it is joint: the node that joins goes, the one that
+//                leaves stays
 //   begin_reentry ──▶ (the node catches up with others) ─────▶ finish_reentry
-//             change_schema, where it alters replication ──▶ finish_change
-//             └─ abandon_change: the node that joins goes, the node that leaves stays
 //
 // One node joins or leaves at a time; several may be removed at once, as several may die. Tokens
-// move as ring::join and ring::leave say: the fewest there can be.
+// move as ring::join and ring::leave say: the fewest there can be. Where no replica moves, a change
+// is finished without having been joint.
+//
+// Back from joint is safe as forward is: while it is joint all that is acknowledged is at a
+// majority of the old set as well, and replicas refuse what comes in an older epoch (R18).
 //
 // Every result is valid and may follow what it was made from; both are asserted.
 #pragma once
@@ -52,19 +58,33 @@ enum class DataLoss : std::uint8_t { refused, accepted };
 base::Result<ClusterMetadata> begin_removal(const ClusterMetadata& metadata, model::NodeId node,
                                             DataLoss data_loss);
 
-// Pending replicas become members; leaving ones are removed. `as_of` is the epoch whose pending
-// replicas were seen to hold everything. Errors: not_found if nothing is under way; refused if the
-// replicas have changed since.
+// A new node in the place of a dead one: it takes its tokens, and the dead one is fenced off from
+// now on. Errors: as begin_join and begin_removal; refused if it is of another data centre.
+base::Result<ClusterMetadata> begin_replacement(const ClusterMetadata& metadata, model::NodeId dead,
+                                                NodeDescription newcomer, DataLoss data_loss);
+
+// The change becomes joint: who is pending counts, and levels are met in both sets. `as_of` is the
+// epoch whose pending replicas were all seen to have their data. Errors: not_found if nothing is
+// under way; already_exists if it is joint; refused if the replicas have changed since.
+base::Result<ClusterMetadata> join_sets(const ClusterMetadata& metadata, Epoch as_of);
+
+// The next set alone counts; leaving nodes are removed. `as_of` is the epoch in which every replica
+// of the next set was seen to have pulled from every member. Errors: not_found if nothing is under
+// way; refused if the replicas have changed since, or if replicas move and it was not joint.
 base::Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_of);
 
-// The node that joins is removed, the node that leaves is normal again. Changes of replication go
-// on: the schema decides on them. Errors: not_found if nobody joins or leaves; refused for a
-// removal.
+// The next of the two that is due. Errors: theirs.
+base::Result<ClusterMetadata> advance_change(const ClusterMetadata& metadata, Epoch as_of);
+
+// The node that joins is removed, the node that leaves is normal again; where one joins in the
+// place of another, that one's removal goes on without it. Changes of replication go on: the schema
+// decides on them. Errors: not_found if nobody joins or leaves; refused for a removal.
 base::Result<ClusterMetadata> abandon_change(const ClusterMetadata& metadata);
 
 // Another schema. A keyspace that is new or gone takes effect at once, a new one in an epoch of its
 // own; altered replication with finish_change. New keyspaces and tables get their numbers. Errors:
-// invalid_argument for replication that nobody knows.
+// invalid_argument for replication that nobody knows; locked for another replication while a change
+// is joint.
 base::Result<ClusterMetadata> change_schema(const ClusterMetadata& metadata, model::Schema schema);
 
 // The rows of a table go: those to come lie under the next storage id. Errors: not_found.

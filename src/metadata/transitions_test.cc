@@ -37,10 +37,18 @@ std::vector<TabletReplicas> replicas(const ClusterMetadata& metadata, std::strin
   return replicas_of(metadata, metadata.keyspaces.find(keyspace)->second.replication);
 }
 
-ClusterMetadata finished(const ClusterMetadata& metadata) {
-  auto next = finish_change(metadata, metadata.epoch);
+ClusterMetadata advanced(const ClusterMetadata& metadata) {
+  auto next = advance_change(metadata, metadata.epoch);
   EXPECT_TRUE(next) << next.error().to_string();
   return next ? *std::move(next) : metadata;
+}
+
+// As often as it must be.
+ClusterMetadata finished(const ClusterMetadata& metadata) {
+  ClusterMetadata now = advanced(metadata);
+  if (now.joint != Epoch(0)) now = advanced(now);
+  EXPECT_FALSE(change_is_under_way(now));
+  return now;
 }
 
 TEST(MetadataTransitions, AClusterIsFoundedWithItsTokensDealtOut) {
@@ -81,7 +89,95 @@ TEST(MetadataTransitions, ANewcomerIsPendingFirstAndAMemberWhenItHasItsData) {
   EXPECT_EQ(tokens_of(after, node_id(1)), 4U);
   EXPECT_EQ(tokens_of(after, node_id(2)), 4U);
   EXPECT_EQ(after.find(node_id(2))->state, NodeState::normal);
-  EXPECT_EQ(after.epoch, Epoch(4));
+  EXPECT_EQ(after.epoch, Epoch(5));
+}
+
+TEST(MetadataTransitions, BothSetsCountWhileAChangeIsJoint) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3, 9), "shop", 2);
+  const ClusterMetadata joining = *begin_join(before, a_node(4));
+  EXPECT_TRUE(finish_change(joining, joining.epoch).failed_with(Errc::refused));
+  EXPECT_TRUE(join_sets(joining, before.epoch).failed_with(Errc::refused));
+  const auto joint = join_sets(joining, joining.epoch);
+  ASSERT_TRUE(joint);
+  EXPECT_EQ(joint->joint, joint->epoch);
+  EXPECT_TRUE(join_sets(*joint, joint->epoch).failed_with(Errc::already_exists));
+  const ClusterMetadata after = finished(*joint);
+  std::size_t moved = 0;
+  for (std::size_t i = 0; i < joint->tablets.size(); ++i) {
+    const TabletReplicas tablet = replicas(*joint, "shop")[i];
+    EXPECT_EQ(tablet.members, replicas(before, "shop")[i].members);
+    EXPECT_THAT(tablet.pending, IsEmpty());
+    const auto later = replicas(after, "shop")[i].members;
+    const bool moves = !std::ranges::is_permutation(later, tablet.members);
+    EXPECT_EQ(tablet.next, moves ? later : std::vector<model::NodeId>());
+    EXPECT_EQ(joint->tablets[i].epoch == joint->epoch, moves);
+    if (moves) ++moved;
+  }
+  EXPECT_GT(moved, 0U);
+  // Nothing else may begin, and it can be given up.
+  EXPECT_TRUE(begin_join(*joint, a_node(5)).failed_with(Errc::locked));
+  EXPECT_TRUE(
+      change_schema(*joint, with_keyspace(joint->schema, "shop", 3)).failed_with(Errc::locked));
+  EXPECT_TRUE(change_schema(*joint, with_keyspace(joint->schema, "mart", 3)));
+  const auto back = abandon_change(*joint);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->joint, Epoch(0));
+  EXPECT_EQ(replicas(*back, "shop"), replicas(before, "shop"));
+}
+
+TEST(MetadataTransitions, WhoBecomesAReplicaAgainHasAnotherName) {
+  ClusterMetadata metadata = with_keyspace(a_cluster(3, 9), "shop", 2);
+  std::map<std::tuple<std::size_t, NodeNumber>, Epoch> names;
+  for (int round = 0; round < 3; ++round) {
+    const std::uint8_t newcomer = static_cast<std::uint8_t>(10 + round);
+    metadata = finished(*begin_join(metadata, a_node(newcomer)));
+    metadata = finished(*begin_leave(metadata, node_id(newcomer)));
+    const ReplicatedKeyspace& keyspace = metadata.keyspaces.at("shop");
+    const auto all = replicas(metadata, "shop");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (const model::NodeId node : all[i].members) {
+        const Node& known = *metadata.find(node);
+        Epoch& name = names[{i, known.number}];
+        EXPECT_GE(began_on(known, keyspace, i), name);
+        name = began_on(known, keyspace, i);
+      }
+    }
+  }
+  // Some have come back meanwhile.
+  EXPECT_FALSE(metadata.keyspaces.at("shop").came.empty());
+}
+
+TEST(MetadataTransitions, ANewNodeTakesThePlaceOfADeadOne) {
+  const ClusterMetadata before = with_keyspace(a_cluster(3, 9), "shop", 3);
+  const auto replacing = begin_replacement(before, node_id(2), a_node(7, "r2"), DataLoss::refused);
+  ASSERT_TRUE(replacing) << replacing.error().to_string();
+  for (const TabletReplicas& tablet : replicas(*replacing, "shop")) {
+    EXPECT_THAT(tablet.members, UnorderedElementsAre(node_id(1), node_id(3)));
+    EXPECT_THAT(tablet.pending, UnorderedElementsAre(node_id(7)));
+  }
+  const ClusterMetadata after = finished(*replacing);
+  EXPECT_EQ(tokens_of(after, node_id(7)), tokens_of(before, node_id(2)));
+  EXPECT_TRUE(after.was_removed(node_id(2)));
+  EXPECT_TRUE(begin_replacement(before, node_id(9), a_node(7), DataLoss::refused)
+                  .failed_with(Errc::not_found));
+  EXPECT_TRUE(begin_replacement(before, node_id(2), a_node(7, "r1", "dc2"), DataLoss::refused)
+                  .failed_with(Errc::refused));
+  // Without the newcomer the dead one still goes.
+  const auto given_up = abandon_change(*replacing);
+  ASSERT_TRUE(given_up);
+  EXPECT_EQ(given_up->find(node_id(7)), nullptr);
+  EXPECT_EQ(given_up->find(node_id(2))->state, NodeState::removing);
+  EXPECT_EQ(finished(*given_up).nodes.size(), 2U);
+}
+
+TEST(MetadataTransitions, WhoDiesWhileReplicasMoveIsRemovedFromBothSets) {
+  const ClusterMetadata before = with_keyspace(a_cluster(4, 8), "shop", 3);
+  const ClusterMetadata leaving = *begin_leave(before, node_id(4));
+  const ClusterMetadata joint = advanced(leaving);
+  const auto removing = begin_removal(joint, node_id(4), DataLoss::refused);
+  ASSERT_TRUE(removing);
+  EXPECT_EQ(removing->joint, Epoch(0));
+  EXPECT_EQ(finished(*removing).nodes.size(), 3U);
 }
 
 TEST(MetadataTransitions, ANodeThatLeavesIsAMemberUntilOthersHaveItsData) {
@@ -200,8 +296,8 @@ TEST(MetadataTransitions, ANodeThatReentersHasANewNameAndAnEpochForAllItHolds) {
   const auto again = begin_reentry(metadata, node_id(2));
   ASSERT_TRUE(again.has_value());
   EXPECT_TRUE(again->find(node_id(2))->in_doubt);
-  EXPECT_EQ(began_on(*again->find(node_id(2)), keyspace), again->epoch);
-  EXPECT_EQ(began_on(*again->find(node_id(1)), keyspace), keyspace.began);
+  EXPECT_EQ(began_on(*again->find(node_id(2)), keyspace, 0), again->epoch);
+  EXPECT_EQ(began_on(*again->find(node_id(1)), keyspace, 0), keyspace.began);
   EXPECT_EQ(again->epoch, Epoch(metadata.epoch.value() + 1));
   const auto held = tablets_of(metadata, node_id(2));
   EXPECT_FALSE(held.empty());
@@ -215,7 +311,7 @@ TEST(MetadataTransitions, ANodeThatReentersHasANewNameAndAnEpochForAllItHolds) {
   ASSERT_TRUE(back.has_value());
   EXPECT_FALSE(back->find(node_id(2))->in_doubt);
   EXPECT_EQ(back->epoch, again->epoch);
-  EXPECT_EQ(began_on(*back->find(node_id(2)), keyspace), again->epoch);
+  EXPECT_EQ(began_on(*back->find(node_id(2)), keyspace, 0), again->epoch);
   EXPECT_TRUE(
       finish_reentry(*back, node_id(2), again->epoch, again->epoch).failed_with(Errc::refused));
 }
@@ -302,8 +398,8 @@ TEST(MetadataTransitions, AChangeIsFinishedOnlyAsItWasSeen) {
   const auto joining = begin_join(before, a_node(3));
   ASSERT_TRUE(joining);
   const ClusterMetadata altered = with_keyspace(*joining, "shop", 2);
-  EXPECT_TRUE(finish_change(altered, joining->epoch).failed_with(Errc::refused));
-  EXPECT_TRUE(finish_change(altered, altered.epoch));
+  EXPECT_TRUE(advance_change(altered, joining->epoch).failed_with(Errc::refused));
+  EXPECT_TRUE(advance_change(altered, altered.epoch));
   EXPECT_TRUE(finish_change(before, before.epoch).failed_with(Errc::not_found));
 }
 
@@ -336,7 +432,7 @@ base::Result<ClusterMetadata> some_change(const ClusterMetadata& metadata, base:
                                           std::uint8_t& last_node) {
   const auto someone = [&] { return metadata.nodes[prng.below(metadata.nodes.size())].id(); };
   const std::string keyspace = "k" + std::to_string(prng.below(3));
-  switch (prng.below(10)) {
+  switch (prng.below(12)) {
     case 0:
     case 1:
       ++last_node;
@@ -363,24 +459,33 @@ base::Result<ClusterMetadata> some_change(const ClusterMetadata& metadata, base:
                                ? metadata.schema.without(keyspace)
                                : with_keyspace(metadata.schema, keyspace,
                                                static_cast<std::uint32_t>(prng.between(1, 4))));
+    case 8:
+      ++last_node;
+      return begin_replacement(metadata, someone(), a_node(last_node),
+                               prng.chance(0.5) ? DataLoss::accepted : DataLoss::refused);
     default:
-      return finish_change(metadata, metadata.epoch);
+      return advance_change(metadata, metadata.epoch);
   }
 }
 
-using Sets = std::pair<std::set<model::NodeId>, std::set<model::NodeId>>;
+using Set = std::set<model::NodeId>;
+using Sets = std::tuple<Set, Set, Set>;
+
+Set set_of(const std::vector<model::NodeId>& nodes) {
+  return {nodes.begin(), nodes.end()};
+}
 
 Sets sets_of(const TabletReplicas& tablet) {
-  return {{tablet.members.begin(), tablet.members.end()},
-          {tablet.pending.begin(), tablet.pending.end()}};
+  return {set_of(tablet.members), set_of(tablet.pending), set_of(tablet.next)};
 }
 
 // What must hold from the first document to the last, and not only from one to the next.
 struct Witness {
   std::map<std::string, std::uint64_t> lives;
   std::map<KeyspaceNumber, std::pair<std::string, std::uint64_t>> numbers;
-  // Of a keyspace and a node: under what it mints now.
-  std::map<std::pair<KeyspaceNumber, NodeNumber>, Epoch> names;
+  // Of a keyspace, a tablet and a node: under what it mints now, or did last; and whether it is a
+  // replica now.
+  std::map<std::tuple<KeyspaceNumber, std::size_t, NodeNumber>, std::pair<Epoch, bool>> names;
   std::map<std::tuple<std::string, std::uint64_t, std::size_t, Epoch>, Sets> seen;
 
   void see(const ClusterMetadata& before, const ClusterMetadata& metadata) {
@@ -394,27 +499,39 @@ struct Witness {
       // A number is one keyspace's, for ever.
       const auto [owner, is_first] = numbers.try_emplace(keyspace.number, name, lives[name]);
       RC_ASSERT(is_first || owner->second == std::pair(name, lives[name]));
-      for (const Node& node : metadata.nodes) {
-        Epoch& name_now = names[{keyspace.number, node.number}];
-        RC_ASSERT(began_on(node, keyspace) >= name_now);
-        // In doubt it has a name that it has never minted under; the one before is not taken again.
-        const Node* was = before.find(node.id());
-        if (node.in_doubt && (was == nullptr || !was->in_doubt)) {
-          RC_ASSERT(began_on(node, keyspace) > name_now || keyspace.began == metadata.epoch);
-        }
-        name_now = began_on(node, keyspace);
-      }
       const auto all = replicas_of(metadata, keyspace.replication);
+      see_names(before, metadata, keyspace, all);
       for (std::size_t i = 0; i < all.size(); ++i) {
         const Sets sets = sets_of(all[i]);
         // Nobody is twice in a tablet, in whatever part.
-        RC_ASSERT(sets.first.size() == all[i].members.size());
-        RC_ASSERT(sets.second.size() == all[i].pending.size());
-        for (const auto& node : sets.second) RC_ASSERT(!sets.first.contains(node));
+        RC_ASSERT(std::get<0>(sets).size() == all[i].members.size());
+        RC_ASSERT(std::get<1>(sets).size() == all[i].pending.size());
+        RC_ASSERT(std::get<2>(sets).size() == all[i].next.size());
+        for (const auto& node : all[i].pending) RC_ASSERT(!std::get<0>(sets).contains(node));
+        RC_ASSERT(all[i].pending.empty() || all[i].next.empty());
         // A tablet and an epoch mean one set.
         const auto key = std::tuple(name, lives[name], i, metadata.tablets[i].epoch);
         const auto [at, is_new] = seen.try_emplace(key, sets);
         RC_ASSERT(is_new || at->second == sets);
+      }
+    }
+  }
+
+  // Who becomes a replica, once more or in doubt, has a name that it has never minted under.
+  void see_names(const ClusterMetadata& before, const ClusterMetadata& metadata,
+                 const ReplicatedKeyspace& keyspace, const std::vector<TabletReplicas>& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Set holders = set_of(all[i].all());
+      for (const Node& node : metadata.nodes) {
+        auto& [name, is_replica] = names[{keyspace.number, i, node.number}];
+        const bool was_replica = std::exchange(is_replica, holders.contains(node.id()));
+        if (!is_replica) continue;
+        const Epoch now = began_on(node, keyspace, i);
+        const Node* was = before.find(node.id());
+        const bool doubts = node.in_doubt && (was == nullptr || !was->in_doubt);
+        const bool must_be_new = (!was_replica || doubts) && keyspace.began != metadata.epoch;
+        RC_ASSERT(now > name || (!must_be_new && now == name));
+        name = now;
       }
     }
   }
@@ -440,7 +557,7 @@ RC_GTEST_PROP(MetadataTransitions, KeepEveryInvariantHoweverTheyFollow, (std::ui
   RC_ASSERT(changes > 2);
 }
 
-// All that is under way comes to an end by finish_change, whatever it is.
+// All that is under way comes to an end by at most two steps, whatever it is.
 RC_GTEST_PROP(MetadataTransitions, FinishLeavesNothingPending, (std::uint64_t seed)) {
   base::Prng prng(seed);
   ClusterMetadata metadata = a_cluster(3, 8);
@@ -448,7 +565,11 @@ RC_GTEST_PROP(MetadataTransitions, FinishLeavesNothingPending, (std::uint64_t se
   for (int step = 0; step < 15; ++step) {
     if (auto next = some_change(metadata, prng, last_node)) metadata = *std::move(next);
     if (!change_is_under_way(metadata)) continue;
-    const auto end = finish_change(metadata, metadata.epoch);
+    auto end = advance_change(metadata, metadata.epoch);
+    RC_ASSERT(end.has_value());
+    if (end->joint != Epoch(0) && metadata.joint == Epoch(0)) {
+      end = advance_change(*end, end->epoch);
+    }
     RC_ASSERT(end.has_value());
     RC_ASSERT(!change_is_under_way(*end));
     for (const auto& [name, keyspace] : end->keyspaces) {
@@ -457,10 +578,8 @@ RC_GTEST_PROP(MetadataTransitions, FinishLeavesNothingPending, (std::uint64_t se
       for (std::size_t i = 0; i < after.size(); ++i) {
         RC_ASSERT(after[i].pending.empty());
         // Who counts afterwards was a member, or had been pending.
-        const Sets sets = sets_of(before[i]);
-        for (const auto& node : after[i].members) {
-          RC_ASSERT(sets.first.contains(node) || sets.second.contains(node));
-        }
+        const Set holders = set_of(before[i].all());
+        for (const auto& node : after[i].members) RC_ASSERT(holders.contains(node));
       }
     }
   }

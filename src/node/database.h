@@ -85,6 +85,13 @@ class Database {
   // metadata were applied. Also a second time.
   runtime::Task<void> begin_replication();
   runtime::Task<replication::ReentryProgress> reentry() { return replicas_->reentry(); }
+  // ---- Changes of the ring (ring_change.h) ----
+  // The tablets that this node holds now. Null before metadata were applied.
+  replication::HeldTabletsPtr held() const { return replicas_->on(runtime_.cores.here()).held; }
+  runtime::Task<replication::RingProgress> ring_progress() { return replicas_->ring_progress(); }
+  runtime::Task<void> note_filled(replication::HeldTablet tablet) {
+    return replicas_->note_filled(std::move(tablet));
+  }
   runtime::Task<void> give_up(std::set<model::NodeId> nodes) {
     return replicas_->give_up(std::move(nodes));
   }

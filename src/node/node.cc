@@ -129,6 +129,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
       config_.cql_address_for_clients().with_port(database_->cql_address().port()));
   reporter_->start();
   reentry_->watch();
+  ring_change_->start();
   key_value_.emplace(runtime_, database_->coordinator(), database_->catalog(),
                      database_->catalog().context_secret(),
                      keyvalue::KeyValueService::Options{
@@ -157,11 +158,23 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   };
   ClusterService::Options options = cluster_options();
   options.secrets = std::move(secrets);
+  hooks.transfer = transfer_hook();
   cluster_.emplace(runtime_, std::move(options), std::move(hooks));
   database_->connect(cluster_->rpc());
+  ring_change_.emplace(runtime_, *cluster_, *database_, identity_->node, ring_hooks());
+  ring_change_->serve(cluster_->rpc());
   up_nodes_.emplace(runtime_, *cluster_, identity_->node,
                     [this](replication::UpNodesPtr up) { return database_->take(std::move(up)); });
   up_nodes_->start();
+}
+
+// Nothing copies the rows of a replica that is new.
+cluster::Transfer Node::transfer_hook() {
+  return {};
+}
+
+RingChange::Hooks Node::ring_hooks() {
+  return {.fill = {}, .let_go = [this] { return drain(); }};
 }
 
 Task<Result<void>> Node::start_cluster(StopToken stop) {
@@ -204,7 +217,10 @@ Result<void> Node::check_port(const runtime::Address& address) const {
 }
 
 std::string Node::phase() const {
-  if (cluster_ && !in_cluster_) return cluster_->phase();
+  if (cluster_ && !in_cluster_) {
+    const std::string change = ring_change_ ? ring_change_->phase() : "";
+    return change.empty() ? cluster_->phase() : cluster_->phase() + ": " + change;
+  }
   if (reentry_ && !reentry_->phase().empty()) return reentry_->phase();
   return "waits for " + (database_ ? database_->phase() : "the data folder");
 }
@@ -228,6 +244,7 @@ Task<void> Node::stop() {
   changes_stop_.request_stop();
   co_await changes_.close();
   if (reporter_) co_await reporter_->stop();
+  if (ring_change_) co_await ring_change_->stop();
   if (reentry_) co_await reentry_->stop();
   if (database_) co_await database_->stop_serving();
   if (up_nodes_) co_await up_nodes_->stop();

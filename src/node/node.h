@@ -27,6 +27,7 @@
 #include "node/database.h"
 #include "node/identity.h"
 #include "node/reentry.h"
+#include "node/ring_change.h"
 #include "node/up_nodes.h"
 #include "runtime/file_system.h"
 #include "runtime/gate.h"
@@ -74,6 +75,7 @@ class Node {
   // How many cores serve clients and keep data.
   std::uint32_t cores() const { return database_->cores(); }
   Database& database() { return *database_; }
+  RingChange& ring_change() { return *ring_change_; }
 
  private:
   // Whether nothing is there that belongs to an identity which was lost. Errors: corrupt, naming
@@ -104,6 +106,11 @@ class Node {
   runtime::Task<admin::HttpResponse> answer_rows(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_accept_data_loss();
+  runtime::Task<admin::HttpResponse> answer_ring(const admin::HttpRequest& request);
+  admin::HttpResponse answer_ring_progress() const;
+  std::string phase_of_ring() const;
+  cluster::Transfer transfer_hook();
+  RingChange::Hooks ring_hooks();
   // Serves no clients any more, and says so to the other nodes. For good; also a second time.
   runtime::Task<void> drain();
 
@@ -123,6 +130,7 @@ class Node {
   std::optional<UpNodes> up_nodes_;
   std::optional<cluster::ClusterService> cluster_;
   std::optional<Reentry> reentry_;
+  std::optional<RingChange> ring_change_;
   runtime::StopSource changes_stop_;
   runtime::Gate changes_;  // inside: what an operator asked for, and requests for rows over HTTP
   std::optional<keyvalue::KeyValueService> key_value_;

@@ -23,8 +23,10 @@ namespace {
 constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 
 constexpr std::string_view kAcceptDataLoss = "/reentry/accept-data-loss";
-constexpr std::array<std::string_view, 4> kChanges = {"/tables/flush", "/tables/compact", "/drain",
-                                                      kAcceptDataLoss};
+constexpr std::string_view kRing = "/ring/";
+constexpr std::array<std::string_view, 7> kChanges = {
+    "/tables/flush", "/tables/compact", "/drain",       kAcceptDataLoss,
+    "/ring/leave",   "/ring/remove",    "/ring/abandon"};
 
 admin::HttpResponse json_answer(int status, std::string body) {
   return {.status = status, .content_type = "application/json", .body = std::move(body)};
@@ -47,6 +49,11 @@ admin::HttpResponse method_refusal(std::string allow) {
 
 }  // namespace
 
+std::string Node::phase_of_ring() const {
+  const bool knows = ring_change_ && cluster_ && (in_cluster_ || started_);
+  return knows ? ring_change_->phase() : std::string();
+}
+
 Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   if (request.path.starts_with(admin::kDataPath) && config_.with_database) {
     co_return co_await answer_rows(request);
@@ -57,6 +64,8 @@ Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   }
   if (request.path == "/healthz") co_return co_await answer_health();
   if (request.path == kAcceptDataLoss && reentry_) co_return co_await answer_accept_data_loss();
+  if (changes && request.path.starts_with(kRing)) co_return co_await answer_ring(request);
+  if (request.path == "/ring" && ring_change_) co_return answer_ring_progress();
   if (changes && database_) co_return co_await answer_change(request);
   if (request.path == "/cluster/missing" && database_) co_return co_await answer_missing();
   if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
@@ -154,6 +163,58 @@ Task<admin::HttpResponse> Node::answer_accept_data_loss() {
   const auto given_up = co_await reentry_->accept_data_loss();
   if (!given_up) co_return refusal(given_up.error());
   co_return json_answer(200, admin::done_json("accept-data-loss", given_up->size()));
+}
+
+// A node's name in a query: an id, or an address.
+namespace {
+
+Result<std::string> node_in(std::string_view query) {
+  constexpr std::string_view kParameter = "node=";
+  constexpr std::size_t kSizeMax = 64;
+  const std::size_t at = query.starts_with(kParameter) ? 0 : query.find("&node=");
+  if (at == std::string_view::npos) return base::Error(base::Errc::invalid_argument, "which node?");
+  query.remove_prefix(at + kParameter.size() + (at == 0 ? 0 : 1));
+  const std::string name(query.substr(0, query.find('&')));
+  const bool is_name = std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9') || c == '.' || c == ':' || c == '-' ||
+           c == '[' || c == ']';
+  });
+  if (is_name && !name.empty() && name.size() <= kSizeMax) return name;
+  return base::Error(base::Errc::invalid_argument, "this is neither the id of a node nor IP:PORT");
+}
+
+}  // namespace
+
+// Also of a node that starts: whoever joins may give that up.
+Task<admin::HttpResponse> Node::answer_ring(const admin::HttpRequest& request) {
+  const auto pass = changes_.enter();
+  if (!pass) co_return refusal(pass.error());
+  const std::string what = request.path.substr(request.path.rfind('/') + 1);
+  if (!ring_change_ || !cluster_ || (!started_ && what != "abandon")) {
+    co_return json_answer(503, admin::starting_json(phase()));
+  }
+  log_.info("an operator asks for a change of the ring", kv("change", what),
+            kv("query", request.query));
+  const auto until = runtime::Until::after(runtime_, kChangeTimeout, changes_stop_.token());
+  Result<void> done;
+  if (what == "leave") {
+    done = co_await ring_change_->leave(until);
+  } else if (what == "abandon") {
+    done = co_await ring_change_->abandon(until);
+  } else {
+    const auto node = node_in(request.query);
+    if (!node) co_return refusal(node.error());
+    const bool accepts = request.query.find("accept_data_loss=true") != std::string::npos;
+    done = co_await ring_change_->remove(*node, accepts, until);
+  }
+  if (!done) co_return refusal(done.error());
+  co_return json_answer(200, admin::done_json(what, 0));
+}
+
+admin::HttpResponse Node::answer_ring_progress() const {
+  nlohmann::ordered_json json = {{"phase", phase_of_ring()}};
+  return json_answer(
+      200, json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 // Other nodes go on with their requests about rows: without clients they become fewer. What they

@@ -311,7 +311,7 @@ TEST_F(NodesTest, WhoAcknowledgesBeforeItIsOnTheDiskReentersAfterAKill) {
   EXPECT_EQ(ask(0, kInsert), "done");
   const auto names = [&](std::size_t i) {
     return metadata::began_on(*node(i).cluster().metadata()->find(node(i).identity().node),
-                              node(i).cluster().metadata()->keyspaces.find("ks")->second);
+                              node(i).cluster().metadata()->keyspaces.find("ks")->second, 0);
   };
   const causality::Epoch before = names(0);
   machine(0).kill();

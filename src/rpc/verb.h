@@ -41,6 +41,7 @@ inline constexpr Verb kAnnounce{.number = 9, .lane = Lane::data};
 inline constexpr Verb kPull{.number = 10, .lane = Lane::data};
 inline constexpr Verb kRepair{.number = 11, .lane = Lane::data};
 inline constexpr Verb kTraces{.number = 14, .lane = Lane::data};
+inline constexpr Verb kRingProgress{.number = 30, .lane = Lane::control};
 
 // From here on for tests alone; no release sends them.
 inline constexpr std::uint16_t kTestsFirst = 0xff00;

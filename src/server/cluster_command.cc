@@ -52,6 +52,14 @@ constexpr std::array kSubcommands = {
                "Serve no clients any more, and flush: before a stop"},
     Subcommand{"reenter", Kind::reenter, "/reentry/accept-data-loss", false, 0, true,
                "Re-enter the cluster without waiting for nodes that are down"},
+    Subcommand{"decommission", Kind::decommission, "/ring/leave", false, 0, true,
+               "Let this node leave the cluster: its data go to others, then its clients"},
+    Subcommand{"remove", Kind::remove, "/ring/remove", false, 0, true,
+               "Remove a dead node from the cluster, for good: others hold its data then"},
+    Subcommand{"abandon", Kind::abandon, "/ring/abandon", false, 0, true,
+               "Give up that a node joins or leaves: all is as it was before"},
+    Subcommand{"netstats", Kind::netstats, "/ring", false, 0, false,
+               "Show how far a change of the ring is, and what it waits for"},
 };
 
 const Subcommand& subcommand_of(Kind kind) {
@@ -68,10 +76,19 @@ bool may_be_name(std::string_view name) {
          });
 }
 
+bool may_be_node(std::string_view name) {
+  return !name.empty() && name.size() <= kNodeNameSizeMax && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9') || c == '.' || c == ':' || c == '-' ||
+           c == '[' || c == ']';
+  });
+}
+
 std::string target_of(const ClusterCommand& command) {
   std::string target = subcommand_of(command.kind).path;
   if (!command.keyspace.empty()) target += "?keyspace=" + command.keyspace;
   if (!command.table.empty()) target += "&table=" + command.table;
+  if (!command.node.empty()) target += "?node=" + command.node;
+  if (command.accepts_data_loss) target += "&accept_data_loss=true";
   return target;
 }
 
@@ -141,9 +158,17 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
     case Kind::flush:
     case Kind::compact:
     case Kind::drain:
-    case Kind::reenter: {
+    case Kind::reenter:
+    case Kind::decommission:
+    case Kind::remove:
+    case Kind::abandon: {
       TRY(const ShownDone done, parse_done(body));
       text = format_done(done);
+      break;
+    }
+    case Kind::netstats: {
+      TRY(text, parse_ring_phase(body));
+      text = text.empty() ? "nothing is under way\n" : text + "\n";
       break;
     }
   }
@@ -177,6 +202,12 @@ void add_cluster_commands(CLI::App& app, ClusterOptions& options) {
           ->add_flag("--accept-data-loss", options.accept_data_loss,
                      "What only nodes have that are down now may be lost")
           ->required();
+    }
+    if (subcommand.kind == Kind::remove) {
+      command->add_option("node", options.node, "The node: its id, or its IP:PORT for other nodes")
+          ->required();
+      command->add_flag("--accept-data-loss", options.accept_data_loss,
+                        "What only this node had may be lost");
     }
     command->add_flag("--json", options.json, "As JSON, for programs");
     command->footer(
@@ -212,6 +243,14 @@ Result<ClusterCommand> make_cluster_command(const CLI::App& app, const ClusterOp
     return Error(Errc::invalid_argument, "table: '{}' is no name of a table", options.table);
   }
   command.table = options.table;
+  if (command.kind == Kind::remove) {
+    if (!may_be_node(options.node)) {
+      return Error(Errc::invalid_argument, "'{}' is neither the id of a node nor IP:PORT",
+                   options.node);
+    }
+    command.node = options.node;
+    command.accepts_data_loss = options.accept_data_loss;
+  }
   command.json = options.json;
   return command;
 }

@@ -1,5 +1,7 @@
 // helenus status, ring, tablets, missing, tablestats: ask a node over HTTP for its cluster, and for
-// what it has, and show it to people. helenus flush, compact, drain: ask it to do something.
+// what it has, and show it to people. helenus flush, compact, drain: ask it to do something;
+// helenus decommission, remove, abandon: to change the ring; helenus netstats: how far such a
+// change is.
 //
 // Exit codes: 0 it was shown, or done; 1 it could not be: nobody listens, it is no node, or a node
 // that is not there yet; 2 the command line is wrong.
@@ -38,6 +40,7 @@ struct Printer {
 inline constexpr std::size_t kClusterAnswerSizeMax = std::size_t{64} << 20;
 // How long a flush, a compaction or a drain is waited for.
 inline constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
+inline constexpr std::size_t kNodeNameSizeMax = 64;
 
 struct ClusterCommand {
   enum class Kind : std::uint8_t {
@@ -49,13 +52,19 @@ struct ClusterCommand {
     flush,
     compact,
     drain,
-    reenter
+    reenter,
+    decommission,
+    remove,
+    abandon,
+    netstats
   };
 
   Kind kind = Kind::status;
   runtime::Address admin;
   std::string keyspace;  // empty: none
   std::string table;     // likewise
+  std::string node;      // likewise
+  bool accepts_data_loss = false;
   bool json = false;
   runtime::Duration timeout = std::chrono::seconds(10);
   std::size_t answer_size_max = kClusterAnswerSizeMax;
@@ -66,6 +75,7 @@ struct ClusterOptions {
   std::string admin = "127.0.0.1:7070";
   std::string keyspace;
   std::string table;
+  std::string node;
   bool json = false;
   bool accept_data_loss = false;
 };

@@ -276,6 +276,14 @@ Result<ShownDone> parse_done(std::string_view text) {
   return done;
 }
 
+Result<std::string> parse_ring_phase(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  std::string phase = fields.text("phase");
+  TRY_VOID(fields.finish());
+  return phase;
+}
+
 std::optional<Trouble> parse_trouble(std::string_view text) {
   const auto json = parse_json(text);
   if (!json) return std::nullopt;
@@ -479,6 +487,11 @@ std::string format_done(const ShownDone& done) {
                        done.tables == 1 ? "one node" : fmt::format("{} nodes", done.tables),
                        done.tables == 1 ? "is" : "are");
   }
+  if (done.what == "leave") {
+    return "The node has left the cluster, and serves no clients any more. It can be stopped.\n";
+  }
+  if (done.what == "remove") return "The node is removed: others hold what it held.\n";
+  if (done.what == "abandon") return "The change is given up: all is as it was before.\n";
   return fmt::format("{}: {}\n", done.what, tables);
 }
 

@@ -106,6 +106,8 @@ base::Result<ShownRing> parse_ring(std::string_view text);
 base::Result<ShownHeldTablets> parse_held_tablets(std::string_view text);
 base::Result<std::vector<ShownMissing>> parse_missing(std::string_view text);
 base::Result<std::vector<ShownTable>> parse_tables(std::string_view text);
+// What is under way; empty if nothing is.
+base::Result<std::string> parse_ring_phase(std::string_view text);
 base::Result<ShownDone> parse_done(std::string_view text);
 // What a node says of why it has no answer; nothing if it does not say. `starting` if it is not
 // there yet.

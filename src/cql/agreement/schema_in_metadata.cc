@@ -12,11 +12,8 @@ using metadata::ClusterMetadata;
 
 namespace {
 
-bool moves_data(const ClusterMetadata& metadata) {
-  const bool somebody_moves = std::ranges::any_of(metadata.nodes, [](const metadata::Node& node) {
-    return node.state != metadata::NodeState::normal;
-  });
-  if (somebody_moves) return true;
+// Whether replicas are to be filled.
+bool copies_data(const ClusterMetadata& metadata) {
   return std::ranges::any_of(metadata.keyspaces, [&](const auto& keyspace) {
     const auto replicas = metadata::replicas_of(metadata, keyspace.second.replication);
     return std::ranges::any_of(replicas,
@@ -42,13 +39,14 @@ CatalogSnapshot::KeyspaceNumbers keyspace_numbers(const ClusterMetadata& metadat
 
 Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Schema schema) {
   TRY(ClusterMetadata next, metadata::change_schema(metadata, std::move(schema)));
-  if (!metadata::change_is_under_way(next) || metadata::change_is_under_way(metadata)) return next;
-  if (moves_data(next)) {
+  if (copies_data(next) && !copies_data(metadata)) {
     return base::Error(base::Errc::unsupported,
-                       "this changes which nodes hold the keyspace's rows, and rows are not moved "
-                       "between nodes yet");
+                       "more nodes would hold the keyspace's rows, and rows are not copied between "
+                       "nodes yet");
   }
-  return metadata::finish_change(next, next.epoch);
+  if (!metadata::change_is_under_way(next) || metadata::change_is_under_way(metadata)) return next;
+  // Where replicas only go, those that stay pull from them first (R17): the nodes see to it.
+  return metadata::moves_replicas(next) ? next : metadata::finish_change(next, next.epoch);
 }
 
 DecidedSchema decided_schema(const ClusterMetadata& metadata, std::uint64_t version,

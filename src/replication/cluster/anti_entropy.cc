@@ -138,7 +138,7 @@ void AntiEntropy::take(const HeldTabletsPtr& held) {
   const auto gone = [this](TabletId id) { return !tablets_.contains(id); };
   std::erase_if(behind_, gone);
   std::erase_if(moved_, gone);
-  note_reentering();
+  note_catching_up();
   std::set<NodeId> nodes;
   for (const auto& [id, tablet] : tablets_) {
     nodes.insert(tablet->sync.peers().begin(), tablet->sync.peers().end());
@@ -216,7 +216,7 @@ Task<void> AntiEntropy::look_loop() {
       if (const auto tablet = tablets_.find(id); tablet != tablets_.end()) refresh(*tablet->second);
     }
     set_watermarks();
-    start_reentry_pulls();
+    start_catch_up_pulls();
     start_pulls();
     start_telling();
   }
@@ -249,6 +249,7 @@ std::shared_ptr<const AnnounceMessage> AntiEntropy::next_announcement(NodeId to,
   });
   for (const TabletId id : peer.to_tell) {
     const Tablet& tablet = *tablets_.at(id);
+    if (is_silent(tablet)) continue;
     if (now < tablet.peers[*index_of(tablet, to)].told_not_before) continue;
     is_full = message->clocks.size() == AnnounceMessage::kClocksMax ||
               bytes >= options_.announced_bytes_max;
@@ -374,7 +375,7 @@ void AntiEntropy::start_pulls() {
   turns.insert(turns.end(), behind_.begin(), behind_.upper_bound(pulled_last_));
   for (const TabletId id : turns) {
     Tablet& tablet = *tablets_.at(id);
-    if (!must_pull(tablet) || pulling_ >= options_.pulls_max) continue;
+    if (is_silent(tablet) || !must_pull(tablet) || pulling_ >= options_.pulls_max) continue;
     const auto from =
         tablet.sync.next_pull(tablet.avoided, [this](NodeId node) { return link_.is_up(node); });
     if (!from) continue;
@@ -497,7 +498,7 @@ void AntiEntropy::note_withheld(Tablet& tablet, NodeId from, Clock withheld) {
 Task<Result<PullReply>> AntiEntropy::on_pull(NodeId from, PullMessage message, Until until) {
   const auto found = tablets_.find(message.tablet);
   if (found == tablets_.end() || found->second->held.epoch != message.epoch ||
-      !index_of(*found->second, from)) {
+      !index_of(*found->second, from) || is_silent(*found->second)) {
     co_return Error(Errc::refused, "no replica of tablet {} for this node in epoch {}",
                     message.tablet, message.epoch);
   }
@@ -508,7 +509,7 @@ Task<Result<PullReply>> AntiEntropy::on_pull(NodeId from, PullMessage message, U
   ++serving_;
   const PlacedReplica* asking = placed(*found->second).find(from);
   Result<void> settled;
-  if (asking != nullptr && asking->in_doubt) {
+  if (asking != nullptr && (asking->in_doubt || placed(*found->second).is_joint)) {
     settled = co_await replica_.engine().durable_so_far(until);
   }
   const auto bytes_max =

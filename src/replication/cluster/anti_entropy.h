@@ -35,6 +35,11 @@
 //     which has settled by then what it had taken before that epoch: so whatever was acknowledged
 //     by it and the one in doubt is here. Announcements will not do, since they leave out what is
 //     not synced.
+//   - A pending replica is silent until its data are installed (S8): it tells no clock, pulls
+//     nothing and answers no pull. What it is sent meanwhile it has, with the dots of that alone.
+//   - While a change of the ring is joint (R17) every replica of the next set pulls from every
+//     member, as one that re-enters does: then it has what any majority of them acknowledged
+//     before, and the next set alone may count.
 //   - Where a peer has seen dots of a replica's own that it has not, it has lost something (S13),
 //     and stops serving in that step.
 //
@@ -155,6 +160,22 @@ struct ReentryProgress {
   void add(const ReentryProgress& other);
 };
 
+// How far the replicas of a core are in a change of the ring (R17).
+struct RingProgress {
+  std::size_t pending = 0;            // that are to be filled
+  std::size_t pending_to_fill = 0;    // of them: they are not yet
+  std::size_t joint = 0;              // of the next set of a joint change
+  std::size_t joint_behind = 0;       // of them: they have not pulled from every member
+  std::set<model::NodeId> waits_for;  // by those
+  std::uint64_t withheld = 0;         // writes that a member has seen, and nobody gave
+  // Of the metadata that this is about; of all cores the oldest.
+  causality::Epoch as_of;
+
+  // Of another core of this node.
+  void add(const RingProgress& other);
+  friend bool operator==(const RingProgress&, const RingProgress&) = default;
+};
+
 class AntiEntropy {
  public:
   // All outlive it.
@@ -185,6 +206,11 @@ class AntiEntropy {
   AntiEntropyReport report() const;
   // Cost: all tablets.
   ReentryProgress reentry() const;
+  // Cost: all tablets.
+  RingProgress ring_progress() const;
+  // A pending replica has all that a member had in this epoch or a later one, and is silent no
+  // more. Requires: the engine has it, under that name.
+  void note_filled(storage::TabletId id, causality::ActorId actor);
   // Replicas that re-enter do not wait for these nodes any more: an operator accepts the loss of
   // what they alone have.
   void give_up(const std::set<model::NodeId>& nodes) {
@@ -244,14 +270,20 @@ class AntiEntropy {
   void note_life(Tablet& tablet, std::size_t peer, std::uint64_t life);
   void set_watermarks();
 
-  // ---- Re-entry (anti_entropy_reentry.cc) ----
+  // ---- Re-entry, and changes of the ring (anti_entropy_reentry.cc) ----
   const PlacedTablet& placed(const Tablet& tablet) const;
   // The metadata say so; where only this node does it has not got its new name yet.
   bool reenters(const Tablet& tablet) const;
   std::set<model::NodeId> reentry_waits_for(const Tablet& tablet) const;
-  void note_reentering();
-  void start_reentry_pulls();
-  runtime::Task<void> reentry_pull(storage::TabletId id, std::uint64_t life, model::NodeId from);
+  // It is of the next set of a joint change.
+  bool is_of_next_set(const Tablet& tablet) const;
+  std::set<model::NodeId> change_waits_for(const Tablet& tablet) const;
+  // From whom it must pull everything, for either.
+  std::set<model::NodeId> must_pull_from(const Tablet& tablet) const;
+  bool is_silent(const Tablet& tablet) const;
+  void note_catching_up();
+  void start_catch_up_pulls();
+  runtime::Task<void> catch_up_pull(storage::TabletId id, std::uint64_t life, model::NodeId from);
   void note_pulled(Tablet& tablet, model::NodeId from);
 
   // ---- Announcing ----
@@ -291,8 +323,9 @@ class AntiEntropy {
   std::set<storage::TabletId> moved_;  // whose watermarks the engine has not been told of yet
   storage::TabletId pulled_last_;
   std::size_t pulling_ = 0;
-  std::set<storage::TabletId> reentering_;  // that have not caught up
-  std::size_t reentry_pulling_ = 0;
+  std::set<storage::TabletId> catching_up_;  // that must still pull everything from somebody
+  std::size_t catch_up_pulling_ = 0;
+  std::map<storage::TabletId, causality::ActorId> filled_;  // pending ones
   std::set<model::NodeId> given_up_;
   std::size_t serving_ = 0;
   AntiEntropyReport counts_;

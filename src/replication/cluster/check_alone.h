@@ -15,12 +15,13 @@ namespace helenus::replication {
 // Errors: unavailable, with the numbers in the report. Requires: the tablet is alone.
 inline base::Result<void> check_alone(const HeldTablet& held, const ClusterLink& link,
                                       const RequestLevel& how) {
-  const LevelRule& rule = held.keyspace->rule(how.level);
+  const PlacedTablet& tablet = held.keyspace->tablet(held.key.index);
+  const LevelRule& rule = held.keyspace->rule(tablet, how.level);
   if (rule.required() <= 1) {
     if (how.report != nullptr) *how.report = {};
     return {};
   }
-  const auto candidates = in_order_of_asking(held.keyspace->tablet(held.key.index), link);
+  const auto candidates = in_order_of_asking(tablet, link);
   return check_enough(candidates, rule, how.report);
 }
 

@@ -104,7 +104,7 @@ class ClusterLink {
   }
   void note(std::optional<base::Errc> error, AnswerTimes::Asked& asked) {
     const auto now = here_.clock.now();
-    if (!error) {
+    if (!error || *error == kStale) {
       asked.answered(now);
     } else if (*error == base::Errc::timeout || *error == base::Errc::connection_lost) {
       asked.given_up(now);

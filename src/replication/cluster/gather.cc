@@ -36,7 +36,7 @@ Result<void> check_enough(const std::vector<const PlacedReplica*>& candidates,
                           const LevelRule& rule, LevelReport* report) {
   if (report != nullptr) *report = {.required = rule.required(), .received = 0, .failed = 0};
   Places places;
-  for (const PlacedReplica* replica : candidates) places.push_back(replica->datacentre);
+  for (const PlacedReplica* replica : candidates) places.push_back(replica->counted());
   AckTally tally(rule, places);
   if (!tally.is_impossible()) return {};
   const auto shortage = tally.shortage();
@@ -48,7 +48,7 @@ Result<void> check_enough(const std::vector<const PlacedReplica*>& candidates,
 
 GatherPlan::GatherPlan(ClusterLink& link, const PlacedTablet& tablet, const LevelRule& rule)
     : link_(link), rule_(rule), candidates_(in_order_of_asking(tablet, link)) {
-  for (const PlacedReplica* replica : candidates_) places_.push_back(replica->datacentre);
+  for (const PlacedReplica* replica : candidates_) places_.push_back(replica->counted());
   is_asked_.resize(candidates_.size());
   tally_.emplace(rule_, places_);
 }

@@ -21,6 +21,7 @@
 #include "replication/cluster/requests_under_way.h"
 #include "replication/map/level_rule.h"
 #include "replication/map/replica_map.h"
+#include "replication/messages/messages.h"
 #include "replication/request/request_level.h"
 #include "replication/request/speculation.h"
 #include "runtime/clock.h"
@@ -55,7 +56,7 @@ struct GatherOptions {
   RequestUnderWay* request = nullptr;
 };
 
-using Places = absl::InlinedVector<DatacentreIndex, 8>;
+using Places = absl::InlinedVector<CountedReplica, 8>;
 
 // Who is asked, and what became of it: the part of gather() that does not wait.
 class GatherPlan {
@@ -200,8 +201,11 @@ runtime::Task<base::Result<std::vector<Gathered<Answer>>>> gather(
         continue;
       }
       plan.fail(index, !detail::is_silence(result.error()));
-      // What a replica said tells more than that another one said nothing.
-      if (!failure || detail::is_silence(*failure)) failure = std::move(result).error();
+      // What a replica said tells more than that another one said nothing; most of all that it
+      // may answer by newer metadata.
+      if (!failure || detail::is_silence(*failure) || is_stale(result.error())) {
+        failure = std::move(result).error();
+      }
       ask_spare();
     }
     state.news.reset();

@@ -49,11 +49,11 @@ Task<Result<RepairReply>> ReplicaService::repair(RepairMessage message, Until un
 
 Result<HeldTablet> ReplicaService::find(base::ByteView partition, causality::Epoch epoch) const {
   const HeldTablet* held = held_ == nullptr ? nullptr : held_->find(partition);
-  if (held == nullptr) return Error(Errc::refused, "this node has no replica of that tablet");
-  if (held->is_in_doubt) return Error(Errc::refused, "the replica here may have lost writes");
+  if (held == nullptr) return Error(kStale, "this node has no replica of that tablet");
   if (held->epoch != epoch) {
-    return Error(Errc::refused, "the tablet is in epoch {} here, not in {}", held->epoch, epoch);
+    return Error(kStale, "the tablet is in epoch {} here, not in {}", held->epoch, epoch);
   }
+  if (held->is_in_doubt) return Error(Errc::refused, "the replica here may have lost writes");
   return *held;
 }
 
@@ -98,7 +98,7 @@ Task<Result<ReadReply>> ReplicaService::read(ReadMessage message, Until until) {
   CO_TRY(const HeldTablet held, find(message.rows.front().partition.view(), message.epoch));
   Replica& replica = replica_of_(held.core);
   const auto there = [&](Runtime&, Until remaining) {
-    return replica.read(held.info.id, message, std::move(remaining));
+    return replica.read_in_epoch(held.info.id, message, std::move(remaining));
   };
   co_return co_await on_core<ReadReply>(here_, held.core, there, std::move(until));
 }
@@ -108,7 +108,7 @@ Task<Result<RowsAnswer>> ReplicaService::scan(ScanMessage message, Until until) 
   message.request.tablet = held.info.id;
   Replica& replica = replica_of_(held.core);
   const auto there = [&](Runtime&, Until remaining) {
-    return replica.read_rows(message.request, std::move(remaining));
+    return replica.read_rows_in_epoch(message.request, held.epoch, std::move(remaining));
   };
   co_return co_await on_core<RowsAnswer>(here_, held.core, there, std::move(until));
 }
@@ -116,8 +116,11 @@ Task<Result<RowsAnswer>> ReplicaService::scan(ScanMessage message, Until until) 
 Task<Result<ClockReply>> ReplicaService::clock(ClockMessage message, Until until) {
   CO_TRY(const HeldTablet held, find(message.partition.view(), message.epoch));
   Replica& replica = replica_of_(held.core);
-  const auto there = [&](Runtime&, const Until&) {
-    return replica.clock_of(held.info.id, message.table, message.partition);
+  const auto there = [&](Runtime&, const Until&) -> Task<Result<ClockReply>> {
+    CO_TRY_VOID(replica.check_serves(held.info.id, held.epoch));
+    CO_TRY(auto reply, co_await replica.clock_of(held.info.id, message.table, message.partition));
+    CO_TRY_VOID(replica.check_serves(held.info.id, held.epoch));
+    co_return std::move(reply);
   };
   co_return co_await on_core<ClockReply>(here_, held.core, there, std::move(until));
 }

@@ -25,9 +25,10 @@ constexpr runtime::Duration kTellAgainAfter = std::chrono::milliseconds(1);
 Result<HeldTablet> find(const Replicas::Core& core, base::ByteView partition,
                         causality::Epoch epoch) {
   const HeldTablet* held = core.held == nullptr ? nullptr : core.held->find(partition);
-  if (held == nullptr || held->is_in_doubt || held->epoch != epoch) {
-    return Error(Errc::refused, "no replica of that tablet and epoch serves here");
+  if (held == nullptr || held->epoch != epoch) {
+    return Error(kStale, "no replica of that tablet is here in epoch {}", epoch);
   }
+  if (held->is_in_doubt) return Error(Errc::refused, "the replica here may have lost writes");
   return *held;
 }
 
@@ -56,7 +57,7 @@ class OwnReplicas {
            find(core, message->rows.front().partition.view(), message->epoch));
     Replica& replica = replicas.on(held.core).replica;
     const auto there = [&](Runtime&, Until remaining) {
-      return replica.read(held.info.id, *message, std::move(remaining));
+      return replica.read_in_epoch(held.info.id, *message, std::move(remaining));
     };
     co_return co_await on_core<ReadReply>(core.link.runtime(), held.core, there, std::move(until));
   }
@@ -70,7 +71,7 @@ class OwnReplicas {
     RowsRequest request = message->request;
     request.tablet = held.info.id;
     const auto there = [&](Runtime&, Until remaining) {
-      return replica.read_rows(request, std::move(remaining));
+      return replica.read_rows_in_epoch(request, held.epoch, std::move(remaining));
     };
     co_return co_await on_core<RowsAnswer>(core.link.runtime(), held.core, there, std::move(until));
   }
@@ -197,6 +198,16 @@ Task<Result<void>> add_reentry_of(const Replicas::Core& core, ReentryProgress& p
   co_return {};
 }
 
+Task<Result<void>> add_ring_progress_of(const Replicas::Core& core, RingProgress& progress) {
+  progress.add(core.anti_entropy->ring_progress());
+  co_return {};
+}
+
+Task<Result<void>> note_filled_on_core(const Replicas::Core& core, const HeldTablet& tablet) {
+  core.anti_entropy->note_filled(tablet.info.id, tablet.info.actor);
+  co_return {};
+}
+
 Task<Result<void>> give_up_on_core(Replicas::Core& core, const std::set<model::NodeId>& nodes) {
   core.anti_entropy->give_up(nodes);
   co_return {};
@@ -215,6 +226,25 @@ Task<ReentryProgress> Replicas::reentry() {
     co_await tell(runtime_, CoreId{core}, there);
   }
   co_return progress;
+}
+
+Task<RingProgress> Replicas::ring_progress() {
+  RingProgress progress;
+  progress.as_of = causality::Epoch(std::numeric_limits<std::uint64_t>::max());
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) {
+      return add_ring_progress_of(*by_core_[core], progress);
+    };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+  co_return progress;
+}
+
+Task<void> Replicas::note_filled(HeldTablet tablet) {
+  const auto there = [&](Runtime&, const Until&) {
+    return note_filled_on_core(on(tablet.core), tablet);
+  };
+  co_await tell(runtime_, tablet.core, there);
 }
 
 Task<void> Replicas::give_up(std::set<model::NodeId> nodes) {

@@ -82,6 +82,10 @@ class Replicas {
   runtime::Task<void> start_anti_entropy();
   // How far the replicas of all cores are that re-enter.
   runtime::Task<ReentryProgress> reentry();
+  // How far those of all cores are in a change of the ring.
+  runtime::Task<RingProgress> ring_progress();
+  // See AntiEntropy::note_filled.
+  runtime::Task<void> note_filled(HeldTablet tablet);
   // See AntiEntropy::give_up.
   runtime::Task<void> give_up(std::set<model::NodeId> nodes);
   // Ends that; the Rpc is stopped after it. Also if it was never started, and again.

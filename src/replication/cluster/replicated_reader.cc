@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "replication/cluster/gather.h"
+#include "replication/cluster/stale_pause.h"
 #include "replication/merge/answer_merge.h"
 #include "runtime/sleep.h"
 
@@ -44,6 +45,18 @@ Task<Result<ReadReply>> ReplicatedReader::ask(model::NodeId node,
 Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table, Bytes partition,
                                                           std::vector<Bytes> rows, RequestLevel how,
                                                           Until until) {
+  StalePause pause(link_.runtime());
+  for (;;) {
+    auto merged = co_await read_once(table, partition, rows, how, until);
+    if (merged || !is_stale(merged.error())) co_return merged;
+    CO_TRY_VOID(co_await pause.wait(merged.error(), until));
+  }
+}
+
+Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId table,
+                                                               const Bytes& partition,
+                                                               const std::vector<Bytes>& rows,
+                                                               RequestLevel how, Until until) {
   const ReplicaMapPtr map = link_.map();
   const auto place = map == nullptr ? std::nullopt : map->find_place(partition.view());
   if (!place) co_return Error(Errc::not_found, "the keyspace is gone");
@@ -55,20 +68,18 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table
   RequestUnderWay request(link_.requests(), "read", place->keyspace->name(), how.level,
                           link_.runtime().clock.now());
   probe_suspects(tablet, table, partition);
-  for (Bytes& row : rows) {
-    message->rows.push_back({.partition = partition, .row = std::move(row)});
-  }
+  for (const Bytes& row : rows) message->rows.push_back({.partition = partition, .row = row});
   const Until asked_until{.deadline = until.deadline, .stop = {}};
   const auto ask_one = [this, message, asked_until](model::NodeId node) {
     return ask(node, message, asked_until);
   };
-  auto gathered =
-      co_await gather<ReadReply>(link_, asks_, tablet, place->keyspace->rule(how.level), ask_one,
-                                 {.kind = AnswerTimes::Kind::point,
-                                  .speculation = how.speculation,
-                                  .notes = how.notes,
-                                  .request = &request},
-                                 std::move(until), how.report);
+  auto gathered = co_await gather<ReadReply>(link_, asks_, tablet,
+                                             place->keyspace->rule(tablet, how.level), ask_one,
+                                             {.kind = AnswerTimes::Kind::point,
+                                              .speculation = how.speculation,
+                                              .notes = how.notes,
+                                              .request = &request},
+                                             std::move(until), how.report);
   count_read(link_.statistics(), how.level, gathered);
   CO_TRY(auto answers, std::move(gathered));
   std::size_t count = message->rows.size();
@@ -128,6 +139,16 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_named(model::NodeId no
 
 Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest request,
                                                 RequestLevel how, Until until) {
+  StalePause pause(link_.runtime());
+  for (;;) {
+    auto answer = co_await scan_once(key, request, how, until);
+    if (answer || !is_stale(answer.error())) co_return answer;
+    CO_TRY_VOID(co_await pause.wait(answer.error(), until));
+  }
+}
+
+Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRequest& request,
+                                                     RequestLevel how, Until until) {
   const ReplicaMapPtr map = link_.map();
   const KeyspaceMap* keyspace = map == nullptr ? nullptr : map->find(key.keyspace);
   if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
@@ -144,7 +165,7 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
   };
   probe_suspects(tablet, request.table, request.partitions.from);
   auto gathered =
-      co_await gather<RowsAnswer>(link_, asks_, tablet, keyspace->rule(how.level), ask_one,
+      co_await gather<RowsAnswer>(link_, asks_, tablet, keyspace->rule(tablet, how.level), ask_one,
                                   {.kind = AnswerTimes::Kind::scan,
                                    .speculation = how.speculation,
                                    .notes = how.notes,

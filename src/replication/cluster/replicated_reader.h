@@ -53,8 +53,9 @@ class ReplicatedReader {
   ReplicatedReader(const ReplicatedReader&) = delete;
   ReplicatedReader& operator=(const ReplicatedReader&) = delete;
 
-  // The first ones of the rows, at least one, in their order. All are of one partition. Errors:
-  // unavailable, timeout, cancelled; of the replicas.
+  // The first ones of the rows, at least one, in their order. All are of one partition. Where the
+  // replicas change meanwhile, those that are then are asked (R18). Errors: unavailable, timeout,
+  // cancelled; of the replicas.
   runtime::Task<base::Result<std::vector<storage::RowRead>>> read(storage::TableId table,
                                                                   base::Bytes partition,
                                                                   std::vector<base::Bytes> rows,
@@ -73,6 +74,12 @@ class ReplicatedReader {
   runtime::Task<void> stop() { return asks_.join(); }
 
  private:
+  // By the metadata of now. Errors: kStale, if they are no longer those of the replicas.
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_once(
+      storage::TableId table, const base::Bytes& partition, const std::vector<base::Bytes>& rows,
+      RequestLevel how, runtime::Until until);
+  runtime::Task<base::Result<RowsAnswer>> scan_once(TabletKey tablet, const RowsRequest& request,
+                                                    RequestLevel how, runtime::Until until);
   runtime::Task<base::Result<ReadReply>> ask(model::NodeId node,
                                              std::shared_ptr<const ReadMessage> message,
                                              runtime::Until until);

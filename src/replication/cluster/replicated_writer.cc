@@ -10,6 +10,7 @@
 
 #include "causality/codec.h"
 #include "replication/cluster/gather.h"
+#include "replication/cluster/stale_pause.h"
 #include "runtime/event.h"
 
 namespace helenus::replication {
@@ -59,30 +60,44 @@ std::size_t size_of(const ApplyMessage& message) {
 // What a write waits for; lives as long as something is being sent.
 struct ReplicatedWriter::Acks {
   Acks(runtime::Runtime& runtime, ReplicaMapPtr keeps_rule, const LevelRule& rule,
-       const std::vector<DatacentreIndex>& places)
+       const std::vector<CountedReplica>& places)
       : map(std::move(keeps_rule)), tally(rule, places), decided(runtime) {}
-  void acknowledge(DatacentreIndex place) {
+  void acknowledge(CountedReplica place) {
     tally.acknowledge(place);
     tell();
   }
-  void fail(DatacentreIndex place) {
+  void fail(CountedReplica place) {
     tally.fail(place);
     tell();
   }
   // One that answered with an error, and will not have it by this request.
-  void refuse(DatacentreIndex place) {
+  void refuse(CountedReplica place) {
     ++refusals;
     fail(place);
   }
   void tell() {
     if (tally.met() || tally.is_impossible()) decided.set();
   }
+  // The replicas are others now: what they acknowledge is another count.
+  void overtake() {
+    is_overtaken = true;
+    decided.set();
+  }
 
   const ReplicaMapPtr map;
   AckTally tally;
   std::uint32_t refusals = 0;
+  bool is_overtaken = false;
   absl::InlinedVector<model::NodeId, 4> acknowledged;  // others, in the order of their answers
   runtime::Event decided;
+};
+
+struct ReplicatedWriter::Sending {
+  TabletKey tablet;
+  Consistency level;
+  storage::TableId table;
+  base::Bytes partition;
+  const Delta& delta;
 };
 
 namespace {
@@ -124,9 +139,9 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
   if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
   const PlacedTablet& tablet = keyspace->tablet(held.key.index);
   if (tablet.epoch != held.epoch || tablet.find(link_.self()) == nullptr) {
-    co_return Error(Errc::refused, "tablet {} is in epoch {}", held.info.id, tablet.epoch);
+    co_return Error(kStale, "tablet {} is in epoch {}", held.info.id, tablet.epoch);
   }
-  const LevelRule& rule = keyspace->rule(level);
+  const LevelRule& rule = keyspace->rule(tablet, level);
   RequestUnderWay request(link_.requests(), "write", keyspace->name(), level,
                           link_.runtime().clock.now());
   WriteReply reply;
@@ -139,10 +154,8 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
     request.enter("asks what replicas have seen");
     CO_TRY_VOID(co_await unite_clocks(held, tablet, rule, write, until));
   }
-  auto message = std::make_shared<ApplyMessage>();
-  message->epoch = held.epoch;
-  message->table = write.table;
-  message->partition = write.partition;
+  const storage::TableId table = write.table;
+  const base::Bytes partition = write.partition;
   request.enter("makes it durable here");
   CO_TRY(auto delta, co_await replica_.write(held.info.id, std::move(write), until, held.epoch));
   if (!delta) {
@@ -151,33 +164,16 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
     reply.met = true;
     co_return Written{.reply = reply, .delta = std::nullopt};
   }
-  message->delta = *delta;
-  const std::size_t bytes = size_of(*message);
-
-  std::vector<DatacentreIndex> places;
-  for (const PlacedReplica& member : tablet.members) places.push_back(member.datacentre);
-  auto acks = std::make_shared<Acks>(link_.runtime(), map, rule, places);
-  const Until sent_until{.deadline = until.deadline, .stop = {}};
-  const auto reach = [&](const PlacedReplica& replica, bool counts) {
-    if (replica.node == link_.self()) {
-      acks->acknowledge(replica.datacentre);
-      return;
-    }
-    const bool sending = deltas_ == Deltas::sent && !replica.in_doubt &&
-                         link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
-                         sends_.try_spawn(send(acks, replica, counts, message, bytes, sent_until));
-    if (sending) bytes_sending_ += bytes;
-    ++(sending ? link_.statistics().deltas_sent : link_.statistics().deltas_not_sent);
-    if (!sending && counts) acks->fail(replica.datacentre);
-  };
-  for (const PlacedReplica& member : tablet.members) reach(member, true);
-  for (const PlacedReplica& pending : tablet.pending) reach(pending, false);
-  acks->tell();
-  request.enter("waits for replicas", &acks->tally);
-  std::ignore = co_await acks->decided.wait(std::move(until));
+  const Sending sending{
+      .tablet = held.key, .level = level, .table = table, .partition = partition, .delta = *delta};
+  AcksPtr acks = co_await bring(sending, request, until);
+  while (acks != nullptr && acks->is_overtaken && !acks->tally.met()) {
+    acks = co_await bring(sending, request, until);
+  }
   request.enter("ends");
+  if (acks == nullptr) co_return Error(Errc::timeout, "it is here, and the keyspace is gone");
   reply.met = acks->tally.met();
-  reply.report = {.required = rule.required(),
+  reply.report = {.required = acks->tally.required(),
                   .received = acks->tally.acknowledged(),
                   // Where others may still have it in time it is late, not failed.
                   .failed = acks->tally.is_impossible() ? acks->refusals : 0};
@@ -186,20 +182,83 @@ Task<Result<ReplicatedWriter::Written>> ReplicatedWriter::write(HeldTablet held,
   co_return Written{.reply = reply, .delta = std::move(delta), .notes = std::move(notes)};
 }
 
-Task<void> ReplicatedWriter::send(std::shared_ptr<Acks> acks, PlacedReplica to, bool counts,
+Task<ReplicatedWriter::AcksPtr> ReplicatedWriter::bring(const Sending& sending,
+                                                        RequestUnderWay& request, Until until) {
+  const ReplicaMapPtr map = link_.map();
+  const KeyspaceMap* keyspace = map->find(sending.tablet.keyspace);
+  if (keyspace == nullptr) co_return nullptr;
+  const PlacedTablet& tablet = keyspace->tablet(sending.tablet.index);
+  auto message = std::make_shared<ApplyMessage>();
+  message->epoch = tablet.epoch;
+  message->table = sending.table;
+  message->partition = sending.partition;
+  message->delta = sending.delta;
+  const std::size_t bytes = size_of(*message);
+
+  std::vector<CountedReplica> places;
+  for (const PlacedReplica& member : tablet.members) places.push_back(member.counted());
+  auto acks =
+      std::make_shared<Acks>(link_.runtime(), map, keyspace->rule(tablet, sending.level), places);
+  const Until sent_until{.deadline = until.deadline, .stop = {}};
+  const auto reach = [&](const PlacedReplica& replica, bool counts) {
+    if (replica.node == link_.self() && counts && !replica.in_doubt) {
+      acks->acknowledge(replica.counted());
+      return;
+    }
+    const bool sending_it =
+        replica.node != link_.self() && deltas_ == Deltas::sent && !replica.in_doubt &&
+        link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
+        sends_.try_spawn(send(acks, sending.tablet, replica, counts, message, bytes, sent_until));
+    if (sending_it) bytes_sending_ += bytes;
+    ++(sending_it ? link_.statistics().deltas_sent : link_.statistics().deltas_not_sent);
+    if (!sending_it && counts) acks->fail(replica.counted());
+  };
+  for (const PlacedReplica& member : tablet.members) reach(member, true);
+  for (const PlacedReplica& pending : tablet.pending) reach(pending, false);
+  acks->tell();
+  request.enter("waits for replicas", &acks->tally);
+  std::ignore = co_await acks->decided.wait(std::move(until));
+  // Nobody else keeps what is counted here.
+  request.enter("was sent");
+  co_return acks;
+}
+
+namespace {
+
+// Whether the tablet is in another epoch here by now.
+bool has_moved_on(const ClusterLink& link, const TabletKey& key, causality::Epoch epoch) {
+  const KeyspaceMap* keyspace = link.map()->find(key.keyspace);
+  return keyspace == nullptr || keyspace->tablet(key.index).epoch != epoch;
+}
+
+}  // namespace
+
+Task<void> ReplicatedWriter::send(AcksPtr acks, TabletKey tablet, PlacedReplica to, bool counts,
                                   std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
                                   Until until) {
-  const auto applied = co_await link_.call(to.node, kApplyMethod, std::move(message), until);
+  auto applied = co_await link_.call(to.node, kApplyMethod, message, until);
+  // One of the two is ahead of the other, for a moment.
+  StalePause pause(link_.runtime());
+  while (!applied && is_stale(applied.error())) {
+    if (has_moved_on(link_, tablet, message->epoch)) {
+      acks->overtake();
+      break;
+    }
+    const auto waited = co_await pause.wait(applied.error(), until);
+    if (!waited) break;
+    if (has_moved_on(link_, tablet, message->epoch)) continue;
+    applied = co_await link_.call(to.node, kApplyMethod, message, until);
+  }
   bytes_sending_ -= bytes;
   if (!applied) ++link_.statistics().deltas_lost;
   if (!counts) co_return;
   if (applied) {
     acks->acknowledged.push_back(to.node);
-    acks->acknowledge(to.datacentre);
-  } else if (is_in_doubt(applied.error().code())) {
-    acks->fail(to.datacentre);
+    acks->acknowledge(to.counted());
+  } else if (is_in_doubt(applied.error().code()) || is_stale(applied.error())) {
+    acks->fail(to.counted());
   } else {
-    acks->refuse(to.datacentre);
+    acks->refuse(to.counted());
   }
 }
 

@@ -12,6 +12,9 @@
 //     anti-entropy; so an answer of "too late" leaves the write where it is, and is a timeout.
 //   - Replicas in doubt get it by anti-entropy, too, and count for nothing (R10).
 //   - Pending replicas get every delta and count for nothing (S8).
+//   - Where the replicas change while a delta is being sent, it is sent to those that are then, and
+//     what was acknowledged before counts for nothing any more (S10): it has its dot, so this is no
+//     second attempt.
 //
 // Core affinity: the core of its replica.
 #pragma once
@@ -82,10 +85,17 @@ class ReplicatedWriter {
 
  private:
   struct Acks;
+  using AcksPtr = std::shared_ptr<Acks>;
+  // What is sent, in one epoch or the next.
+  struct Sending;
+  // To all replicas as the metadata have them; returns when the level is met or cannot be, when the
+  // replicas have changed, or when the time is over. Null if the keyspace is gone.
+  runtime::Task<AcksPtr> bring(const Sending& sending, RequestUnderWay& request,
+                               runtime::Until until);
   runtime::Task<base::Result<void>> unite_clocks(const HeldTablet& held, const PlacedTablet& tablet,
                                                  const LevelRule& rule, PartitionWrite& write,
                                                  runtime::Until until);
-  runtime::Task<void> send(std::shared_ptr<Acks> acks, PlacedReplica to, bool counts,
+  runtime::Task<void> send(AcksPtr acks, TabletKey tablet, PlacedReplica to, bool counts,
                            std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
                            runtime::Until until);
 

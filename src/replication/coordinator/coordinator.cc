@@ -14,6 +14,7 @@
 #include "replication/cluster/gather.h"
 #include "replication/cluster/on_core.h"
 #include "replication/cluster/replicas.h"
+#include "replication/cluster/stale_pause.h"
 #include "replication/messages/messages.h"
 #include "replication/read/range_cursor.h"
 #include "runtime/run_on.h"
@@ -93,6 +94,7 @@ bool was_not_executed(const Error& error) {
     case Errc::no_space:
     case Errc::closed:
     case Errc::not_found:
+    case kStale:
       return true;
     default:
       return false;
@@ -153,26 +155,38 @@ Task<Result<std::optional<Delta>>> Coordinator::write_among_nodes(PartitionWrite
                                                                   RequestLevel how) {
   RequestStatistics& statistics = core_.link.statistics();
   ++statistics.writes[static_cast<std::size_t>(how.level)];
-  auto written = co_await write_by_members(std::move(write), std::move(until), how);
+  // A replica that is in another epoch has executed nothing.
+  StalePause pause(runtime_);
+  auto message = std::make_shared<WriteMessage>();
+  message->level = how.level;
+  message->write = std::move(write);
+  auto written = co_await write_by_members(message, until, how);
+  while (!written && is_stale(written.error())) {
+    const auto waited = co_await pause.wait(written.error(), until);
+    if (!waited) {
+      written = waited.error();
+      break;
+    }
+    message = std::make_shared<WriteMessage>(*message);
+    written = co_await write_by_members(message, until, how);
+  }
   if (!written) statistics.count_error(how.level, written.error().code());
   co_return written;
 }
 
-Task<Result<std::optional<Delta>>> Coordinator::write_by_members(PartitionWrite write, Until until,
-                                                                 RequestLevel how) {
+Task<Result<std::optional<Delta>>> Coordinator::write_by_members(
+    std::shared_ptr<WriteMessage> message, Until until, RequestLevel how) {
   LevelReport unheard;
   LevelReport& report = how.report == nullptr ? unheard : *how.report;
   const ReplicaMapPtr map = core_.link.map();
-  const auto place = map == nullptr ? std::nullopt : map->find_place(write.partition.view());
+  const auto place =
+      map == nullptr ? std::nullopt : map->find_place(message->write.partition.view());
   if (!place) co_return Error(Errc::not_found, "the keyspace is gone");
   const PlacedTablet& tablet = place->keyspace->tablet(place->index);
   const auto candidates = in_order_of_asking(tablet, core_.link);
-  CO_TRY_VOID(check_enough(candidates, place->keyspace->rule(how.level), &report));
-  core_.reader->probe_suspects(tablet, write.table, write.partition);
-  auto message = std::make_shared<WriteMessage>();
+  CO_TRY_VOID(check_enough(candidates, place->keyspace->rule(tablet, how.level), &report));
+  core_.reader->probe_suspects(tablet, message->write.table, message->write.partition);
   message->epoch = tablet.epoch;
-  message->level = how.level;
-  message->write = std::move(write);
   std::optional<Error> refusal;
   for (const PlacedReplica* candidate : candidates) {
     const std::string by = how.notes == nullptr ? "" : core_.link.name_of(candidate->node);
@@ -189,7 +203,7 @@ Task<Result<std::optional<Delta>>> Coordinator::write_by_members(PartitionWrite 
       how.notes->note(fmt::format("{} did not: {}", by, written.error()));
     }
     if (!was_not_executed(written.error())) co_return std::move(written).error();
-    refusal = std::move(written).error();
+    if (!refusal || !is_stale(*refusal)) refusal = std::move(written).error();
   }
   ASSERT(refusal);
   co_return none_took_it(*std::move(refusal));
@@ -267,8 +281,9 @@ Result<void> Coordinator::check_available(ByteView partition, RequestLevel how) 
   const ReplicaMapPtr& map = core_.link.map();
   const auto place = map == nullptr ? std::nullopt : map->find_place(partition);
   if (!place) return Error(Errc::not_found, "the keyspace is gone");
-  const auto candidates = in_order_of_asking(place->keyspace->tablet(place->index), core_.link);
-  return check_enough(candidates, place->keyspace->rule(how.level), how.report);
+  const PlacedTablet& tablet = place->keyspace->tablet(place->index);
+  const auto candidates = in_order_of_asking(tablet, core_.link);
+  return check_enough(candidates, place->keyspace->rule(tablet, how.level), how.report);
 }
 
 // Where too few replicas of one are up, none is written. Writes to one partition go one after the

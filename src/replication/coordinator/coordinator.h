@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
+#include "replication/messages/messages.h"
 #include "replication/request/partition_write.h"
 #include "replication/request/read_request.h"
 #include "replication/request/request_level.h"
@@ -111,9 +112,10 @@ class Coordinator {
       runtime::Until until);
   runtime::Task<base::Result<std::optional<causality::Delta>>> write_among_nodes(
       PartitionWrite write, runtime::Until until, RequestLevel how);
-  // By one of them after the other, until one has taken it.
+  // By one of them after the other, until one has taken it. Errors: kStale, where this node's
+  // metadata are no longer those of the replicas.
   runtime::Task<base::Result<std::optional<causality::Delta>>> write_by_members(
-      PartitionWrite write, runtime::Until until, RequestLevel how);
+      std::shared_ptr<WriteMessage> message, runtime::Until until, RequestLevel how);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write_to_cores(
       std::vector<PartitionWrite> writes, runtime::Until until);
   // Some of several nodes.

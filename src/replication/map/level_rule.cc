@@ -52,9 +52,11 @@ LevelRule LevelRule::of(const ring::Strategy& strategy, std::span<const std::str
                         std::string_view local, Consistency level) {
   const Factors factors = factors_of(strategy, datacentres, local);
   LevelRule rule;
-  const auto all = [&](std::uint32_t required) { rule.groups_.push_back({{}, required}); };
+  const auto all = [&](std::uint32_t required) {
+    rule.groups_.push_back({.datacentre = {}, .required = required});
+  };
   const auto here = [&](std::uint32_t required) {
-    rule.groups_.push_back({factors.local_index, required});
+    rule.groups_.push_back({.datacentre = factors.local_index, .required = required});
   };
   switch (level) {
     case Consistency::any:
@@ -83,12 +85,21 @@ LevelRule LevelRule::of(const ring::Strategy& strategy, std::span<const std::str
       break;
     case Consistency::each_quorum:
       for (const auto& [index, factor] : factors.each) {
-        rule.groups_.push_back({index, quorum_of(factor)});
+        rule.groups_.push_back({.datacentre = index, .required = quorum_of(factor)});
       }
       if (factors.each.empty()) all(quorum_of(factors.all));
       break;
   }
   ASSERT(!rule.groups_.empty(), "level {}", static_cast<unsigned>(level));
+  return rule;
+}
+
+LevelRule LevelRule::joint(const LevelRule& present, const LevelRule& next) {
+  LevelRule rule = present;
+  for (Group group : next.groups_) {
+    group.set = ReplicaSets::next;
+    rule.groups_.push_back(group);
+  }
   return rule;
 }
 
@@ -98,15 +109,15 @@ std::uint32_t LevelRule::required() const {
   return sum;
 }
 
-AckTally::AckTally(const LevelRule& rule, std::span<const DatacentreIndex> replicas)
+AckTally::AckTally(const LevelRule& rule, std::span<const CountedReplica> replicas)
     : rule_(rule), counts_(rule.groups().size()) {
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     counts_[i].open = static_cast<std::uint32_t>(std::ranges::count_if(
-        replicas, [&](DatacentreIndex replica) { return rule.groups()[i].counts(replica); }));
+        replicas, [&](CountedReplica replica) { return rule.groups()[i].counts(replica); }));
   }
 }
 
-void AckTally::acknowledge(DatacentreIndex replica) {
+void AckTally::acknowledge(CountedReplica replica) {
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (!rule_.groups()[i].counts(replica)) continue;
     ASSERT(counts_[i].open > 0, "more answers than replicas");
@@ -115,7 +126,7 @@ void AckTally::acknowledge(DatacentreIndex replica) {
   }
 }
 
-void AckTally::fail(DatacentreIndex replica) {
+void AckTally::fail(CountedReplica replica) {
   ++failed_;
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (!rule_.groups()[i].counts(replica)) continue;
@@ -138,7 +149,7 @@ bool AckTally::is_impossible() const {
   return false;
 }
 
-bool AckTally::still_counts(DatacentreIndex replica) const {
+bool AckTally::still_counts(CountedReplica replica) const {
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     const LevelRule::Group& group = rule_.groups()[i];
     if (group.counts(replica) && counts_[i].acknowledged < group.required) return true;

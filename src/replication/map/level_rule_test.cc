@@ -1,6 +1,8 @@
 // What levels ask for, how answers are counted, and that quorums meet.
 #include "replication/map/level_rule.h"
 
+#include <algorithm>
+#include <set>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -61,7 +63,7 @@ TEST(LevelRule, CountsByDatacentre) {
 TEST(LevelRule, ALocalLevelWithoutLocalReplicasIsNeverMet) {
   for (const std::string_view local : {"dc1", "dc3"}) {
     const LevelRule rule = rule_of(network(0, 3), Consistency::local_quorum, local);
-    const AckTally tally(rule, std::vector<DatacentreIndex>{1, 1, 1});
+    const AckTally tally(rule, std::vector<CountedReplica>{1, 1, 1});
     EXPECT_TRUE(tally.is_impossible()) << local;
     EXPECT_EQ(tally.shortage()->alive, 0U);
   }
@@ -69,7 +71,7 @@ TEST(LevelRule, ALocalLevelWithoutLocalReplicasIsNeverMet) {
 
 TEST(AckTally, IsMetWhenEveryGroupIs) {
   const LevelRule rule = rule_of(network(3, 2), Consistency::each_quorum);
-  AckTally tally(rule, std::vector<DatacentreIndex>{0, 0, 0, 1, 1});
+  AckTally tally(rule, std::vector<CountedReplica>{0, 0, 0, 1, 1});
   tally.acknowledge(0);
   tally.acknowledge(0);
   tally.acknowledge(1);
@@ -84,7 +86,7 @@ TEST(AckTally, IsMetWhenEveryGroupIs) {
 
 TEST(AckTally, IsImpossibleWhenTooManyFail) {
   const LevelRule rule = rule_of(simple(3), Consistency::quorum);
-  AckTally tally(rule, std::vector<DatacentreIndex>{0, 0, 0});
+  AckTally tally(rule, std::vector<CountedReplica>{0, 0, 0});
   tally.fail(0);
   EXPECT_FALSE(tally.is_impossible());
   tally.fail(0);
@@ -96,13 +98,13 @@ TEST(AckTally, IsImpossibleWhenTooManyFail) {
 // Fewer nodes than the factor wants: a majority is one of the factor.
 TEST(AckTally, AMajorityIsOfWhatIsWanted) {
   const LevelRule rule = rule_of(simple(3), Consistency::quorum);
-  const AckTally tally(rule, std::vector<DatacentreIndex>{0});
+  const AckTally tally(rule, std::vector<CountedReplica>{0});
   EXPECT_TRUE(tally.is_impossible());
 }
 
 // Acknowledges a random order of the replicas until the level is met; who did.
 std::vector<std::size_t> who_meets(const LevelRule& rule,
-                                   const std::vector<DatacentreIndex>& replicas) {
+                                   const std::vector<CountedReplica>& replicas) {
   AckTally tally(rule, replicas);
   std::vector<std::size_t> order(replicas.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -123,7 +125,7 @@ RC_GTEST_PROP(LevelRule, WritersAndReadersOfAQuorumMeet, ()) {
   const auto first = *rc::gen::inRange<std::uint32_t>(0, 5);
   const auto second = *rc::gen::inRange<std::uint32_t>(0, 5);
   RC_PRE(first + second > 0);
-  std::vector<DatacentreIndex> replicas(first, 0);
+  std::vector<CountedReplica> replicas(first, 0);
   replicas.insert(replicas.end(), second, 1);
   const auto level = *rc::gen::element(Consistency::quorum, Consistency::local_quorum,
                                        Consistency::each_quorum, Consistency::all);
@@ -134,6 +136,69 @@ RC_GTEST_PROP(LevelRule, WritersAndReadersOfAQuorumMeet, ()) {
   RC_ASSERT(std::ranges::any_of(writers, [&](std::size_t replica) {
     return std::ranges::find(readers, replica) != readers.end();
   }));
+}
+
+// While a change is joint a level meets itself, and what the set before and the set after ask for.
+RC_GTEST_PROP(LevelRule, AJointQuorumMeetsThoseBeforeAndAfterIt, ()) {
+  const auto nodes = *rc::gen::inRange<std::size_t>(1, 7);
+  const auto factor_before = *rc::gen::inRange<std::uint32_t>(1, 6);
+  const auto factor_after = *rc::gen::inRange<std::uint32_t>(1, 6);
+  std::vector<std::size_t> order(nodes);
+  for (std::size_t i = 0; i < nodes; ++i) order[i] = i;
+  for (std::size_t i = nodes; i > 1; --i) {
+    std::swap(order[i - 1], order[*rc::gen::inRange<std::size_t>(0, i)]);
+  }
+  // The first ones of the nodes were the set, the first ones of another order will be.
+  const auto is_before = [&](std::size_t node) { return node < factor_before; };
+  const auto is_after = [&](std::size_t node) { return order[node] < factor_after; };
+  std::vector<CountedReplica> before;
+  std::vector<CountedReplica> after;
+  std::vector<CountedReplica> joint;
+  std::vector<std::size_t> before_nodes;
+  std::vector<std::size_t> after_nodes;
+  std::vector<std::size_t> joint_nodes;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    if (is_before(node)) before.emplace_back(0), before_nodes.push_back(node);
+    if (is_after(node)) after.emplace_back(0), after_nodes.push_back(node);
+    if (!is_before(node) && !is_after(node)) continue;
+    const unsigned sets = (is_before(node) ? 1U : 0U) + (is_after(node) ? 2U : 0U);
+    joint.emplace_back(0, static_cast<ReplicaSets>(sets));
+    joint_nodes.push_back(node);
+  }
+  const LevelRule rule_before = rule_of(simple(factor_before), Consistency::quorum);
+  const LevelRule rule_after = rule_of(simple(factor_after), Consistency::quorum);
+  const LevelRule rule_joint = LevelRule::joint(rule_before, rule_after);
+  const auto met = [](const LevelRule& rule, const std::vector<CountedReplica>& replicas,
+                      const std::vector<std::size_t>& names) {
+    std::set<std::size_t> who;
+    for (const std::size_t index : who_meets(rule, replicas)) who.insert(names[index]);
+    return who;
+  };
+  const auto meet = [](const std::set<std::size_t>& a, const std::set<std::size_t>& b) {
+    return std::ranges::any_of(a, [&](std::size_t node) { return b.contains(node); });
+  };
+  const auto in_joint = met(rule_joint, joint, joint_nodes);
+  RC_ASSERT(meet(in_joint, met(rule_before, before, before_nodes)));
+  RC_ASSERT(meet(in_joint, met(rule_after, after, after_nodes)));
+  RC_ASSERT(meet(in_joint, met(rule_joint, joint, joint_nodes)));
+}
+
+// A replica of both sets counts in both; one of the next set alone does not help the present one.
+TEST(AckTally, AJointLevelIsMetInBothSets) {
+  const LevelRule quorum = rule_of(simple(3), Consistency::quorum);
+  const LevelRule rule = LevelRule::joint(quorum, quorum);
+  using enum ReplicaSets;
+  AckTally tally(rule, std::vector<CountedReplica>{{0, present}, {0, both}, {0, both}, {0, next}});
+  tally.acknowledge({0, both});
+  tally.acknowledge({0, next});
+  EXPECT_FALSE(tally.met());
+  EXPECT_EQ(tally.shortage()->group.set, present);
+  tally.fail({0, present});
+  EXPECT_FALSE(tally.is_impossible());
+  EXPECT_TRUE(tally.still_counts({0, both}));
+  EXPECT_FALSE(tally.still_counts({0, next}));
+  tally.acknowledge({0, both});
+  EXPECT_TRUE(tally.met());
 }
 
 }  // namespace

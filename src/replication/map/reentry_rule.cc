@@ -10,10 +10,10 @@ using model::NodeId;
 namespace {
 
 bool met_by(const LevelRule& rule, const std::vector<const PlacedReplica*>& replicas) {
-  std::vector<DatacentreIndex> places;
-  for (const PlacedReplica* replica : replicas) places.push_back(replica->datacentre);
+  std::vector<CountedReplica> places;
+  for (const PlacedReplica* replica : replicas) places.push_back(replica->counted());
   AckTally tally(rule, places);
-  for (const DatacentreIndex place : places) tally.acknowledge(place);
+  for (const CountedReplica place : places) tally.acknowledge(place);
   return tally.met();
 }
 
@@ -39,10 +39,10 @@ std::set<NodeId> reentry_waits_for(const KeyspaceMap& keyspace, const PlacedTabl
       trusted_others.insert(member.node);
     }
   }
-  const LevelRule& of_all = keyspace.rule(Consistency::quorum);
+  const LevelRule& of_all = keyspace.rule(tablet, Consistency::quorum);
   // What it alone acknowledged there, nobody has.
   const LevelRule& of_its_own =
-      is_alone_in_its_datacentre ? of_all : keyspace.rule(Consistency::local_quorum);
+      is_alone_in_its_datacentre ? of_all : keyspace.rule(tablet, Consistency::local_quorum);
   if (!met_by(of_all, trusted) || !met_by(of_its_own, trusted)) return others;
   const bool is_enough =
       met_by(of_all, trusted_and_pulled) && met_by(of_its_own, trusted_and_pulled);

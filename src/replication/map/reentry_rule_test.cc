@@ -100,7 +100,7 @@ RC_GTEST_PROP(ReentryRule, WhoeverItPulledFromHadWhatItHelpedToAcknowledge, (std
     somebody_has_it = true;
     was_pulled_from_one |= pulled.contains(member.node);
   }
-  RC_PRE(somebody_has_it && count >= keyspace.rule(Consistency::quorum).required());
+  RC_PRE(somebody_has_it && count >= keyspace.rule(tablet, Consistency::quorum).required());
   RC_ASSERT(was_pulled_from_one);
 }
 

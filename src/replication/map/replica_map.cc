@@ -42,11 +42,11 @@ std::vector<TabletBounds> bounds_of(const ClusterMetadata& metadata, KeyspaceNum
 }
 
 PlacedReplica placed(const ClusterMetadata& metadata, std::span<const std::string> datacentres,
-                     NodeId id, const metadata::ReplicatedKeyspace& keyspace) {
+                     NodeId id, const metadata::ReplicatedKeyspace& keyspace, std::size_t tablet) {
   const metadata::Node* node = metadata.find(id);
   ASSERT(node != nullptr);
   const auto at = std::ranges::lower_bound(datacentres, node->description.datacentre);
-  const Epoch began = metadata::began_on(*node, keyspace);
+  const Epoch began = metadata::began_on(*node, keyspace, tablet);
   return {
       .node = id,
       .actor = {.node = node->number,
@@ -92,17 +92,32 @@ ReplicaMapPtr ReplicaMap::make(const ClusterMetadata& metadata, std::uint64_t ve
     for (std::size_t i = 0; i < all.size(); ++i) {
       PlacedTablet tablet;
       tablet.epoch = std::max(keyspace.began, metadata.tablets[i].epoch);
+      tablet.is_joint = !all[i].next.empty();
       for (const NodeId node : all[i].members) {
-        tablet.members.push_back(placed(metadata, map->datacentres_, node, keyspace));
+        tablet.members.push_back(placed(metadata, map->datacentres_, node, keyspace, i));
+      }
+      for (const NodeId node : all[i].next) {
+        const auto present = std::ranges::find(tablet.members, node, &PlacedReplica::node);
+        if (present != tablet.members.end()) {
+          present->sets = ReplicaSets::both;
+          continue;
+        }
+        tablet.members.push_back(placed(metadata, map->datacentres_, node, keyspace, i));
+        tablet.members.back().sets = ReplicaSets::next;
       }
       for (const NodeId node : all[i].pending) {
-        tablet.pending.push_back(placed(metadata, map->datacentres_, node, keyspace));
+        tablet.pending.push_back(placed(metadata, map->datacentres_, node, keyspace, i));
       }
       placed_keyspace.tablets_.push_back(std::move(tablet));
     }
     for (std::uint16_t level = 0; level <= model::kConsistencyMax; ++level) {
-      placed_keyspace.rules_.push_back(LevelRule::of(
-          keyspace.replication.present, map->datacentres_, local, *model::consistency_from(level)));
+      const auto rule_of = [&](const ring::Strategy& strategy) {
+        return LevelRule::of(strategy, map->datacentres_, local, *model::consistency_from(level));
+      };
+      const LevelRule present = rule_of(keyspace.replication.present);
+      placed_keyspace.joint_rules_.push_back(
+          LevelRule::joint(present, rule_of(keyspace.replication.target())));
+      placed_keyspace.rules_.push_back(present);
     }
     map->keyspaces_.emplace(keyspace.number, std::move(placed_keyspace));
   }

@@ -9,9 +9,11 @@
 // is of one such tablet. Its epoch is that of the last change of its replicas, or the one in which
 // its keyspace was made; a message of a lower one is stale (S10), and one of a higher one says that
 // this node is behind. A replica mints under the number of its node and the epoch in which it
-// became one (R2): its keyspace's first one, or that in which its node re-entered. Nodes that come
-// to a keyspace later, and might come back, are refused until the metadata say when each of them
-// began.
+// became one (R2): its keyspace's first one, that in which its node came to the tablet, or that in
+// which its node re-entered.
+//
+// While a change of replicas is joint (R17) the members of a tablet are those of both sets, each
+// knows in which it counts, and rule() asks for a level in both.
 //
 // Immutable, and shared by all cores: whoever works with an old one goes on with it undisturbed.
 #pragma once
@@ -47,6 +49,12 @@ struct PlacedReplica {
   DatacentreIndex datacentre = 0;
   // It may lack what it acknowledged: it does not serve, and counts for nothing (R10).
   bool in_doubt = false;
+  ReplicaSets sets = ReplicaSets::present;
+
+  CountedReplica counted() const { return {datacentre, sets}; }
+  bool is_in(ReplicaSets set) const {
+    return (static_cast<unsigned>(sets) & static_cast<unsigned>(set)) != 0;
+  }
   friend bool operator==(const PlacedReplica&, const PlacedReplica&) = default;
 };
 
@@ -54,6 +62,7 @@ struct PlacedTablet {
   causality::Epoch epoch;
   std::vector<PlacedReplica> members;  // in the order of the placement
   std::vector<PlacedReplica> pending;  // get every write, and count for nothing
+  bool is_joint = false;               // members are of two sets
   // Null if the node holds no replica of it.
   const PlacedReplica* find(model::NodeId node) const;
 };
@@ -72,8 +81,9 @@ class KeyspaceMap {
   std::size_t tablet_count() const { return tablets_.size(); }
   const PlacedTablet& tablet(ring::TabletIndex index) const { return tablets_[index]; }
   const TabletBounds& bounds(ring::TabletIndex index) const { return bounds_[index]; }
-  const LevelRule& rule(model::Consistency level) const {
-    return rules_[static_cast<std::size_t>(level)];
+  // What a level asks of the tablet's replicas. Requires: one of this keyspace.
+  const LevelRule& rule(const PlacedTablet& tablet, model::Consistency level) const {
+    return (tablet.is_joint ? joint_rules_ : rules_)[static_cast<std::size_t>(level)];
   }
 
  private:
@@ -83,6 +93,7 @@ class KeyspaceMap {
   std::vector<PlacedTablet> tablets_;  // by the ring's index
   std::vector<TabletBounds> bounds_;   // likewise; together they are the keyspace's keys
   std::vector<LevelRule> rules_;       // by level
+  std::vector<LevelRule> joint_rules_;
 };
 
 class ReplicaMap;

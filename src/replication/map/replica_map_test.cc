@@ -97,8 +97,35 @@ TEST(ReplicaMap, TellsWhatIsHeldHere) {
 TEST(ReplicaMap, LevelsAreThoseOfTheKeyspace) {
   const auto metadata = with_keyspace(a_cluster(3), "k", 3);
   const ReplicaMapPtr map = ReplicaMap::make(metadata, 1, node_id(1));
-  EXPECT_EQ(map->find("k")->rule(Consistency::quorum).required(), 2U);
-  EXPECT_EQ(map->find("k")->rule(Consistency::all).required(), 3U);
+  const KeyspaceMap& k = *map->find("k");
+  EXPECT_EQ(k.rule(k.tablet(0), Consistency::quorum).required(), 2U);
+  EXPECT_EQ(k.rule(k.tablet(0), Consistency::all).required(), 3U);
+}
+
+TEST(ReplicaMap, AJointChangeHasTheMembersOfBothSets) {
+  const auto before = with_keyspace(a_cluster(3, 9), "k", 2);
+  const auto joining = *metadata::begin_join(before, metadata::testing::a_node(4));
+  const auto joint = *metadata::join_sets(joining, joining.epoch);
+  const ReplicaMapPtr pending = ReplicaMap::make(joining, 1, node_id(1));
+  const ReplicaMapPtr both = ReplicaMap::make(joint, 2, node_id(1));
+  std::size_t moving = 0;
+  for (ring::TabletIndex i = 0; i < 9; ++i) {
+    const PlacedTablet& tablet = both->find("k")->tablet(i);
+    EXPECT_THAT(tablet.pending, SizeIs(0));
+    EXPECT_EQ(tablet.members.size(), tablet.is_joint ? 3U : 2U);
+    EXPECT_EQ(both->find("k")->rule(tablet, Consistency::quorum).required(),
+              tablet.is_joint ? 4U : 2U);
+    const PlacedReplica* newcomer = tablet.find(node_id(4));
+    if (newcomer == nullptr) continue;
+    ++moving;
+    EXPECT_EQ(newcomer->sets, ReplicaSets::next);
+    // It mints under the epoch in which it came, from the first moment on.
+    const PlacedReplica* before_joint = pending->find("k")->tablet(i).find(node_id(4));
+    ASSERT_NE(before_joint, nullptr);
+    EXPECT_EQ(newcomer->actor, before_joint->actor);
+    EXPECT_EQ(newcomer->actor.incarnation.value(), joining.epoch.value());
+  }
+  EXPECT_GT(moving, 0U);
 }
 
 }  // namespace

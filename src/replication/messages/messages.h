@@ -12,8 +12,8 @@
 //
 // Partitions name their keyspace and token themselves (model/partition_key.h): so a message needs
 // no tablet, only the epoch in which its sender thinks that the receiver is a replica (S10). A
-// receiver that is in another epoch answers Errc::refused: not executed. What is about a tablet as
-// a whole, announce and pull, names it as storage does (tablet_id()).
+// receiver that is in another epoch answers kStale: not executed (R18). What is about a tablet as a
+// whole, announce and pull, names it as storage does (tablet_id()).
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,13 @@
 #include "storage/read/row_read.h"
 
 namespace helenus::replication {
+
+// How a replica refuses what is of another epoch than its own: nothing was executed, and who asks
+// again by newer metadata may be answered. No other error of a request for rows has this code.
+inline constexpr base::Errc kStale = base::Errc::locked;
+inline bool is_stale(const base::Error& error) {
+  return error.code() == kStale;
+}
 
 struct WriteMessage {
   causality::Epoch epoch;

@@ -91,7 +91,7 @@ Result<void> Replica::check_serves(TabletId tablet, causality::Epoch epoch) cons
   if (found == serving_.end()) return {};
   if (!found->second) return Error(Errc::refused, "the replica here may have lost writes");
   if (*found->second == epoch) return {};
-  return Error(Errc::refused, "the tablet is in epoch {} here, not in {}", *found->second, epoch);
+  return Error(kStale, "the tablet is in epoch {} here, not in {}", *found->second, epoch);
 }
 
 namespace {
@@ -550,6 +550,25 @@ Task<Result<RowsAnswer>> Replica::look_at_rows(storage::TableCursor& cursor,
   answer.clock = cursor.clock();
   answer.wall = engine_.dropped_before(request.tablet);
   co_return answer;
+}
+
+// ---- Of one epoch ----
+
+Task<Result<ReadReply>> Replica::read_in_epoch(TabletId tablet, const ReadMessage& message,
+                                               Until until) {
+  CO_TRY_VOID(check_serves(tablet, message.epoch));
+  CO_TRY(auto reply, co_await read(tablet, message, std::move(until)));
+  CO_TRY_VOID(check_serves(tablet, message.epoch));
+  co_return std::move(reply);
+}
+
+Task<Result<RowsAnswer>> Replica::read_rows_in_epoch(const RowsRequest& request,
+                                                     causality::Epoch epoch, Until until) {
+  const TabletId tablet = request.tablet;
+  CO_TRY_VOID(check_serves(tablet, epoch));
+  CO_TRY(auto answer, co_await read_rows(request, std::move(until)));
+  CO_TRY_VOID(check_serves(tablet, epoch));
+  co_return std::move(answer);
 }
 
 }  // namespace helenus::replication

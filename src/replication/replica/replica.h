@@ -67,6 +67,9 @@ class Replica {
                                                                      causality::Epoch epoch);
   runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
+  // Whether a replica that others hold too is in that epoch, and not in doubt. What is read is of
+  // that epoch if it was before and is after. Errors: kStale; refused in doubt.
+  base::Result<void> check_serves(storage::TabletId tablet, causality::Epoch epoch) const;
   // Waits until there is room for each of several writes; see Engine::admit.
   runtime::Task<base::Result<void>> admit(std::span<const PartitionWrite> writes,
                                           runtime::Until until) const;
@@ -103,6 +106,10 @@ class Replica {
   // RowsAnswer::kBytesMax together, and at least one. Requires: there is one.
   runtime::Task<base::Result<ReadReply>> read(storage::TabletId tablet, const ReadMessage& message,
                                               runtime::Until until);
+  // The same of the message's epoch (R18).
+  runtime::Task<base::Result<ReadReply>> read_in_epoch(storage::TabletId tablet,
+                                                       const ReadMessage& message,
+                                                       runtime::Until until);
   // What has been seen here, for a delete that is minted elsewhere.
   runtime::Task<base::Result<ClockReply>> clock_of(storage::TabletId tablet, storage::TableId table,
                                                    const base::Bytes& partition);
@@ -110,6 +117,10 @@ class Replica {
   // What it gives may be shown. Errors: those of TableCursor; not_found.
   runtime::Task<base::Result<RowsAnswer>> read_rows(const RowsRequest& request,
                                                     runtime::Until until);
+  // The same of an epoch of the request's tablet (R18).
+  runtime::Task<base::Result<RowsAnswer>> read_rows_in_epoch(const RowsRequest& request,
+                                                             causality::Epoch epoch,
+                                                             runtime::Until until);
 
  private:
   runtime::Task<base::Result<RowsAnswer>> look_at_rows(storage::TableCursor& cursor,
@@ -136,8 +147,6 @@ class Replica {
   runtime::Task<base::Result<void>> take_out_known(std::vector<PartitionWrite>& writes,
                                                    std::vector<causality::Delta>& known,
                                                    runtime::Until until);
-  // Whether a replica that others hold too is in that epoch, and not in doubt. Errors: refused.
-  base::Result<void> check_serves(storage::TabletId tablet, causality::Epoch epoch) const;
   // Errors: timeout, cancelled.
   base::Result<void> check_in_time(const runtime::Until& until) const;
   // The same for a write.

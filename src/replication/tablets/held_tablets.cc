@@ -26,6 +26,8 @@ HeldTablets::HeldTablets(ReplicaMapPtr of, const CoreOf& core_of,
         if (replica.node != map.self()) held.peers.push_back(replica.node);
       }
     }
+    held.is_pending =
+        std::ranges::find(placed.pending, map.self(), &PlacedReplica::node) != placed.pending.end();
     held.is_in_doubt = !held.is_alone() && (placed.find(map.self())->in_doubt ||
                                             std::ranges::binary_search(in_doubt, held.info.id));
     tablets_.push_back(std::move(held));

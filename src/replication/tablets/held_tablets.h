@@ -33,6 +33,8 @@ struct HeldTablet {
   // It may have lost acknowledged writes that others have seen: it serves nobody until the metadata
   // say that it has caught up (R10).
   bool is_in_doubt = false;
+  // It is filled for a change of the ring, and counts for nothing yet (R17).
+  bool is_pending = false;
 
   // No other node holds it: its requests concern this node alone.
   bool is_alone() const { return peers.empty(); }

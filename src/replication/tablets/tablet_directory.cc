@@ -38,6 +38,7 @@ Task<Result<std::unique_ptr<TabletDirectory>>> TabletDirectory::open(Runtime& ru
 Task<Result<HeldTabletsPtr>> TabletDirectory::hold(ReplicaMapPtr map) {
   const auto core_of = [this](TabletId tablet) { return engines_.core_of(tablet); };
   const HeldTablets wanted(map, core_of);
+  CO_TRY_VOID(co_await drop_outdated(wanted));
   std::vector<storage::TabletInfo> missing;
   for (const HeldTablet& tablet : wanted.all()) {
     if (!tablets_.contains(tablet.info.id)) missing.push_back(tablet.info);
@@ -55,6 +56,23 @@ Task<Result<HeldTabletsPtr>> TabletDirectory::hold(ReplicaMapPtr map) {
               kv("tablets", doubtful.size()));
   }
   co_return std::make_shared<const HeldTablets>(std::move(map), core_of, doubtful);
+}
+
+Task<Result<void>> TabletDirectory::drop_outdated(const HeldTablets& held) {
+  if (std::ranges::none_of(held.all(), &HeldTablet::is_pending)) co_return {};
+  CO_TRY(const auto there, co_await engines_.tablets());
+  std::vector<TabletId> outdated;
+  for (const storage::TabletInfo& tablet : there) {
+    const HeldTablet* kept = held.find(tablet.range.from.view());
+    const bool is_outdated = kept != nullptr && kept->is_pending && kept->info.id == tablet.id &&
+                             kept->info.actor != tablet.actor && tablets_.contains(tablet.id);
+    if (is_outdated) outdated.push_back(tablet.id);
+  }
+  if (outdated.empty()) co_return {};
+  log_.info("what is here of tablets that this node has left is dropped: they are filled anew",
+            kv("tablets", outdated.size()));
+  for (const TabletId tablet : outdated) tablets_.erase(tablet);
+  co_return co_await engines_.drop_tablets(std::move(outdated));
 }
 
 Task<Result<void>> TabletDirectory::take_names(const HeldTablets& held) {

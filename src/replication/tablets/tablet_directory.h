@@ -85,7 +85,7 @@ class TabletDirectory {
     doubts_all_ = true;
     reentry_after_.reset();
   }
-  // Drops all other tablets, in its own time. Requires: their tables were dropped, or will be.
+  // Drops all other tablets with all that is in them, in its own time.
   void let_go(const HeldTablets& held);
   // Waits for what is being dropped. Once, when nobody lets go of anything any more.
   runtime::Task<void> stop() { return drops_.join(); }
@@ -105,6 +105,9 @@ class TabletDirectory {
 
  private:
   runtime::Task<base::Result<void>> make(std::vector<storage::TabletInfo> missing);
+  // A replica that is to be filled is another one than this node may have had before: what others
+  // have forgotten since would come back with that.
+  runtime::Task<base::Result<void>> drop_outdated(const HeldTablets& held);
   runtime::Task<base::Result<void>> rename_doubtful(const HeldTablets& held);
   // Gives replicas the names of the map, if this life asked for them. Otherwise finds out whether
   // they are in doubt.
