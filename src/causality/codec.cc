@@ -20,7 +20,11 @@ enum VersionFlags : std::uint8_t {
   kExpires = 4,
   kSameRow = 8,   // of a change
   kIsNamed = 16,  // of a version: an increment that keeps its operation id
+  // Of a version: a delete of a counter, or an increment that was deleted.
+  kIsRecord = 32,
 };
+// The fourth of the kinds that the bits of kKindMask have room for. No change has it.
+constexpr std::uint8_t kTotal = 3;
 enum RangeFlags : std::uint8_t { kHasFrom = 1, kHasTo = 2 };
 
 // Reads fields out of a block and cuts byte strings from it without copying.
@@ -194,37 +198,58 @@ Context get_context(Reader& in) {
   return context;
 }
 
+unsigned kind_bits(VersionKind kind) {
+  switch (kind) {
+    case VersionKind::total:
+      return kTotal;
+    case VersionKind::reset:
+      return static_cast<unsigned>(VersionKind::deletion) | kIsRecord;
+    case VersionKind::dead:
+      return static_cast<unsigned>(VersionKind::increment) | kIsRecord;
+    default:
+      return static_cast<unsigned>(kind);
+  }
+}
+VersionKind kind_of(Reader& in, std::uint8_t flags) {
+  const auto kind = static_cast<VersionKind>(flags & kKindMask);
+  if ((flags & kIsRecord) == 0) {
+    return (flags & kKindMask) == kTotal ? VersionKind::total : kind;
+  }
+  if (kind == VersionKind::deletion) return VersionKind::reset;
+  if (kind != VersionKind::increment) in.fail("a record of neither a delete nor an increment");
+  return VersionKind::dead;
+}
+
 // What versions and cell changes share: kind, expiry and what the kind carries.
+bool adds_up(VersionKind kind) {
+  return kind == VersionKind::increment || kind == VersionKind::total;
+}
 template <class Cell>
 std::uint8_t flags_of(const Cell& cell) {
-  return static_cast<std::uint8_t>(static_cast<unsigned>(cell.kind) |
-                                   (cell.expires ? kExpires : 0U));
+  return static_cast<std::uint8_t>(kind_bits(cell.kind) | (cell.expires ? kExpires : 0U));
 }
 template <class Cell>
 void put_content(Encoder& out, const Cell& cell) {
   if (cell.expires) out.signed_varint(cell.expires->value());
   if (cell.kind == VersionKind::value) out.prefixed(cell.value.view());
-  if (cell.kind == VersionKind::increment) out.signed_varint(cell.amount);
+  if (adds_up(cell.kind)) out.signed_varint(cell.amount);
 }
 template <class Cell>
 void get_content(Reader& in, std::uint8_t flags, Cell& cell) {
-  if ((flags & kKindMask) > static_cast<unsigned>(VersionKind::increment)) {
-    in.fail("a version of unknown kind");
-    return;
-  }
-  cell.kind = static_cast<VersionKind>(flags & kKindMask);
+  cell.kind = kind_of(in, flags);
   if ((flags & kExpires) != 0) {
-    if (cell.kind == VersionKind::increment) in.fail("an increment expires");
+    if (adds_up(cell.kind) || is_record(cell.kind)) in.fail("something of a counter expires");
     cell.expires = WallTime{in.signed_varint()};
   }
   if (cell.kind == VersionKind::value) cell.value = in.slice();
-  if (cell.kind == VersionKind::increment) cell.amount = in.signed_varint();
+  if (adds_up(cell.kind)) cell.amount = in.signed_varint();
 }
 
 void put_cell(Encoder& out, const CellStore& cell) {
   out.varint(cell.versions().size());
   for (const Version& version : cell.versions()) {
-    const bool is_named = version.kind == VersionKind::increment && !version.value.empty();
+    const bool is_named = (version.kind == VersionKind::increment && !version.value.empty()) ||
+                          version.kind == VersionKind::dead;
     put_dot(out, version.dot);
     out.u8(static_cast<std::uint8_t>(flags_of(version) | (is_named ? kIsNamed : 0U)));
     out.signed_varint(version.timestamp.value());
@@ -236,22 +261,27 @@ void put_cell(Encoder& out, const CellStore& cell) {
 CellStore get_cell(Reader& in) {
   Versions versions;
   const std::size_t count = in.count(5);
+  std::size_t totals = 0;
   versions.reserve(room_for(count));
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Version& version = versions.emplace_back();
     version.dot = get_dot(in);
-    const std::uint8_t flags = in.flags(kKindMask | kExpires | kIsNamed);
+    const std::uint8_t flags = in.flags(kKindMask | kExpires | kIsNamed | kIsRecord);
     version.timestamp = Timestamp{in.signed_varint()};
     get_content(in, flags, version);
+    if (version.kind == VersionKind::total && ++totals > 1) in.fail("a counter has two totals");
+    if (version.kind == VersionKind::dead && (flags & kIsNamed) == 0) in.fail("a name is missing");
     if ((flags & kIsNamed) != 0) {
-      if (version.kind != VersionKind::increment) in.fail("a version that adds nothing has a name");
+      if (version.kind != VersionKind::increment && version.kind != VersionKind::dead)
+        in.fail("a version that adds nothing has a name");
       version.value = in.raw_slice(sizeof(OperationId));
     }
     if (i > 0 && !(versions[i - 1].dot < version.dot)) in.fail("versions are out of order");
   }
   Clock context = get_clock(in);
   for (const Version& version : versions) {
-    if (context.contains(version.dot)) in.fail("a version is in its own context");
+    if (!is_record(version.kind) && context.contains(version.dot))
+      in.fail("a version is in its own context");
   }
   if (!in.ok()) return {};
   return CellStore(std::move(versions), std::move(context));
@@ -317,6 +347,7 @@ std::vector<CellChange> get_changes(Reader& in) {
     change.row = same_row ? previous->row : in.slice();
     change.column = ColumnId{in.u32_varint()};
     get_content(in, flags, change);
+    if (change.kind == VersionKind::total) in.fail("a change of unknown kind");
     if (previous == nullptr) continue;
     const bool ascending = same_row ? previous->column < change.column : previous->row < change.row;
     if (!ascending) in.fail("cells are out of order");

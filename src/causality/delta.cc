@@ -91,12 +91,23 @@ base::Result<void> tidy(Mutation& mutation, Policy policy) {
   return {};
 }
 
+Version reset_of(const Delta& delta) {
+  return {.dot = delta.dot,
+          .timestamp = delta.timestamp,
+          .kind = VersionKind::reset,
+          .expires = std::nullopt,
+          .amount = 0,
+          .value = {}};
+}
+
 CellStore cell_of(const Delta& delta, CellChange change, Policy policy) {
   Versions versions;
   if (change.kind == VersionKind::increment && delta.operation) {
     change.value = base::Bytes::copy_of(*delta.operation);
   }
-  if (change.kind != VersionKind::deletion || policy == Policy::lww) {
+  if (change.kind == VersionKind::deletion && policy == Policy::counter) {
+    versions.push_back(reset_of(delta));
+  } else if (change.kind != VersionKind::deletion || policy == Policy::lww) {
     versions.push_back({.dot = delta.dot,
                         .timestamp = delta.timestamp,
                         .kind = change.kind,
@@ -218,6 +229,7 @@ PartitionStore fragment_of(const Delta& delta, Policy policy) {
   for (const RowRange& row_range : delta.deleted_ranges) {
     Versions versions;
     if (policy == Policy::lww) versions.push_back(empty_version_of(delta));
+    if (policy == Policy::counter) versions.push_back(reset_of(delta));
     fragment.absorb(RangeDelete{row_range, CellStore(std::move(versions), delta.context.dots)});
   }
   return fragment;

@@ -9,11 +9,12 @@
 //   write                 value                      supersedes what it names, in its cells
 //   delete, 'lww'         empty                      the same; the empty version hides, by time,
 //                                                    what is concurrent, until it is stable
+//   delete, a counter     reset                      the same; kept whole until it is stable
 //   delete, otherwise     none                       the same
 //   increment             increment                  (empty)
 //
 // An increment keeps the operation id of its mutation: two dots of one operation are aliases, and
-// count once (counter_value in resolve.h).
+// count once (counter.h).
 //
 // A mutation may delete a range and write cells inside it (CQL replaces a collection so, or a row):
 // its cells override its ranges. In an 'lww' table the empty version of its ranges then is one tick

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "causality/codec.h"
+#include "causality/counter.h"
 #include "causality/generators.h"
 #include "causality/limits.h"
 #include "causality/resolve.h"

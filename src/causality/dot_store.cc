@@ -16,6 +16,10 @@ void erase_versions(Versions& versions, Predicate&& predicate) {
   versions.erase(std::remove_if(versions.begin(), versions.end(), predicate), versions.end());
 }
 
+bool may_stand_beside(const Version& version, const Clock& context) {
+  return is_record(version.kind) || !context.contains(version.dot);
+}
+
 }  // namespace
 
 CellStore::CellStore(Versions versions, Clock context)
@@ -23,7 +27,7 @@ CellStore::CellStore(Versions versions, Clock context)
   if (versions_.size() > 1) std::ranges::sort(versions_, {}, &Version::dot);
   for (std::size_t i = 0; i < versions_.size(); ++i) {
     ASSERT(i == 0 || versions_[i - 1].dot != versions_[i].dot);
-    ASSERT(!context_.contains(versions_[i].dot), "{} is in its own context", versions_[i].dot);
+    ASSERT(may_stand_beside(versions_[i], context_), "{} is in its own context", versions_[i].dot);
   }
 }
 
@@ -33,15 +37,26 @@ const Version* CellStore::find(const Dot& dot) const {
 }
 
 void CellStore::add(Version version) {
-  ASSERT(!context_.contains(version.dot), "{} is superseded here", version.dot);
+  ASSERT(may_stand_beside(version, context_), "{} is superseded here", version.dot);
   const auto at = std::ranges::lower_bound(versions_, version.dot, {}, &Version::dot);
   ASSERT(at == versions_.end() || at->dot != version.dot, "{} is here already", version.dot);
   versions_.insert(at, std::move(version));
 }
 
 void CellStore::discard(const Clock& seen) {
-  erase_versions(versions_, [&](const Version& version) { return seen.contains(version.dot); });
+  drop_superseded(seen);
   context_ = join(context_, seen);
+}
+
+bool CellStore::bury(Version& version) {
+  if (version.kind != VersionKind::increment || version.value.empty()) return false;
+  version.kind = VersionKind::dead;
+  version.amount = 0;
+  return true;
+}
+
+bool CellStore::holds_reset() const {
+  return std::ranges::find(versions_, VersionKind::reset, &Version::kind) != versions_.end();
 }
 
 namespace {
@@ -52,29 +67,37 @@ bool overrides(const Version& a, const Version& b) {
   return a.kind != VersionKind::deletion;
 }
 
+// Of two versions that a counter has under one dot: who knows that it is dead, or has folded it,
+// knows more.
+bool knows_more(const Version& a, const Version& b) {
+  return b.kind == VersionKind::increment &&
+         (a.kind == VersionKind::dead || a.kind == VersionKind::total);
+}
+
 }  // namespace
 
 template <class Iterator>
 void CellStore::absorb_from(Iterator first, Iterator last, const Clock& context) {
-  if (!context.empty()) {
-    erase_versions(versions_,
-                   [&](const Version& version) { return context.contains(version.dot); });
-  }
+  drop_superseded(context);
   // What is new goes behind what was here and is put in order once: a cell may hold very many
   // increments.
   const std::size_t before = versions_.size();
   for (; first != last; ++first) {
     const Version& version = *first;
-    if (context_.contains(version.dot)) continue;
+    const bool superseded = !may_stand_beside(version, context_);
+    const bool has_name = version.kind == VersionKind::increment && !version.value.empty();
+    if (superseded && !has_name) continue;
     const std::span<Version> here(versions_.data(), before);
     const auto at = std::ranges::lower_bound(here, version.dot, {}, &Version::dot);
     if (at == here.end() || at->dot != version.dot) {
       versions_.push_back(*first);
-    } else if (*at != version) {
+      if (superseded) bury(versions_.back());
+    } else if (*at != version && !knows_more(*at, version)) {
       // One mutation deleted the range and wrote the cell: what it wrote stands.
-      ASSERT_SLOW(at->kind == VersionKind::deletion || version.kind == VersionKind::deletion,
+      ASSERT_SLOW(at->kind == VersionKind::deletion || version.kind == VersionKind::deletion ||
+                      knows_more(version, *at),
                   "the dot {} has two versions", version.dot);
-      if (overrides(version, *at)) *at = *first;
+      if (knows_more(version, *at) || overrides(version, *at)) *at = *first;
     }
   }
   const bool in_order = before == 0 || before == versions_.size() ||
@@ -101,11 +124,11 @@ void CellStore::absorb(CellStore&& other) {
 }
 
 void CellStore::strip(const Clock& known) {
-  if (!context_.empty()) context_ = subtract(context_, known);
+  if (!context_.empty() && !holds_reset()) context_ = subtract(context_, known);
 }
 
 void CellStore::strip(const Clock& known, std::span<const Dot> spared) {
-  if (context_.empty()) return;
+  if (context_.empty() || holds_reset()) return;
   Clock left = subtract(context_, known);
   for (const Dot& dot : spared) {
     if (context_.contains(dot)) left.add(dot);
@@ -115,7 +138,7 @@ void CellStore::strip(const Clock& known, std::span<const Dot> spared) {
 
 void CellStore::drop_superseded(const Clock& seen) {
   if (seen.empty()) return;
-  erase_versions(versions_, [&](const Version& version) { return seen.contains(version.dot); });
+  drop_named([&](const Dot& dot) { return seen.contains(dot); });
 }
 
 void CellStore::forget(std::span<const Dot> dots) {
@@ -140,7 +163,9 @@ CellStore strip(CellStore store, const Clock& known) {
 
 CellStore fill(CellStore store, const Clock& clock) {
   Clock alive;
-  for (const Version& version : store.versions()) alive.add(version.dot);
+  for (const Version& version : store.versions()) {
+    if (!is_record(version.kind)) alive.add(version.dot);
+  }
   Versions versions(store.versions().begin(), store.versions().end());
   return CellStore(std::move(versions), subtract(join(store.context(), clock), alive));
 }

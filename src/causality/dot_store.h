@@ -6,15 +6,21 @@
 // and what one write adds to it: they differ only in how much they hold, and all meet by `sync`.
 //
 // Invariant: no version's dot is in its store's own context (S3: the dot is apart from the
-// context). A version then survives a sync exactly when no context on either side names it, and
-// sync is commutative, associative and idempotent: fragments merge in any order.
+// context), records apart. A version then survives a sync exactly when no context on either side
+// names it, and sync is commutative, associative and idempotent: fragments merge in any order.
+//
+// Records of a counter's deletes (is_record) are exempt from contexts: an increment with a name
+// that a context supersedes becomes one, and a store that has a reset keeps its whole context
+// (counter.h says why).
 //
 // A range delete is a cell store that holds for every cell in its range.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <absl/container/inlined_vector.h>
@@ -31,7 +37,16 @@ enum class VersionKind : std::uint8_t {
   deletion,   // a delete in an 'lww' table: hides concurrent older versions until it is stable, and
               // for longer if it is to be remembered
   increment,  // adds `amount`; supersedes nothing
+  // Of a counter, in a store alone and never in a delta (counter.h):
+  total,  // the sum of increments that were folded, under the dot of one of them
+  reset,  // a delete: kept with its whole context until it is stable
+  dead,   // an increment that was deleted, kept for the sake of its operation's other dots
 };
+
+// Whether it says what was deleted: no context supersedes it, and it goes when it is stable.
+constexpr bool is_record(VersionKind kind) {
+  return kind == VersionKind::reset || kind == VersionKind::dead;
+}
 
 struct Version {
   Dot dot;
@@ -42,7 +57,7 @@ struct Version {
   // explicit older timestamp is judged (resolve.h); absent if it need not be.
   std::optional<WallTime> expires;
   std::int64_t amount = 0;
-  // Of an increment: the name of its operation (OperationId), if it has one.
+  // Of an increment: the name of its operation (OperationId), if it has one. A dead one has it.
   base::Bytes value;
   friend bool operator==(const Version&, const Version&) = default;
 };
@@ -54,7 +69,7 @@ using Versions = absl::InlinedVector<Version, 1>;
 class CellStore {
  public:
   CellStore() = default;
-  // Requires: no version's dot is in the context; dots differ.
+  // Requires: no version's dot is in the context, those of records apart; dots differ.
   CellStore(Versions versions, Clock context);
 
   bool empty() const { return versions_.empty() && context_.empty(); }
@@ -79,18 +94,36 @@ class CellStore {
   // Forgets the part of the context that `known` covers. Law: fill(strip(s, c), c') = fill(s, c')
   // for every c' that covers c; the versions do not change, so no reader sees a difference.
   // When it is allowed: merge_instant in delta.h; `known` is the durable *base* of the
-  // replica's clock at the instant T, never a newer clock.
+  // replica's clock at the instant T, never a newer clock. A store that has a reset is left as it
+  // is.
   void strip(const Clock& known);
   // The same, but that it goes on naming those of `spared` that it names.
   void strip(const Clock& known, std::span<const Dot> spared);
   // Takes out the versions that `seen` names without remembering it: another store does that holds
-  // for the cell.
+  // for the cell. Records stay, and an increment that has a name becomes one.
   void drop_superseded(const Clock& seen);
+  // The same for whatever says whether it names a dot.
+  template <class Names>
+  void drop_named(Names names) {
+    const auto goes = [&](Version& version) {
+      if (is_record(version.kind) || !names(version.dot)) return false;
+      return !bury(version);
+    };
+    versions_.erase(std::remove_if(versions_.begin(), versions_.end(), goes), versions_.end());
+  }
+  // Whether it has a delete of a counter.
+  bool holds_reset() const;
+  // The same store with other versions. Requires: as of the constructor.
+  void replace_versions(Versions versions) {
+    *this = CellStore(std::move(versions), std::move(context_));
+  }
   // Takes versions out without a trace: their dots must be covered by the clock the store will be
   // filled with, as at stability (resolve.h), or be named by another store that holds for the cell.
   void forget(std::span<const Dot> dots);
 
  private:
+  // Makes a superseded increment a record of its operation's death; false if it has no name.
+  static bool bury(Version& version);
   // Merges versions, which the iterators give for copying or moving, and the context they came
   // with.
   template <class Iterator>
@@ -166,6 +199,12 @@ class RowStore {
   // Takes out the versions that `seen` names without remembering it: a range remembers it.
   void drop_superseded(const Clock& seen);
   void forget(ColumnId column, std::span<const Dot> dots);
+  // Lets `change` change each cell; empty ones go.
+  template <class Change>
+  void update_cells(Change change) {
+    for (auto& [column, cell] : cells_) change(cell);
+    cells_.erase_if([](const auto& entry) { return entry.second.empty(); });
+  }
 
   friend bool operator==(const RowStore&, const RowStore&) = default;
 
@@ -217,6 +256,12 @@ class PartitionStore {
   // Takes versions of one cell, or of all ranges, out without a trace; see CellStore::forget.
   void forget(const RowKey& row, ColumnId column, std::span<const Dot> dots);
   void forget_range_deletes(std::span<const Dot> dots);
+  // Lets `change` change each cell of each row, without the ranges; empty ones go.
+  template <class Change>
+  void update_cells(Change change) {
+    for (auto& [row, store] : rows_) store.update_cells(change);
+    rows_.erase_if([](const auto& entry) { return entry.second.empty(); });
+  }
 
   friend bool operator==(const PartitionStore&, const PartitionStore&) = default;
 

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "causality/codec.h"
+#include "causality/counter.h"
 #include "causality/delta.h"
 #include "causality/resolve.h"
 

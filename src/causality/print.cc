@@ -18,8 +18,13 @@ fmt::format_context::iterator fmt::formatter<helenus::causality::Version>::forma
   auto out = fmt::format_to(ctx.out(), "{}@{}=", version.dot, version.timestamp);
   if (version.kind == VersionKind::deletion) {
     out = fmt::format_to(out, "deleted");
-  } else if (version.kind == VersionKind::increment) {
-    out = fmt::format_to(out, "{:+}", version.amount);
+  } else if (version.kind == VersionKind::reset) {
+    out = fmt::format_to(out, "reset");
+  } else if (version.kind == VersionKind::total) {
+    out = fmt::format_to(out, "{} in total", version.amount);
+  } else if (version.kind == VersionKind::increment || version.kind == VersionKind::dead) {
+    out = version.kind == VersionKind::dead ? fmt::format_to(out, "dead")
+                                            : fmt::format_to(out, "{:+}", version.amount);
     if (!version.value.empty())
       out = fmt::format_to(out, " of {}", helenus::base::to_hex(version.value));
   } else {

@@ -21,6 +21,7 @@ bool has_ended(const RangeDelete& range_delete, const RowKey& place) {
 void settle_inside(CellStore& inner, const CellStore& outer) {
   std::vector<Dot> needless;
   for (const Version& version : inner.versions()) {
+    if (is_record(version.kind)) continue;
     const Version* same = outer.find(version.dot);
     if (outer.context().contains(version.dot) || (same != nullptr && *same == version)) {
       needless.push_back(version.dot);

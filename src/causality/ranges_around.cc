@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "causality/counter.h"
 #include "causality/range_sweep.h"
 
 namespace helenus::causality {
@@ -77,7 +78,7 @@ bool RangesAround::names_all(const Clock& context) const {
 std::vector<Dot> RangesAround::superseded(std::span<const Version> versions) const {
   std::vector<Dot> dots;
   for (const Version& version : versions) {
-    if (context_.contains(version.dot)) dots.push_back(version.dot);
+    if (!is_record(version.kind) && context_.contains(version.dot)) dots.push_back(version.dot);
   }
   return dots;
 }
@@ -85,12 +86,9 @@ std::vector<Dot> RangesAround::superseded(std::span<const Version> versions) con
 void RangesAround::drop_superseded(RowStore& row, CellStore& row_deletes) const {
   if (!context_.empty()) {
     row_deletes.forget(superseded(row_deletes.versions()));
-    std::vector<std::pair<ColumnId, std::vector<Dot>>> drops;
-    for (const auto& [column, cell] : row.cells()) {
-      auto dots = superseded(cell.versions());
-      if (!dots.empty()) drops.emplace_back(column, std::move(dots));
-    }
-    for (const auto& [column, dots] : drops) row.forget(column, dots);
+    row.update_cells([&](CellStore& cell) {
+      cell.drop_named([&](const Dot& dot) { return context_.contains(dot); });
+    });
   }
   row.drop_superseded(row_deletes.context());
 }
@@ -143,6 +141,9 @@ std::vector<Dot> RangesAround::droppable_of(const CellStore& cell, const CellSto
 
 void RangesAround::apply_to(RowStore& row, CellStore& row_deletes) {
   drop_superseded(row, row_deletes);
+  if (policy_ == Policy::counter) {
+    row.update_cells([&](CellStore& cell) { fold(cell, stable_); });
+  }
   std::vector<std::pair<ColumnId, std::vector<Dot>>> drops;
   for (const auto& [column, cell] : row.cells()) {
     auto dots = droppable_of(cell, row_deletes);

@@ -1,11 +1,9 @@
 #include "causality/resolve.h"
 
 #include <algorithm>
-#include <string_view>
-
-#include <absl/container/flat_hash_set.h>
 
 #include "base/assert.h"
+#include "causality/counter.h"
 
 namespace helenus::causality {
 
@@ -28,7 +26,8 @@ std::strong_ordering defeats(const Version& a, const Version& b) {
 }
 
 bool shows_nothing(const Version& version, WallTime now) {
-  return version.kind == VersionKind::deletion || (version.expires && *version.expires <= now);
+  return version.kind == VersionKind::deletion || is_record(version.kind) ||
+         (version.expires && *version.expires <= now);
 }
 
 namespace {
@@ -47,7 +46,7 @@ bool expired_everywhere(const Version& version, const Stability& stable) {
 
 bool is_over(const Version& version, const Stability& stable) {
   const bool is_forgettable = version.kind == VersionKind::deletion && !version.expires;
-  return is_forgettable || expired_everywhere(version, stable);
+  return is_forgettable || is_record(version.kind) || expired_everywhere(version, stable);
 }
 
 VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now) {
@@ -57,22 +56,11 @@ VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now) {
     if (best != nullptr && !shows_nothing(*best, now)) seen.push_back(best);
     return seen;
   }
+  if (policy == Policy::counter) return living(cell);
   for (const Version& version : cell.versions()) {
     if (!shows_nothing(version, now)) seen.push_back(&version);
   }
   return seen;
-}
-
-std::int64_t counter_value(const CellStore& cell) {
-  std::uint64_t sum = 0;
-  absl::flat_hash_set<std::string_view> counted;
-  for (const Version& version : cell.versions()) {
-    if (version.kind != VersionKind::increment) continue;
-    const bool has_name = !version.value.empty() && cell.versions().size() > 1;
-    if (has_name && !counted.insert(version.value.text()).second) continue;
-    sum += static_cast<std::uint64_t>(version.amount);
-  }
-  return static_cast<std::int64_t>(sum);
 }
 
 Stability stability(const Clock& own, WallTime own_wall,
@@ -110,6 +98,7 @@ std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability
 }
 
 void drop_stable(CellStore& cell, Policy policy, const Stability& stable) {
+  if (policy == Policy::counter) return fold(cell, stable);
   cell.forget(droppable(cell, policy, stable));
 }
 
@@ -123,6 +112,9 @@ void drop_over(CellStore& range_delete, const Stability& stable) {
 
 void drop_stable(PartitionStore& partition, Policy policy, const Stability& stable) {
   partition.apply_range_deletes_to_rows();
+  if (policy == Policy::counter) {
+    partition.update_cells([&](CellStore& cell) { fold(cell, stable); });
+  }
   struct Drop {
     RowKey row;
     ColumnId column;

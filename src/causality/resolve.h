@@ -33,13 +33,9 @@ std::strong_ordering defeats(const Version& a, const Version& b);
 bool shows_nothing(const Version& version, WallTime now);
 
 // What a reader sees at `now`. lww: at most one version, never an empty or expired one; siblings:
-// all values, ascending by dot; counter: all increments.
+// all values, ascending by dot; counter: the total and the increments that live.
 using VisibleVersions = absl::InlinedVector<const Version*, 1>;
 VisibleVersions visible(const CellStore& cell, Policy policy, WallTime now);
-
-// The sum of the increments, wrapping like any 64-bit integer. Increments of one operation are
-// aliases of each other and count once (C3, C4): of several the one with the least dot.
-std::int64_t counter_value(const CellStore& cell);
 
 // Causal stability: what every member *and every pending one* has seen without a gap, from complete
 // pulls in this epoch, and the smallest wall clock any of them reported in those pulls. `own` is
@@ -66,14 +62,14 @@ bool is_over(const Version& version, const Stability& stable);
 //              remembered, or expired before the smallest wall clock of all), or is defeated by
 //              another, with all that it defeats
 //   siblings   a version that is stable and expired before the smallest wall clock of all
-//   counter    none (folding is a matter of the counter log)
+//   counter    none; what is stable is folded (counter.h)
 // Law: no reader at or after stable.wall sees a difference; neither does a sync with the filled
 // store of any member.
 std::vector<Dot> droppable(const CellStore& cell, Policy policy, const Stability& stable);
 
 // Removes what is droppable, from one cell or from a partition with its ranges: a stable empty
 // version of a range, unless it is to be remembered, goes together with all it defeats in every
-// cell of the range.
+// cell of the range. A counter is folded.
 void drop_stable(CellStore& cell, Policy policy, const Stability& stable);
 // Of a range's store alone: what is stable and over.
 void drop_over(CellStore& range_delete, const Stability& stable);

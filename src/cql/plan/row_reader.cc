@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/codec.h"
+#include "causality/counter.h"
 #include "causality/resolve.h"
 #include "model/element_key.h"
 #include "model/partition_key.h"
