@@ -48,9 +48,7 @@ class Comparison {
   const Event& event(int e) const { return state_.event[static_cast<unsigned>(e)]; }
   const Replica& replica(int r) const { return state_.replica[static_cast<unsigned>(r)]; }
   lib::Policy policy() const {
-    return scope_.policy == Policy::lww        ? lib::Policy::lww
-           : scope_.policy == Policy::siblings ? lib::Policy::siblings
-                                               : lib::Policy::counter;
+    return scope_.policy == Policy::lww ? lib::Policy::lww : lib::Policy::siblings;
   }
 
   lib::Clock clock_of(Events events, Mask closed = 0) const {
@@ -76,9 +74,7 @@ class Comparison {
     lib::Version version;
     version.dot = dots_[static_cast<unsigned>(e)];
     version.timestamp = lib::Timestamp{it.timestamp};
-    version.kind = it.kind == Kind::put      ? lib::VersionKind::value
-                   : it.kind == Kind::remove ? lib::VersionKind::deletion
-                                             : lib::VersionKind::increment;
+    version.kind = it.kind == Kind::put ? lib::VersionKind::value : lib::VersionKind::deletion;
     if (it.expires != 0) version.expires = lib::WallTime{1};
     // The explorer breaks ties by number; so do these bytes.
     version.value = base::Bytes::copy_of(std::string(1, static_cast<char>('a' + e)));
@@ -390,7 +386,6 @@ class Comparison {
       change.kind = version.kind;
       change.expires = version.expires;
       if (version.kind == lib::VersionKind::value) change.value = version.value;
-      if (version.kind == lib::VersionKind::increment) change.amount = version.amount;
     });
     const int scoped_table = std::countr_zero(it.cells) / kCellsPerTable;
     if (it.scoped != 0) delta.deleted_ranges.push_back(lib::range_of_row(row_of(scoped_table)));

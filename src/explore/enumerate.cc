@@ -116,8 +116,7 @@ class Enumerator {
   }
 
   void write_of(int r, Mask cells, std::uint8_t flags) {
-    const Kind makes = scope_.policy == Policy::counter ? Kind::increment : Kind::put;
-    for (const Kind kind : {makes, Kind::remove}) {
+    for (const Kind kind : {Kind::put, Kind::remove}) {
       if (flags == kScoped && kind != Kind::remove) continue;
       if (flags == kReplaces && kind != Kind::put) continue;
       Action action{.kind = ActionKind::write,
@@ -153,7 +152,7 @@ class Enumerator {
     each(present_, [&](int peer) {
       if (!may_name(action.replica, peer)) return;
       action.peer = static_cast<std::uint8_t>(peer);
-      if (scope_.client_contexts && action.operation != Kind::increment) with_timestamps(action);
+      if (scope_.client_contexts) with_timestamps(action);
       if (scope_.quorum_deletes && action.operation == Kind::remove && peer != action.replica) {
         action.flags |= kQuorum;
         with_timestamps(action);
@@ -301,9 +300,7 @@ Action random_write(const Scope& scope, base::Prng& random) {
   };
   Action action{.kind = ActionKind::write, .replica = below(kReplicasMax)};
   const int table = below(scope.tables);
-  action.operation = below(2) == 0                     ? Kind::remove
-                     : scope.policy == Policy::counter ? Kind::increment
-                                                       : Kind::put;
+  action.operation = below(2) == 0 ? Kind::remove : Kind::put;
   if (scope.policy == Policy::lww) {
     action.timestamp = static_cast<std::uint8_t>(1 + below(scope.timestamps));
   }
@@ -325,7 +322,6 @@ Action random_write(const Scope& scope, base::Prng& random) {
     action.peer = static_cast<std::uint8_t>((action.replica + 1 + below(2)) % 3);
     action.flags |= kQuorum;
   }
-  if (action.operation == Kind::increment) action.peer = kNobody;
   if (scope.expiring && action.operation == Kind::put && below(3) == 0) action.flags |= kExpires;
   const bool one_row = (action.what & ~all) == 0;
   if (scope.replaces && one_row && action.operation == Kind::put && below(4) == 0) {

@@ -2,11 +2,13 @@
 // and tells the first one that breaks a promise.
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "explore/counter_search.h"
 #include "explore/crosscheck.h"
 #include "explore/search.h"
 #include "explore/story.h"
@@ -74,8 +76,14 @@ class Reporter {
 void list() {
   fmt::print("scopes:\n");
   for (const Scope& scope : named_scopes()) fmt::print("  {:16} {}\n", scope.name, scope.what);
+  for (const CounterScope& scope : counter_scopes()) {
+    fmt::print("  {:16} {}\n", scope.name, scope.what);
+  }
   fmt::print("mutants:\n");
   for (const MutantInfo& mutant : mutants()) {
+    fmt::print("  {:30} {} (in {})\n", mutant.name, mutant.breaks, mutant.scope);
+  }
+  for (const CounterMutantInfo& mutant : counter_mutants()) {
     fmt::print("  {:30} {} (in {})\n", mutant.name, mutant.breaks, mutant.scope);
   }
 }
@@ -96,7 +104,54 @@ Outcome search(const Scope& scope, const Options& options, bool random, Reporter
   return search_random(scope, walks, progress);
 }
 
+void print_counters(const std::string& name, const CounterOutcome& outcome, double seconds,
+                    bool random) {
+  fmt::print(
+      "{}: {} states, {} transitions, {} schedules, depth {}, {} checked at rest, {:.1f} s{}\n",
+      name, outcome.states, outcome.transitions, outcome.schedules, outcome.depth, outcome.rests,
+      seconds,
+      outcome.violation  ? ", VIOLATION"
+      : random           ? ", no violation"
+      : outcome.complete ? ", exhaustive, no violation"
+                         : ", a limit ended it early, no violation so far");
+  if (outcome.violation) fmt::print("{}", story_of(outcome));
+}
+
+int explore_counters(CounterScope scope, const Options& options, const std::string& name) {
+  Reporter reporter(options);
+  const CounterProgress progress = [&](const CounterOutcome& outcome) {
+    Outcome shown;
+    shown.states = outcome.states;
+    shown.schedules = outcome.schedules;
+    shown.depth = outcome.depth;
+    return reporter(shown);
+  };
+  const bool random = options.random > 0 || scope.mutant != CounterMutant::none;
+  const CounterOutcome outcome =
+      random ? search_random(scope, options.seed,
+                             options.random == 0 ? ~std::uint64_t{0} : options.random,
+                             options.steps, progress)
+             : search_all(scope, options.states_max, progress);
+  reporter.end_line();
+  print_counters(name, outcome, reporter.seconds(), random);
+  return outcome.violation ? 1 : 0;
+}
+
+// None if neither the scope nor the mutant is of counters.
+std::optional<int> explore_counters(const Options& options) {
+  if (const CounterMutantInfo* mutant = find_counter_mutant(options.mutant)) {
+    CounterScope scope = *find_counter_scope(
+        options.scope.empty() ? mutant->scope : std::string_view(options.scope));
+    scope.mutant = mutant->mutant;
+    return explore_counters(scope, options, fmt::format("{} with {}", scope.name, mutant->name));
+  }
+  const CounterScope* scope = find_counter_scope(options.scope);
+  if (scope == nullptr) return std::nullopt;
+  return explore_counters(*scope, options, std::string(scope->name));
+}
+
 int explore_one(const Options& options) {
+  if (const auto result = explore_counters(options)) return *result;
   const MutantInfo* mutant = options.mutant.empty() ? nullptr : find_mutant(options.mutant);
   if (!options.mutant.empty() && mutant == nullptr) {
     fmt::print(stderr, "no mutant is called {}; see --list\n", options.mutant);

@@ -53,7 +53,7 @@ ReadContext context_of_write(const State& state, const Scope& scope, const Actio
   if (scope.mutant == Mutant::put_covers_own_dots) {
     read.context |= minted_by(state, bit(replica.actor));
   }
-  return action.operation == Kind::increment ? ReadContext{0, 0, 0} : read;
+  return read;
 }
 
 int timestamp_of_write(const State& state, const Scope& scope, const Action& action,

@@ -15,7 +15,7 @@
 
 namespace helenus::explore {
 
-enum class Policy : std::uint8_t { siblings, lww, counter };
+enum class Policy : std::uint8_t { siblings, lww };
 
 inline constexpr int kUnlimited = 255;
 

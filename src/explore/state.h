@@ -50,7 +50,7 @@ void each(unsigned mask, F f) {
   for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
 }
 
-enum class Kind : std::uint8_t { put, remove, increment };
+enum class Kind : std::uint8_t { put, remove };
 
 struct Event {
   std::uint8_t actor;

@@ -18,9 +18,7 @@ std::string joined(unsigned mask, const std::function<std::string(int)>& name) {
 }
 
 std::string told_write(const State& state, const Scope& scope, const Action& action) {
-  const char* verb = action.operation == Kind::put      ? "writes"
-                     : action.operation == Kind::remove ? "deletes"
-                                                        : "increments";
+  const char* verb = action.operation == Kind::put ? "writes" : "deletes";
   std::string text = fmt::format("a client {} {} through {}", verb, names_of_cells(action.what),
                                  name_of_replica(action.replica));
   if ((action.flags & kScoped) != 0) text += " as a range";
