@@ -144,7 +144,7 @@ const CollectionCandidate* most_expired(std::span<const CollectionCandidate> fil
 }
 
 std::uint64_t weight_of(const Collectable& garbage) {
-  return garbage.expired + 2 * garbage.deletes;
+  return garbage.expired + 2 * garbage.deletes + garbage.increments;
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ std::uint64_t compaction_backlog_bytes(std::span<const CompactionCandidate> file
 // in vain does not matter.
 struct CollectionOptions {
   // A file is rewritten when this share of its cells has expired, a table when this share of all of
-  // its cells has expired or is deleted.
+  // its cells has expired or is deleted, or there are as many increments to fold.
   double share_min = 0.2;
   // How often tables are looked through; a table is not merged for its garbage more often.
   runtime::Duration interval = std::chrono::minutes(1);

@@ -400,6 +400,9 @@ EngineStatistics Engine::statistics() const {
       now.sstables_set_aside += table->files_aside().size();
       for (const auto& sstable : table->sstables()) {
         now.sstable_bytes += sstable->record.bytes;
+        for (const auto& [tablet, garbage] : sstable->metadata.garbage) {
+          now.increments_unfolded += garbage.increments;
+        }
         if (!sstable->damage) now.sstable_resident_bytes += sstable->reader->resident_bytes();
       }
       now.compaction_backlog_bytes += compaction_backlog_bytes(
@@ -427,6 +430,7 @@ std::vector<TableStatistics> Engine::table_statistics() const {
         sum.sstable_keys += sstable->record.keys;
         for (const auto& [tablet, garbage] : sstable->metadata.garbage) {
           sum.sstable_deletes += garbage.deletes;
+          sum.sstable_increments += garbage.increments;
         }
         if (!sstable->damage) sum.sstable_resident_bytes += sstable->reader->resident_bytes();
       }

@@ -109,6 +109,7 @@ SstableMetadata metadata_of_the_example() {
   metadata.cells = 300;
   Garbage& garbage = metadata.garbage[TabletId{2}];
   garbage.deletes = 5;
+  garbage.increments = 6;
   garbage.expiring.add(causality::WallTime{2000});
   garbage.expiring.add(causality::WallTime{2000});
   garbage.up_to.add(causality::DotRange{actor_of(3, 1), 1, 9});

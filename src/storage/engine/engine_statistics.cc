@@ -81,6 +81,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   sstables_set_aside += other.sstables_set_aside;
   sstable_bytes += other.sstable_bytes;
   sstable_resident_bytes += other.sstable_resident_bytes;
+  increments_unfolded += other.increments_unfolded;
   compaction_backlog_bytes += other.compaction_backlog_bytes;
   compactions_running += other.compactions_running;
   mutations_in_memory += other.mutations_in_memory;
@@ -104,6 +105,7 @@ void TableStatistics::add(const TableStatistics& other) {
   sstable_bytes += other.sstable_bytes;
   sstable_keys += other.sstable_keys;
   sstable_deletes += other.sstable_deletes;
+  sstable_increments += other.sstable_increments;
   memtable_keys += other.memtable_keys;
   sstable_resident_bytes += other.sstable_resident_bytes;
   memtable_bytes += other.memtable_bytes;

@@ -69,6 +69,8 @@ struct EngineStatistics {
   std::size_t sstables_set_aside = 0;  // damaged ones among them
   std::uint64_t sstable_bytes = 0;
   std::size_t sstable_resident_bytes = 0;  // indexes and filters kept in memory
+  // Of counters, in files, that may be added to totals when they are stable.
+  std::uint64_t increments_unfolded = 0;
   std::uint64_t compaction_backlog_bytes = 0;
   std::size_t compactions_running = 0;
   std::size_t mutations_in_memory = 0;
@@ -113,6 +115,8 @@ struct TableStatistics {
   // Deletes in files, of cells and ranges, and contexts with nothing beside them: they go when they
   // are stable.
   std::uint64_t sstable_deletes = 0;
+  // Increments of counters in files that are not folded yet.
+  std::uint64_t sstable_increments = 0;
   std::uint64_t memtable_keys = 0;
   std::size_t sstable_resident_bytes = 0;
   std::size_t memtable_bytes = 0;  // of frozen ones, too

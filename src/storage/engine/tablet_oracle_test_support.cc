@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/assert.h"
+#include "causality/counter.h"
 #include "causality/resolve.h"
 
 namespace helenus::storage::testing {
@@ -22,7 +23,13 @@ std::string shown_row(const causality::PartitionStore& partition, const base::By
   std::string text;
   for (std::uint32_t column = 0; column < kHistoryColumns; ++column) {
     const causality::CellStore cell = partition.cell(row, causality::ColumnId{column});
-    for (const causality::Version* version : causality::visible(cell, policy, now)) {
+    const auto seen = causality::visible(cell, policy, now);
+    if (policy == Policy::counter) {
+      // However much of it is folded.
+      if (!seen.empty()) text += fmt::format("{}={} ", column, causality::counter_value(cell));
+      continue;
+    }
+    for (const causality::Version* version : seen) {
       text +=
           fmt::format("{}={}+{}@{} ", column, version->value.text(), version->amount, version->dot);
     }

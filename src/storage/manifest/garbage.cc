@@ -30,8 +30,12 @@ void count_cell(const causality::CellStore& cell, Garbage& garbage) {
   for (const causality::Version& version : cell.versions()) {
     if (version.expires) {
       garbage.expiring.add(*version.expires);
-    } else if (version.kind == causality::VersionKind::deletion) {
+    } else if (version.kind == causality::VersionKind::deletion ||
+               causality::is_record(version.kind)) {
       ++garbage.deletes;
+    } else if (version.kind == causality::VersionKind::increment &&
+               (cell.versions().size() > 1 || !version.value.empty())) {
+      ++garbage.increments;
     } else {
       continue;
     }
@@ -91,7 +95,9 @@ ExpiryHistogram decode_expiry_histogram(base::Decoder& in) {
 
 Collectable Garbage::collectable(const causality::Stability& stable) const {
   if (empty() || !stable.dots.covers(up_to)) return {};
-  return {.expired = stable.wall ? expiring.expired_by(*stable.wall) : 0, .deletes = deletes};
+  return {.expired = stable.wall ? expiring.expired_by(*stable.wall) : 0,
+          .deletes = deletes,
+          .increments = increments};
 }
 
 std::uint64_t count_garbage(const Entry& entry, Garbage& garbage) {

@@ -1,9 +1,11 @@
 // Garbage: what of an sstable may be dropped one day, counted when the file is written.
 //
 // A delete is kept until it is stable, a value that expires, and a delete that is remembered, until
-// it is stable and expired for everybody (causality::droppable). Nothing happens to a file at that
-// moment, and to a table without new writes nothing happens at all: by these figures the engine
-// finds out that merging it would give space back (compaction_picker.h, CollectionOptions).
+// it is stable and expired for everybody (causality::droppable). Increments of a counter are folded
+// when they are stable (causality::fold): all but one of a cell are garbage then. Nothing happens
+// to a file at that moment, and to a table without new writes nothing happens at all: by these
+// figures the engine finds out that merging it would give space back (compaction_picker.h,
+// CollectionOptions).
 //
 // Figures decide when to merge, never what to drop. They are small and err late: an expiry is
 // rounded up, and a tablet's garbage counts only when all of it is stable.
@@ -56,21 +58,26 @@ ExpiryHistogram decode_expiry_histogram(base::Decoder& in);
 struct Collectable {
   std::uint64_t expired = 0;
   std::uint64_t deletes = 0;
+  std::uint64_t increments = 0;
   Collectable& operator+=(const Collectable& other) {
     expired += other.expired;
     deletes += other.deletes;
+    increments += other.increments;
     return *this;
   }
+  bool empty() const { return expired == 0 && deletes == 0 && increments == 0; }
 };
 
 // What a file has of one tablet.
 struct Garbage {
   std::uint64_t deletes = 0;  // empty versions, ranges, and contexts with nothing beside them
   ExpiryHistogram expiring;   // values, and deletes that are remembered
+  // Beside other versions of their cells, or with names of operations.
+  std::uint64_t increments = 0;
   // No dot that must be stable is above these: of each actor all counters up to the largest.
   causality::Clock up_to;
 
-  bool empty() const { return deletes == 0 && expiring.empty(); }
+  bool empty() const { return deletes == 0 && expiring.empty() && increments == 0; }
   Collectable collectable(const causality::Stability& stable) const;
   friend bool operator==(const Garbage&, const Garbage&) = default;
 };

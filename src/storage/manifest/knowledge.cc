@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint8_t kMetadataVersion = 1;
 // A tablet's id, two clocks and whether there is a wall time.
 constexpr std::size_t kTabletSizeMin = 4;
-// A tablet's id, deletes, an empty histogram and an empty clock.
-constexpr std::size_t kGarbageSizeMin = 5;
+// A tablet's id, deletes, an empty histogram, increments and an empty clock.
+constexpr std::size_t kGarbageSizeMin = 6;
 
 Result<TabletKnowledge> get_tablet(base::Decoder& in) {
   const base::ByteView base = in.prefixed();
@@ -39,6 +39,7 @@ void put_garbage(base::Encoder& out, const GarbageByTablet& garbage) {
     out.varint(tablet.value());
     out.varint(each.deletes);
     encode(out, each.expiring);
+    out.varint(each.increments);
     out.prefixed(causality::encoded(each.up_to));
   }
 }
@@ -51,6 +52,7 @@ Result<GarbageByTablet> get_garbage(base::Decoder& in) {
     Garbage each;
     each.deletes = in.varint();
     each.expiring = decode_expiry_histogram(in);
+    each.increments = in.varint();
     const base::ByteView up_to = in.prefixed();
     TRY_VOID(in.status());
     TRY(each.up_to, causality::decode_clock(Bytes::copy_of(up_to)));
