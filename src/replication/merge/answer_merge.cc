@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "causality/clock.h"
+#include "causality/counter.h"
 #include "causality/dot_store.h"
 
 namespace helenus::replication {
@@ -34,11 +35,38 @@ std::set<ColumnId> columns_of(const base::Bytes& row, std::span<const Seen> answ
   return columns;
 }
 
+// R14.
+CellStore merge_counter(const base::Bytes& row, ColumnId column, std::span<const Seen> answers) {
+  std::vector<causality::CounterAnswer> cells;
+  for (const Seen& answer : answers) {
+    cells.push_back({.cell = answer.stored->cell(row, column), .clock = *answer.clock});
+  }
+  return causality::merge_counters(cells);
+}
+
+bool holds_counter(const PartitionStore& stored) {
+  for (const auto& [row, cells] : stored.rows()) {
+    for (const auto& [column, cell] : cells.cells()) {
+      if (causality::is_counter(cell)) return true;
+    }
+  }
+  return std::ranges::any_of(stored.range_deletes(), [](const causality::RangeDelete& range) {
+    return causality::is_counter(range.store);
+  });
+}
+
 PartitionStore merge_row(const base::Bytes& row, std::span<const Seen> answers,
                          const Clock& known) {
   PartitionStore merged;
   for (const ColumnId column : columns_of(row, answers)) {
     std::optional<CellStore> cell;
+    const bool is_counter = std::ranges::any_of(answers, [&](const Seen& answer) {
+      return causality::is_counter(answer.stored->cell(row, column));
+    });
+    if (is_counter) {
+      merged.absorb(row, column, merge_counter(row, column, answers));
+      continue;
+    }
     for (const Seen& answer : answers) {
       CellStore filled = causality::fill(answer.stored->cell(row, column), *answer.clock);
       if (cell) {
@@ -56,7 +84,7 @@ PartitionStore merge_row(const base::Bytes& row, std::span<const Seen> answers,
 bool has_unseen(const PartitionStore& stored, const Clock& clock) {
   const auto unseen = [&](const CellStore& cell) {
     return std::ranges::any_of(cell.versions(), [&](const causality::Version& version) {
-      return !clock.contains(version.dot);
+      return version.kind != causality::VersionKind::total && !clock.contains(version.dot);
     });
   };
   for (const auto& [row, cells] : stored.rows()) {
@@ -108,7 +136,11 @@ bool has_all_of(const base::Bytes& row, const PartitionStore& a, const Partition
 
 bool lacks_some(const base::Bytes& row, const PartitionStore& merged, const PartitionStore& stored,
                 const Clock& clock, std::span<const PartitionStore* const> answers) {
-  if (!has_all_of(row, merged, stored) || !has_all_of(row, stored, merged)) return true;
+  // Of counters what is shown under the same dots differs by what was folded.
+  const bool by_dots = !holds_counter(merged) && !holds_counter(stored);
+  if (by_dots && (!has_all_of(row, merged, stored) || !has_all_of(row, stored, merged))) {
+    return true;
+  }
   return std::ranges::any_of(
       answers, [&](const PartitionStore* answer) { return has_unseen(*answer, clock); });
 }
@@ -148,7 +180,8 @@ AnswerMerge::AnswerMerge(bool backwards, std::vector<RowsAnswer> pages)
     for (std::size_t i = 0; i < pages_.size(); ++i) {
       if (versions[i] != nullptr) continue;
       const bool is_asked = std::ranges::any_of(versions, [&](const PartitionStore* stored) {
-        return stored != nullptr && has_unseen(*stored, pages_[i].clock);
+        return stored != nullptr &&
+               (has_unseen(*stored, pages_[i].clock) || holds_counter(*stored));
       });
       if (is_asked) needed_[i].push_back(name);
     }
