@@ -17,7 +17,9 @@
 namespace helenus::sim {
 
 struct CountersBoard {
-  static constexpr std::size_t kKeys = 6;
+  // Those that all clients add to, and one for each client that it alone uses, and deletes.
+  static constexpr std::size_t kSharedKeys = 6;
+  static constexpr std::size_t kKeys = 12;
 
   enum class Phase : std::uint8_t {
     hold,    // nobody begins anything
@@ -33,6 +35,10 @@ struct CountersBoard {
     bool is_acknowledged = false;
     // Refused as too old: nobody can know any more.
     bool is_given_up = false;
+    // Of a counter that was deleted since: whether it was acknowledged before the delete began, or
+    // its outcome was not known then.
+    bool is_deleted = false;
+    bool may_be_deleted = false;
   };
 
   Phase phase = Phase::hold;
@@ -49,15 +55,27 @@ struct CountersBoard {
   std::uint64_t acknowledged_again = 0;
   std::uint64_t attempts_failed = 0;
   std::uint64_t reads = 0;
+  std::uint64_t deletes = 0;
   std::vector<std::string> problems;
   bool is_over = false;
 
+  // A delete of the counter was acknowledged, which began when only these were.
+  void note_deleted(std::size_t key) {
+    for (Operation& one : operations) {
+      if (one.parts.front().first != key) continue;
+      (one.is_acknowledged ? one.is_deleted : one.may_be_deleted) = true;
+    }
+    ++deletes;
+  }
+
   // The least and the most that a reader may see of a counter who begins now, or ends now.
   std::int64_t least(std::size_t key) const {
-    return sum(key, [](const Operation& one) { return one.is_acknowledged; });
+    return sum(key, [](const Operation& one) {
+      return one.is_acknowledged && !one.is_deleted && !one.may_be_deleted;
+    });
   }
   std::int64_t most(std::size_t key) const {
-    return sum(key, [](const Operation&) { return true; });
+    return sum(key, [](const Operation& one) { return !one.is_deleted; });
   }
   std::size_t acknowledged() const {
     std::size_t count = 0;

@@ -25,6 +25,9 @@ constexpr std::uint64_t kShortestAttemptMs = 20;
 constexpr std::uint64_t kLongestAttemptMs = 3'000;
 constexpr Duration kPauseOfCalm = 200ms;
 constexpr std::int64_t kAmountMax = 9;
+// How often a client adds to its own counter, and deletes it where it might read.
+constexpr double kAddsToItsOwn = 0.3;
+constexpr double kDeletes = 0.3;
 
 client::SessionOptions session_options(const CountersBoard& board) {
   client::SessionOptions options{.contact_points = board.nodes};
@@ -51,10 +54,12 @@ client::Statement statement_of(const CountersBoard::Operation& operation) {
 }  // namespace
 
 CountersClients::CountersClients(runtime::Runtime& runtime, CountersBoard& board,
-                                 std::size_t workers, bool is_judge, std::uint64_t seed)
+                                 std::size_t workers, std::size_t own_key, bool is_judge,
+                                 std::uint64_t seed)
     : runtime_(runtime),
       board_(board),
       workers_(workers),
+      own_key_(own_key),
       is_judge_(is_judge),
       seed_(seed),
       session_(runtime, session_options(board)) {}
@@ -63,20 +68,22 @@ Task<void> CountersClients::run(StopToken stop) {
   // Where it fails, the session goes on trying.
   std::ignore = co_await session_.start(Until::after(runtime_, 10s, stop));
   std::vector<Task<void>> workers;
-  for (std::size_t i = 0; i < workers_; ++i) workers.push_back(work(*this, seed_ + i, stop));
+  for (std::size_t i = 0; i < workers_; ++i) workers.push_back(work(*this, i, stop));
   if (is_judge_) workers.push_back(judge(*this, stop));
   co_await runtime::when_all(std::move(workers));
   co_await session_.stop();
 }
 
-Task<void> CountersClients::work(CountersClients& self, std::uint64_t seed, StopToken stop) {
+Task<void> CountersClients::work(CountersClients& self, std::size_t number, StopToken stop) {
   CountersBoard& board = self.board_;
-  Worker worker{.dice = base::Prng(seed), .unsettled = {}};
+  Worker worker{.dice = base::Prng(self.seed_ + number), .own_key = self.own_key_ + number};
   while (board.phase != CountersBoard::Phase::calm) {
     if (board.phase == CountersBoard::Phase::faults) {
       const bool adds = worker.dice.chance(0.8);
       if (adds) {
         co_await self.add(worker, stop);
+      } else if (worker.dice.chance(kDeletes)) {
+        co_await self.remove(worker, stop);
       } else {
         co_await self.read(worker, stop);
       }
@@ -105,11 +112,16 @@ std::array<std::byte, 16> CountersClients::draw_id(base::Prng& dice) const {
 Task<void> CountersClients::add(Worker& worker, StopToken stop) {
   base::Prng& dice = worker.dice;
   CountersBoard::Operation operation{.id = draw_id(dice), .parts = {}};
-  const std::size_t parts = dice.chance(0.2) ? 2 : 1;
-  const std::size_t first = dice.below(CountersBoard::kKeys);
-  for (std::size_t i = 0; i < parts; ++i) {
-    operation.parts.emplace_back((first + i) % CountersBoard::kKeys,
-                                 1 + static_cast<std::int64_t>(dice.below(kAmountMax)));
+  const auto amount = [&] { return 1 + static_cast<std::int64_t>(dice.below(kAmountMax)); };
+  if (dice.chance(kAddsToItsOwn)) {
+    operation.parts.emplace_back(worker.own_key, amount());
+    worker.own.push_back(board_.operations.size());
+  } else {
+    const std::size_t parts = dice.chance(0.2) ? 2 : 1;
+    const std::size_t first = dice.below(CountersBoard::kSharedKeys);
+    for (std::size_t i = 0; i < parts; ++i) {
+      operation.parts.emplace_back((first + i) % CountersBoard::kSharedKeys, amount());
+    }
   }
   board_.operations.push_back(std::move(operation));
   co_await settle(worker, board_.operations.size() - 1, kAttempts, std::move(stop));
@@ -187,8 +199,29 @@ Task<std::optional<std::int64_t>> CountersClients::read_counter(std::size_t key,
   co_return 0;
 }
 
+Task<void> CountersClients::remove(Worker& worker, StopToken stop) {
+  base::Prng& dice = worker.dice;
+  for (bool is_done = false; !is_done;) {
+    // Each attempt is a delete of its own: between them nobody adds to the counter.
+    const auto done = co_await session_.execute(
+        client::Query{.text = fmt::format("DELETE FROM counted.c WHERE k = {}", worker.own_key)},
+        {.consistency = model::Consistency::quorum}, {.node = draw_node(dice)},
+        Until::after(runtime_, board_.client_limit, stop));
+    is_done = done.has_value();
+    const auto pause = std::chrono::milliseconds(1 + dice.below(kPauseMaxMs));
+    if (!is_done && !co_await runtime::sleep_for(runtime_, pause, stop)) co_return;
+  }
+  board_.note_deleted(worker.own_key);
+  // A repetition of what was deleted counts no more than before.
+  for (const std::size_t operation : std::exchange(worker.own, {})) {
+    if (!board_.operations[operation].is_deleted || !dice.chance(0.3)) continue;
+    co_await attempt(operation, draw_node(dice), board_.client_limit, stop);
+  }
+}
+
 Task<void> CountersClients::read(Worker& worker, StopToken stop) {
-  const std::size_t key = worker.dice.below(CountersBoard::kKeys);
+  const bool is_own = worker.dice.chance(kAddsToItsOwn);
+  const std::size_t key = is_own ? worker.own_key : worker.dice.below(CountersBoard::kSharedKeys);
   const std::int64_t least = board_.least(key);
   const auto seen = co_await read_counter(key, draw_node(worker.dice), model::Consistency::quorum,
                                           std::move(stop));
@@ -217,9 +250,7 @@ Task<void> CountersClients::judge(CountersClients& self, StopToken stop) {
           if (!seen && !co_await runtime::sleep_for(self.runtime_, kPauseOfCalm, stop)) co_return;
         }
         const std::int64_t least = board.least(key);
-        const bool is_known =
-            std::ranges::none_of(board.operations, [](const auto& one) { return one.is_given_up; });
-        const std::int64_t most = is_known ? least : board.most(key);
+        const std::int64_t most = board.most(key);
         if (*seen >= least && *seen <= most) continue;
         board.add_problem(
             fmt::format("counter {} is {} at the end, by {} at {}, and {} to {} were "

@@ -22,18 +22,21 @@ namespace helenus::sim {
 class CountersClients final : public Process {
  public:
   // The board outlives it.
+  // Its clients have counters of their own from `own_key` on.
   CountersClients(runtime::Runtime& runtime, CountersBoard& board, std::size_t workers,
-                  bool is_judge, std::uint64_t seed);
+                  std::size_t own_key, bool is_judge, std::uint64_t seed);
 
   runtime::Task<void> run(runtime::StopToken stop) override;
 
  private:
   struct Worker {
     base::Prng dice;
-    std::vector<std::size_t> unsettled;  // by their place on the board
+    std::size_t own_key = 0;
+    std::vector<std::size_t> unsettled = {};  // by their place on the board
+    std::vector<std::size_t> own = {};        // of its own counter
   };
 
-  static runtime::Task<void> work(CountersClients& self, std::uint64_t seed,
+  static runtime::Task<void> work(CountersClients& self, std::size_t number,
                                   runtime::StopToken stop);
   runtime::Task<void> add(Worker& worker, runtime::StopToken stop);
   // Until it is acknowledged, or was tried that often.
@@ -43,6 +46,8 @@ class CountersClients final : public Process {
   // Through that node, for so long.
   runtime::Task<Outcome> attempt(std::size_t operation, runtime::Address node,
                                  runtime::Duration limit, runtime::StopToken stop);
+  // Deletes its own counter, until that is acknowledged, and may send again what was counted.
+  runtime::Task<void> remove(Worker& worker, runtime::StopToken stop);
   runtime::Task<void> read(Worker& worker, runtime::StopToken stop);
   runtime::Task<std::optional<std::int64_t>> read_counter(std::size_t key, runtime::Address node,
                                                           model::Consistency level,
@@ -56,6 +61,7 @@ class CountersClients final : public Process {
   runtime::Runtime& runtime_;
   CountersBoard& board_;
   const std::size_t workers_;
+  const std::size_t own_key_;
   const bool is_judge_;
   const std::uint64_t seed_;
   client::Session session_;

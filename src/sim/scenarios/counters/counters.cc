@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::size_t kClientMachinesOfCounters = 2;
 constexpr std::size_t kWorkersOfAMachine = 3;
+static_assert(CountersBoard::kSharedKeys + kClientMachinesOfCounters * kWorkersOfAMachine ==
+              CountersBoard::kKeys);
 constexpr Duration kNodeLimitOfCounters = 3s;
 // Some packets take longer than usual by this factor.
 constexpr std::int64_t kSlowestPacketOfCounters = 130;
@@ -69,6 +71,7 @@ class CountersScenario final : public Scenario {
     sightings.push_back({"operations acknowledged once more", board_.acknowledged_again, 20});
     sightings.push_back({"attempts that failed", board_.attempts_failed, 4});
     sightings.push_back({"counters read", board_.reads, 50});
+    sightings.push_back({"counters deleted", board_.deletes, 3});
     sightings.push_back({"flushes and compactions", chores_, 1});
   }
   void add_to(base::Digest& digest) const override {
@@ -76,6 +79,7 @@ class CountersScenario final : public Scenario {
     digest.add(board_.acknowledged());
     digest.add(board_.attempts_failed);
     digest.add(board_.reads);
+    digest.add(board_.deletes);
   }
 
  private:
@@ -104,9 +108,10 @@ class CountersScenario final : public Scenario {
     board_.workers = kClientMachinesOfCounters * kWorkersOfAMachine;
     for (std::size_t i = 0; i < kClientMachinesOfCounters; ++i) {
       const auto factory = [this, is_judge = i == 0,
+                            own_key = CountersBoard::kSharedKeys + i * kWorkersOfAMachine,
                             seed = dice.next()](runtime::Runtime& runtime) {
-        return std::make_unique<CountersClients>(runtime, board_, kWorkersOfAMachine, is_judge,
-                                                 seed);
+        return std::make_unique<CountersClients>(runtime, board_, kWorkersOfAMachine, own_key,
+                                                 is_judge, seed);
       };
       world_->add_machine({.name = fmt::format("clients{}", i)}, factory).start();
     }

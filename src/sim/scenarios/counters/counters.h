@@ -2,7 +2,8 @@
 // operation has an id, is tried again through other nodes until it is acknowledged, and now and
 // then once more after that. What clients may read meanwhile is bounded by what was acknowledged
 // and what was begun; when the faults are over and all operations are acknowledged, every counter
-// is the sum of them, on all nodes.
+// is the sum of them, on all nodes. Each client has a counter of its own that it deletes now and
+// then: what was acknowledged before is gone for good, though it be sent again.
 #pragma once
 
 #include <memory>
