@@ -150,6 +150,9 @@ void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
   add.gauge("helenus_storage_sstable_bytes", "Bytes of files of rows.", statistics.sstable_bytes);
   add.gauge("helenus_storage_sstable_resident_bytes", "Bytes of indexes and filters in memory.",
             statistics.sstable_resident_bytes);
+  add.gauge("helenus_storage_increments_unfolded",
+            "Increments of counters in files that are not in a total yet.",
+            statistics.increments_unfolded);
   add.gauge("helenus_storage_compaction_backlog_bytes", "Bytes that compactions should merge.",
             statistics.compaction_backlog_bytes);
   add.gauge("helenus_storage_compactions_running", "Compactions under way.",

@@ -222,7 +222,10 @@ TEST(Metrics, ShowEverythingThatTheEngineTells) {
                       &engine.log_usage.disk_bytes_max}) {
     number(*field);
   }
-  for (auto* field : {&engine.writes_refused, &engine.disk_reserve_bytes}) number(*field);
+  for (auto* field :
+       {&engine.writes_refused, &engine.disk_reserve_bytes, &engine.increments_unfolded}) {
+    number(*field);
+  }
   for (auto* field :
        {&engine.disks_full, &engine.memtable_bytes, &engine.memtables_waiting, &engine.sstables,
         &engine.sstables_set_aside, &engine.sstable_resident_bytes, &engine.compactions_running,

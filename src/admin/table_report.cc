@@ -19,6 +19,7 @@ std::string tables_json(std::span<const TableReport> tables) {
     json["sstable_bytes"] = each.here.sstable_bytes;
     json["sstable_keys"] = each.here.sstable_keys;
     json["sstable_deletes"] = each.here.sstable_deletes;
+    json["sstable_increments"] = each.here.sstable_increments;
     json["sstable_resident_bytes"] = each.here.sstable_resident_bytes;
     json["memtable_keys"] = each.here.memtable_keys;
     json["memtable_bytes"] = each.here.memtable_bytes;

@@ -138,6 +138,10 @@ constexpr std::array kTables = {
                 "request_count bigint, PRIMARY KEY ((address), port)) "
                 "WITH comment = 'connections of clients to this node'"},
     SystemTable{"helenus",
+                "CREATE TABLE counters (name text PRIMARY KEY, value bigint) "
+                "WITH comment = 'increments that are not folded yet, and operation ids, of this "
+                "node'"},
+    SystemTable{"helenus",
                 "CREATE TABLE requests (core int, id bigint, age_us bigint, consistency text, "
                 "keyspace_name text, kind text, phase text, received int, required int, "
                 "PRIMARY KEY ((core), id)) "

@@ -219,6 +219,32 @@ void add_requests(const std::vector<RequestRow>& requests, VirtualRows& rows) {
   }
 }
 
+// Of what the metrics say, that which concerns counters.
+void add_counters(const std::vector<MetricRow>& metrics, VirtualRows& rows) {
+  struct Named {
+    std::string_view metric;
+    std::string_view name;
+  };
+  constexpr std::array kNames = {
+      Named{"helenus_storage_increments_unfolded", "increments_unfolded"},
+      Named{"helenus_operations_total", "ids_taken"},
+      Named{"helenus_operations_remembered", "ids_in_window"},
+      Named{"helenus_operations_screen_hits_total", "screen_hits"},
+      Named{"helenus_operations_duplicates_total", "duplicates"},
+      Named{"helenus_operations_false_positives_total", "false_positives"},
+      Named{"helenus_operations_expired_total", "ids_expired"},
+      Named{"helenus_operations_from_the_future_total", "ids_from_the_future"},
+      Named{"helenus_operations_refused_total", "ids_refused"},
+  };
+  for (const MetricRow& metric : metrics) {
+    const auto found = std::ranges::find(kNames, metric.name, &Named::metric);
+    if (found == kNames.end()) continue;
+    rows.add();
+    rows.set("name", text_value(found->name));
+    rows.set("value", model::bigint_value(static_cast<std::int64_t>(metric.value)));
+  }
+}
+
 template <class Row>
 using Source = std::function<SystemSources::Gathered<Row>(runtime::Until)>;
 template <class Row>
@@ -290,6 +316,7 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
   add("system", "size_estimates", [](VirtualRows&) {});
   add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
   add("helenus", "clients", gathered(std::move(sources.clients), add_clients));
+  add("helenus", "counters", gathered(sources.metrics, add_counters));
   add("helenus", "requests", gathered(std::move(sources.requests), add_requests));
   add("helenus", "settings", [source = std::move(sources.settings)](VirtualRows& rows) {
     if (source) add_settings(source(), rows);
