@@ -15,6 +15,7 @@ from helenus_process import Node
 SKIPPED = 77
 SECONDS_MAX = 300
 HERE = os.path.dirname(os.path.abspath(__file__))
+CLIENTS = os.path.join(HERE, "..", "..", "clients")
 
 # Where golang-github-gocql-gocql-dev of Debian puts the driver, for programs without modules.
 DEBIAN_GO = "/usr/share/gocode"
@@ -29,6 +30,9 @@ TOOLCHAINS = {
     ),
 }
 
+CLIENT_SOURCES = {"go": ("go", "src/helenus/operations"),
+                  "java": ("java/src/main/java", "src/main/java")}
+
 
 def main(name, program, folder):
     tool, fetch, run = TOOLCHAINS[name]
@@ -36,9 +40,14 @@ def main(name, program, folder):
         print(f"skipped: there is no {tool}")
         return SKIPPED
     shutil.copytree(os.path.join(HERE, name), folder, dirs_exist_ok=True)
+    # The helpers for operation ids, where the program of the test finds them.
+    source, target = CLIENT_SOURCES[name]
+    shutil.copytree(os.path.join(CLIENTS, source), os.path.join(folder, target),
+                    dirs_exist_ok=True)
     environment = dict(os.environ)
     if name == "go" and os.path.isdir(os.path.join(DEBIAN_GO, "src/github.com/gocql/gocql")):
-        environment.update({"GO111MODULE": "off", "GOPATH": DEBIAN_GO, "GOFLAGS": ""})
+        environment.update({"GO111MODULE": "off", "GOFLAGS": "",
+                            "GOPATH": os.pathsep.join([DEBIAN_GO, os.path.abspath(folder)])})
         run = lambda port: ["go", "run", "main.go", port]
     elif subprocess.run(fetch, cwd=folder, timeout=SECONDS_MAX).returncode != 0:
         print(f"skipped: {tool} cannot fetch the driver")

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gocql/gocql"
+
+	"helenus/operations"
 )
 
 func check(err error, doing string) {
@@ -80,6 +82,22 @@ func main() {
 	var count int
 	check(session.Query("SELECT count(*) FROM t WHERE k = ?", 100).Scan(&count), "counting")
 	expect(count == 10, "a batch is written")
+
+	check(session.Query("CREATE TABLE counted (k int PRIMARY KEY, n counter)").Exec(),
+		"creating a counter")
+	one, several := operations.NewID(), operations.NewID()
+	for i := 0; i < 3; i++ {
+		check(operations.Named(session.Query("UPDATE counted SET n = n + 1 WHERE k = ?", 1),
+			one).Exec(), "counting under an id")
+		counters := session.NewBatch(gocql.CounterBatch)
+		counters.Query("UPDATE counted SET n = n + ? WHERE k = ?", int64(10), 1)
+		counters.Query("UPDATE counted SET n = n + ? WHERE k = ?", int64(10), 2)
+		check(session.ExecuteBatch(operations.NamedBatch(counters, several)),
+			"counting under an id in a batch")
+	}
+	var counted int64
+	check(session.Query("SELECT n FROM counted WHERE k = 1").Scan(&counted), "reading a counter")
+	expect(counted == 11, "what is sent again under its id counts once")
 
 	err = session.Query("SELECT * FROM nosuch").Exec()
 	refusal, is := err.(gocql.RequestError)
