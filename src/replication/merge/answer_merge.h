@@ -12,10 +12,10 @@
 // Ranges need not be kept: they have acted on every cell that there is, and hide nothing in a cell
 // that is nowhere.
 //
-// Counters are folded at each replica at another moment: what one has in its total another still has
-// as an increment, or has as one that is deleted. So of them one answer is taken whole, and others
-// add what its clock has not seen (R14, causality/counter.h); a replica whose page lacks a row that
-// others have is always asked for it, since a delete of a range may be why.
+// Counters are folded at each replica at another moment: what one has in its total another still
+// has as an increment, or has as one that is deleted. So of them one answer is taken whole, and
+// others add what its clock has not seen (R14, causality/counter.h); a replica whose page lacks a
+// row that others have is always asked for it, since a delete of a range may be why.
 //
 // Some rows. An answer covers the span from where the request begins to its last row, or to the end
 // of the request's partitions if there is no more; the merge ends at the least end of all. A row

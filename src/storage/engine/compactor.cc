@@ -66,9 +66,8 @@ std::optional<Compactor::CompactionJob> Compactor::pick_for_room() {
     for (const auto& [id, table] : shard->tables()) {
       if (table->is_wanted_whole() || now < table->collected_at() + kIntervalFull) continue;
       auto files = table->collection_candidates(knowledge, now);
-      const bool has_garbage = std::ranges::any_of(files, [](const CollectionCandidate& file) {
-        return !file.collectable.empty();
-      });
+      const bool has_garbage = std::ranges::any_of(
+          files, [](const CollectionCandidate& file) { return !file.collectable.empty(); });
       std::erase_if(files, [](const CollectionCandidate& file) { return file.busy; });
       if (!has_garbage || files.size() < 2) continue;
       std::ranges::sort(files, {}, &CollectionCandidate::bytes);
