@@ -188,8 +188,9 @@ TEST(Counter, BytesThatNoCounterHasAreCorrupt) {
   std::vector<std::byte> both(one_total.view().begin(), one_total.view().end());
   both[11] = std::byte{3};
   EXPECT_TRUE(decode_cell(base::Bytes::copy_of(both)).failed_with(Errc::corrupt)) << "two totals";
-  for (const std::uint8_t flags : {32, 34, 35, 7, 19, 64}) {
-    EXPECT_TRUE(decodes_with(two, 5, flags).failed_with(Errc::corrupt)) << int{flags};
+  for (const int flags : {32, 34, 35, 7, 19, 64}) {
+    EXPECT_TRUE(decodes_with(two, 5, static_cast<std::uint8_t>(flags)).failed_with(Errc::corrupt))
+        << flags;
   }
 }
 
