@@ -8,6 +8,7 @@
 //     an element's
 //   2 the text of a literal: what it gives is valid, prints, and compares equal to itself
 //   3 two values: their keys compare as they do
+//   128 and more: a text of JSON: what it gives is valid; a value: its JSON is a text of JSON
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,6 +17,7 @@
 #include "base/assert.h"
 #include "model/clustering_key.h"
 #include "model/element_key.h"
+#include "model/json.h"
 #include "model/literal.h"
 #include "model/value.h"
 
@@ -121,6 +123,16 @@ void check_order(const DataType& type, ByteView input) {
   ASSERT(wanted == base::compare(key_of(column, *a), key_of(column, *b)));
 }
 
+void check_json(const DataType& type, ByteView input) {
+  if (validate(type, input)) ASSERT(parse_json(to_json(type, input)).has_value());
+  const auto json = parse_json(base::as_text(input));
+  if (!json) return;
+  const auto value = from_json(type, *json);
+  if (!value || !*value) return;
+  ASSERT(validate(type, **value).has_value());
+  ASSERT(parse_json(to_json(type, **value)).has_value());
+}
+
 }  // namespace
 }  // namespace helenus::model
 
@@ -129,6 +141,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 2) return 0;
   const DataType type = type_of(data[0]);
   const auto input = std::as_bytes(std::span(data, size)).subspan(2);
+  if (data[1] >= 128) {
+    check_json(type, input);
+    return 0;
+  }
   switch (data[1] % 4) {
     case 0:
       check_value(type, input);

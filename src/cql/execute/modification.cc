@@ -3,7 +3,6 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <numeric>
 #include <ranges>
 #include <set>
 #include <tuple>
@@ -323,25 +322,21 @@ QueryResult<void> check_element_keys(std::size_t partition, std::size_t row,
   return {};
 }
 
-// Several assignments may write one element: then as if they were statements of one batch.
+// Several assignments may write one element: then as if they were statements of one batch. Which of
+// them comes first does not matter.
 void join_cells(std::vector<CellChange>& cells) {
   const auto place = [](const CellChange& cell) { return std::tie(cell.row, cell.column); };
   if (std::ranges::is_sorted(cells, std::less_equal<>(), place)) return;
-  // In the order in which they were assigned.
-  std::vector<std::size_t> order(cells.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tuple(place(cells[i]), i); });
-  std::vector<CellChange> joined;
-  joined.reserve(cells.size());
-  for (const std::size_t index : order) {
-    CellChange& cell = cells[index];
-    if (joined.empty() || place(joined.back()) != place(cell)) {
-      joined.push_back(std::move(cell));
-    } else if (!stays(joined.back(), cell)) {
-      joined.back() = std::move(cell);
+  std::ranges::sort(cells, std::less<>(), place);
+  auto kept = cells.begin();
+  for (auto at = std::next(kept); at != cells.end(); ++at) {
+    if (place(*kept) != place(*at)) {
+      if (++kept != at) *kept = std::move(*at);
+    } else if (!stays(*kept, *at)) {
+      *kept = std::move(*at);
     }
   }
-  cells = std::move(joined);
+  cells.erase(std::next(kept), cells.end());
 }
 
 QueryResult<void> change_row(const ModificationPlan& plan, const BoundPrimaryKey& key,
@@ -377,11 +372,12 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
   write.explicit_timestamp = stamp.is_explicit;
   causality::Mutation& mutation = write.mutation;
   mutation.cells.reserve(plan.assignments.size() + 1);
-  TRY_VOID(change_row(plan, key, lifetime, evaluation, write));
+  // Before the other cells, for so they are sorted.
   if (marks_row(plan)) {
     mutation.cells.push_back(row_marker(lifetime.of_values));
     mutation.cells.back().row = key.clustering;
   }
+  TRY_VOID(change_row(plan, key, lifetime, evaluation, write));
   join_cells(mutation.cells);
   if (plan.whole_rows) {
     const auto range = model::rows_with_prefix(key.clustering);
@@ -459,6 +455,10 @@ QueryResult<void> check_size(const WriteCollector& collected, std::size_t more) 
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
                           WriteCollector::Stamp stamp, WriteCollector& into,
                           const FoundLists& lists) {
+  if (plan.json && evaluation.values.size() <= plan.json->first_value) {
+    TRY(const BoundValues values, values_of_json(plan, evaluation));
+    return collect(plan, {values, evaluation.moment, evaluation.pace}, stamp, into, lists);
+  }
   TRY(stamp, stamp_of(plan, evaluation, stamp));
   TRY(const BoundRestrictions where, plan.where.bind(evaluation));
   const std::size_t rows = where.partitions.size() * where.rows.size();

@@ -16,7 +16,7 @@ using runtime::Task;
 constexpr int kRequests = 2000;
 // All of it counts: planning is done, what is left is the request, the coordinator and storage.
 constexpr double kReadMax = 11.5;
-constexpr double kWriteMax = 20.9;
+constexpr double kWriteMax = 19.0;
 
 protocol::Request execute_request(const base::Bytes& id, const std::vector<base::Bytes>& values) {
   protocol::ExecuteRequest execute;

@@ -61,7 +61,7 @@ std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken
   }
   const auto* modification = std::get_if<ModificationPlan>(&plan->what);
   if (modification != nullptr && modification->where.is_row_key() && !modification->reads() &&
-      !modification->operation) {
+      !modification->operation && !modification->json) {
     return begin_write(request, *message, *modification, std::move(stop));
   }
   return std::nullopt;

@@ -8,6 +8,7 @@
 #include "base/uuid.h"
 #include "cql/plan/numbers.h"
 #include "cql/plan/time_uuid.h"
+#include "model/json.h"
 
 namespace helenus::cql {
 
@@ -78,82 +79,85 @@ QueryResult<std::int64_t> ticks_of(std::int64_t milliseconds) {
 
 // ---- Bodies ----
 
-QueryResult<Bytes> now(const Function& /*function*/, Function::Arguments /*arguments*/,
-                       Moment& moment) {
-  return model::uuid_value(time_uuid_of(moment));
+using Made = QueryResult<OptionalBytes>;
+
+Made now(const Function& /*function*/, Function::Arguments /*arguments*/, Moment& moment) {
+  return OptionalBytes(model::uuid_value(time_uuid_of(moment)));
 }
-QueryResult<Bytes> random_uuid(const Function& /*function*/, Function::Arguments /*arguments*/,
-                               Moment& moment) {
+Made random_uuid(const Function& /*function*/, Function::Arguments /*arguments*/, Moment& moment) {
   const std::uint64_t high = moment.roll();
-  return model::uuid_value(Uuid::from_random(high, moment.roll()));
+  return OptionalBytes(model::uuid_value(Uuid::from_random(high, moment.roll())));
 }
-QueryResult<Bytes> current_timestamp(const Function& /*function*/,
-                                     Function::Arguments /*arguments*/, Moment& moment) {
-  return model::bigint_value(moment.milliseconds());
+Made current_timestamp(const Function& /*function*/, Function::Arguments /*arguments*/,
+                       Moment& moment) {
+  return OptionalBytes(model::bigint_value(moment.milliseconds()));
 }
-QueryResult<Bytes> current_date(const Function& /*function*/, Function::Arguments /*arguments*/,
-                                Moment& moment) {
-  return date_of(moment.milliseconds());
+Made current_date(const Function& /*function*/, Function::Arguments /*arguments*/, Moment& moment) {
+  TRY(Bytes date, date_of(moment.milliseconds()));
+  return OptionalBytes(std::move(date));
 }
-QueryResult<Bytes> current_time(const Function& /*function*/, Function::Arguments /*arguments*/,
-                                Moment& moment) {
-  return model::bigint_value(((moment.nanoseconds() % kNanosecondsPerDay) + kNanosecondsPerDay) %
-                             kNanosecondsPerDay);
+Made current_time(const Function& /*function*/, Function::Arguments /*arguments*/, Moment& moment) {
+  return OptionalBytes(model::bigint_value(
+      ((moment.nanoseconds() % kNanosecondsPerDay) + kNanosecondsPerDay) % kNanosecondsPerDay));
 }
-QueryResult<Bytes> first_time_uuid(const Function& /*function*/, Function::Arguments arguments,
-                                   Moment& /*moment*/) {
+Made first_time_uuid(const Function& /*function*/, Function::Arguments arguments,
+                     Moment& /*moment*/) {
   TRY(const std::int64_t milliseconds, model::read_bigint(*arguments[0]));
   TRY(const std::int64_t ticks, ticks_of(milliseconds));
-  return model::uuid_value(time_uuid(ticks, kFirstNode));
+  return OptionalBytes(model::uuid_value(time_uuid(ticks, kFirstNode)));
 }
-QueryResult<Bytes> last_time_uuid(const Function& /*function*/, Function::Arguments arguments,
-                                  Moment& /*moment*/) {
+Made last_time_uuid(const Function& /*function*/, Function::Arguments arguments,
+                    Moment& /*moment*/) {
   TRY(const std::int64_t milliseconds, model::read_bigint(*arguments[0]));
   TRY(const std::int64_t ticks, ticks_of(milliseconds));
-  return model::uuid_value(time_uuid(ticks + kTicksPerMillisecond - 1, kLastNode));
+  return OptionalBytes(model::uuid_value(time_uuid(ticks + kTicksPerMillisecond - 1, kLastNode)));
 }
 // A timestamp and a bigint of milliseconds are encoded alike.
-QueryResult<Bytes> to_milliseconds(const Function& function, Function::Arguments arguments,
-                                   Moment& /*moment*/) {
+Made to_milliseconds(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   TRY(const std::int64_t milliseconds, milliseconds_of(function.arguments[0], *arguments[0]));
-  return model::bigint_value(milliseconds);
+  return OptionalBytes(model::bigint_value(milliseconds));
 }
-QueryResult<Bytes> to_date(const Function& function, Function::Arguments arguments,
-                           Moment& /*moment*/) {
+Made to_date(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   TRY(const std::int64_t milliseconds, milliseconds_of(function.arguments[0], *arguments[0]));
-  return date_of(milliseconds);
+  TRY(Bytes date, date_of(milliseconds));
+  return OptionalBytes(std::move(date));
 }
-QueryResult<Bytes> same_bytes(const Function& /*function*/, Function::Arguments arguments,
-                              Moment& /*moment*/) {
-  return *arguments[0];
+Made same_bytes(const Function& /*function*/, Function::Arguments arguments, Moment& /*moment*/) {
+  return arguments[0];
 }
-QueryResult<Bytes> from_blob(const Function& function, Function::Arguments arguments,
-                             Moment& /*moment*/) {
+Made from_blob(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   if (!model::validate(function.returns, *arguments[0])) {
     return invalid(
         "In call to function system.{}, value 0x{} is not a valid binary representation for type "
         "{}",
         function.name, base::to_hex(*arguments[0]), function.returns.to_cql());
   }
-  return *arguments[0];
+  return arguments[0];
 }
 
 // ---- Casts ----
 
-QueryResult<Bytes> cast_number(const Function& function, Function::Arguments arguments,
-                               Moment& /*moment*/) {
+Made cast_number(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   TRY(const Number number, read_number(function.arguments[0].kind(), *arguments[0]));
   TRY(Bytes value, number_value(function.returns.kind(), number));
-  return value;
+  return OptionalBytes(std::move(value));
 }
 
-QueryResult<Bytes> cast_to_text(const Function& function, Function::Arguments arguments,
-                                Moment& /*moment*/) {
+Made cast_to_text(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   std::string text = model::to_text(function.arguments[0], *arguments[0]);
   if (text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {
     text = text.substr(1, text.size() - 2);
   }
-  return model::text_value(text);
+  return OptionalBytes(model::text_value(text));
+}
+
+Made to_json(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
+  return OptionalBytes(model::text_value(model::to_json(function.arguments[0], *arguments[0])));
+}
+Made from_json(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
+  TRY(const model::JsonValue json, model::parse_json(arguments[0]->text()));
+  TRY(OptionalBytes value, model::from_json(function.returns, json));
+  return value;
 }
 
 bool is_time(TypeKind kind) {
@@ -232,8 +236,20 @@ QueryResult<OptionalBytes> Function::call(Arguments values, Moment& moment) cons
   for (const OptionalBytes& value : values) {
     if (!value) return OptionalBytes();
   }
-  TRY(Bytes result, body(*this, values, moment));
-  return OptionalBytes(std::move(result));
+  return body(*this, values, moment);
+}
+
+bool is_to_json(std::string_view name) {
+  return without_underscores(name) == "tojson";
+}
+bool is_from_json(std::string_view name) {
+  return without_underscores(name) == "fromjson";
+}
+Function to_json_function(const DataType& type) {
+  return {"tojson", {type}, DataType::text(), &to_json};
+}
+Function from_json_function(const DataType& type) {
+  return {"fromjson", {DataType::text()}, type, &from_json};
 }
 
 std::vector<Function> functions_named(std::string_view name) {

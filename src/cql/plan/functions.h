@@ -21,8 +21,8 @@ namespace helenus::cql {
 struct Function {
   using Arguments = std::span<const model::OptionalBytes>;
   // Never called with a null argument: the result then is null.
-  using Body = QueryResult<base::Bytes> (*)(const Function& function, Arguments arguments,
-                                            Moment& moment);
+  using Body = QueryResult<model::OptionalBytes> (*)(const Function& function, Arguments arguments,
+                                                     Moment& moment);
 
   std::string name;  // without its keyspace, which is always `system`
   std::vector<model::DataType> arguments;
@@ -34,6 +34,12 @@ struct Function {
 
 // All functions of that name, by their arguments; none if there is no such function.
 std::vector<Function> functions_named(std::string_view name);
+
+// toJson(x), of any type, and fromJson(text), for any type.
+bool is_to_json(std::string_view name);
+bool is_from_json(std::string_view name);
+Function to_json_function(const model::DataType& type);
+Function from_json_function(const model::DataType& type);
 
 // cast(x as t). Errors: invalid when there is no such conversion.
 QueryResult<Function> cast_function(const model::DataType& from, const model::DataType& to);

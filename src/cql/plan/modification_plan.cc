@@ -2,6 +2,7 @@
 #include "cql/plan/modification_plan.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/assert.h"
 #include "cql/parser/to_text.h"
@@ -50,6 +51,7 @@ class ModificationPlanner {
   QueryResult<void> begin(const parser::QualifiedName& table);
   QueryResult<void> plan_attributes(const parser::Attributes& attributes);
   QueryResult<ModificationPlan> insert(const parser::Insert& insert);
+  QueryResult<ModificationPlan> insert_json(const parser::InsertJson& insert);
   QueryResult<ModificationPlan> update(const parser::Update& update);
   QueryResult<ModificationPlan> remove(const parser::Delete& remove);
 
@@ -179,6 +181,43 @@ QueryResult<ModificationPlan> ModificationPlanner::insert(const parser::Insert& 
   rules.keyspace = catalog_.keyspace_number(plan_.table->keyspace);
   rules.kind = StatementKind::insert;
   rules.only_static = plan_.only_static;
+  TRY(plan_.where, Restrictions::of_keys(std::move(keys), plan_.table, rules));
+  return std::move(plan_);
+}
+
+QueryResult<ModificationPlan> ModificationPlanner::insert_json(const parser::InsertJson& insert) {
+  if (insert.if_not_exists) return no_conditions();
+  if (plan_.is_counter()) {
+    return invalid("INSERT statements are not allowed on counter tables, use UPDATE instead");
+  }
+  TRY_VOID(plan_attributes(insert.attributes));
+  PlanScope here = scope();
+  TRY(Term text, compile_term(insert.json, receiver("[json]", TypeKind::varchar), here));
+  plan_.json = ModificationPlan::Json{.text = std::move(text),
+                                      .first_value = markers_.count(),
+                                      .default_unset = insert.default_unset};
+  const std::vector<Column>& columns = plan_.table->columns;
+  if (markers_.count() + columns.size() > std::numeric_limits<std::uint16_t>::max()) {
+    return invalid("A statement with {} markers, and as many columns, is too large",
+                   markers_.count());
+  }
+  std::vector<Predicate> keys;
+  for (std::size_t index = 0; index < columns.size(); ++index) {
+    TRY_VOID(markers_.turn());
+    Term value =
+        Term::of_value(static_cast<std::uint16_t>(markers_.count() + index), columns[index].type);
+    if (!is_key(columns[index])) {
+      plan_.assignments.push_back({.column = index, .value = std::move(value)});
+      continue;
+    }
+    Predicate key;
+    key.columns.push_back(index);
+    key.values.push_back(std::move(value));
+    keys.push_back(std::move(key));
+  }
+  Restrictions::Rules rules;
+  rules.keyspace = catalog_.keyspace_number(plan_.table->keyspace);
+  rules.kind = StatementKind::insert;
   TRY(plan_.where, Restrictions::of_keys(std::move(keys), plan_.table, rules));
   return std::move(plan_);
 }
@@ -427,6 +466,15 @@ QueryResult<ModificationPlan> plan_insert(const parser::Insert& insert,
   return planner.insert(insert);
 }
 
+QueryResult<ModificationPlan> plan_insert_json(const parser::InsertJson& insert,
+                                               const CatalogSnapshot& catalog,
+                                               const std::string& session_keyspace,
+                                               MarkerTypes& markers) {
+  ModificationPlanner planner(catalog, session_keyspace, markers, StatementKind::insert);
+  TRY_VOID(planner.begin(insert.table));
+  return planner.insert_json(insert);
+}
+
 QueryResult<ModificationPlan> plan_update(const parser::Update& update,
                                           const CatalogSnapshot& catalog,
                                           const std::string& session_keyspace,
@@ -481,9 +529,11 @@ QueryResult<BatchPlan> plan_batch(const parser::Batch& batch, const CatalogSnaps
   }
   std::size_t counters = 0;
   for (const parser::Batch::Modification& statement : batch.statements) {
-    QueryResult<ModificationPlan> planned = invalid("INSERT JSON is not supported");
+    QueryResult<ModificationPlan> planned = invalid("This statement cannot be in a batch");
     if (const auto* insert = std::get_if<parser::Insert>(&statement)) {
       planned = plan_insert(*insert, catalog, session_keyspace, markers);
+    } else if (const auto* json = std::get_if<parser::InsertJson>(&statement)) {
+      planned = plan_insert_json(*json, catalog, session_keyspace, markers);
     } else if (const auto* update = std::get_if<parser::Update>(&statement)) {
       planned = plan_update(*update, catalog, session_keyspace, markers);
     } else if (const auto* remove = std::get_if<parser::Delete>(&statement)) {

@@ -71,6 +71,15 @@ struct ModificationPlan {
   std::optional<Term> time_to_live;
   std::optional<Term> operation;  // USING OPERATION
 
+  // INSERT JSON: the columns' values are those of indexes behind the statement's markers, in their
+  // order, which are taken from this text when it is executed.
+  struct Json {
+    Term text;
+    std::size_t first_value = 0;
+    bool default_unset = false;
+  };
+  std::optional<Json> json;
+
   bool is_counter() const { return policy == causality::Policy::counter; }
   // Whether what is in a list decides what is written.
   bool reads() const;
@@ -95,6 +104,10 @@ QueryResult<ModificationPlan> plan_insert(const parser::Insert& insert,
                                           const CatalogSnapshot& catalog,
                                           const std::string& session_keyspace,
                                           MarkerTypes& markers);
+QueryResult<ModificationPlan> plan_insert_json(const parser::InsertJson& insert,
+                                               const CatalogSnapshot& catalog,
+                                               const std::string& session_keyspace,
+                                               MarkerTypes& markers);
 QueryResult<ModificationPlan> plan_update(const parser::Update& update,
                                           const CatalogSnapshot& catalog,
                                           const std::string& session_keyspace,
@@ -180,6 +193,9 @@ QueryResult<std::optional<replication::PartitionWrite>> row_write(const Modifica
 QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evaluation,
                           WriteCollector::Stamp stamp, WriteCollector& into,
                           const FoundLists& lists = {});
+// The values of an INSERT JSON: those that were bound, and behind them those of its columns.
+// Requires: plan.json. Errors: invalid.
+QueryResult<BoundValues> values_of_json(const ModificationPlan& plan, const Evaluation& evaluation);
 // The operation id that USING OPERATION says, if it says one. Errors: invalid, for what is no id.
 QueryResult<std::optional<causality::OperationId>> operation_of(const std::optional<Term>& term,
                                                                 const Evaluation& evaluation);

@@ -205,7 +205,6 @@ void SelectPlanner::lay_out() {
 }
 
 QueryResult<SelectPlan> SelectPlanner::plan() {
-  if (select_.json) return invalid("SELECT JSON is not supported");
   TRY_VOID(rows_);
   TRY(plan_.selection, Selection::plan(select_.selectors, *plan_.table, scope_));
   TRY_VOID(plan_where());
@@ -213,6 +212,7 @@ QueryResult<SelectPlan> SelectPlanner::plan() {
   TRY_VOID(plan_order());
   TRY_VOID(plan_groups());
   TRY_VOID(plan_limits());
+  if (select_.json) plan_.selection = plan_.selection.as_json(*plan_.table);
   lay_out();
   plan_.columns_may_change =
       select_.selectors.empty() ||

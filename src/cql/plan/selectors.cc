@@ -9,6 +9,7 @@
 #include "cql/plan/restrictions.h"
 #include "cql/schema/type_names.h"
 #include "model/element_key.h"
+#include "model/json.h"
 #include "model/literal.h"
 #include "model/partition_key.h"
 #include "ring/murmur3.h"
@@ -150,6 +151,7 @@ class SelectorCompiler {
       return cell_property(Selector::Kind::max_writetime, call.arguments.front());
     }
     if (const auto kind = aggregate_named(name)) return aggregate(*kind, call);
+    if (is_to_json(name)) return to_json(call);
     const std::vector<Function> candidates = functions_named(name);
     if (candidates.empty()) return invalid("Unknown function '{}'", name);
     const auto takes_as_many = [&](const Function& candidate) {
@@ -270,6 +272,20 @@ class SelectorCompiler {
                                 : Selector::Extent::slice;
     made.selector.parts_.assign(part.selector.parts_.begin() + 1, part.selector.parts_.end());
     return {};
+  }
+
+  QueryResult<Named> to_json(const parser::FunctionCall& call) {
+    const std::string& name = call.function->name.text;
+    if (call.arguments.size() != 1) {
+      return invalid(
+          "Invalid number of arguments in call to function system.{}: 1 required but {} provided",
+          name, call.arguments.size());
+    }
+    TRY(Named part, SelectorCompiler(table_, scope_, call.arguments.front(), nullptr).compile());
+    Selector selector(Selector::Kind::function, DataType::text());
+    selector.function_ = std::make_shared<Function>(to_json_function(part.selector.type()));
+    selector.parts_.push_back(std::move(part.selector));
+    return Named{std::move(selector), fmt::format("system.{}({})", name, part.name)};
   }
 
   QueryResult<Named> token(const parser::FunctionCall& call) {
@@ -460,6 +476,14 @@ QueryResult<Selection> Selection::plan(const std::vector<parser::Selector>& sele
   return selection;
 }
 
+Selection Selection::as_json(const Table& table) const {
+  Selection json;
+  json.has_aggregate_ = has_aggregate_;
+  json.selectors_.push_back(Selector::json_of(selectors_, columns_));
+  json.columns_.push_back({table.keyspace, table.name, "[json]", DataType::text()});
+  return json;
+}
+
 void Selection::mark(std::vector<bool>& columns) const {
   for (const Selector& selector : selectors_) selector.mark(columns);
 }
@@ -550,6 +574,8 @@ QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
       return slice_of_value(parts_[0].type(), values);
     case Kind::field:
       return field_of_value(parts_[0].type(), values[0], column_);
+    case Kind::json:
+      return OptionalBytes(json_text(values));
     default:
       UNREACHABLE("a selector that combines");
   }
@@ -654,127 +680,26 @@ QueryResult<OptionalBytes> Selector::of_row(const Row& row, const Evaluation& ev
   return combine(std::move(values), evaluation);
 }
 
+Selector Selector::json_of(std::vector<Selector> parts, const std::vector<ColumnSpec>& columns) {
+  Selector selector(Kind::json, DataType::text());
+  selector.parts_ = std::move(parts);
+  for (const ColumnSpec& column : columns) selector.names_.push_back(model::json_name(column.name));
+  return selector;
+}
+
+Bytes Selector::json_text(const std::vector<OptionalBytes>& values) const {
+  std::string text = "{";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    text += fmt::format("{}{}: {}", i > 0 ? ", " : "", names_[i],
+                        values[i] ? model::to_json(parts_[i].type(), *values[i]) : "null");
+  }
+  return model::text_value(text + "}");
+}
+
 Selector Selector::of_column(std::size_t column, DataType type) {
   Selector selector(Kind::column, std::move(type));
   selector.column_ = column;
   return selector;
-}
-
-// ---- Of many rows ----
-
-Grouping::Grouping(const Selection& selection, const Table& table)
-    : selection_(selection), columns_(table.columns.size()) {
-  clear();
-}
-
-void Grouping::clear() {
-  states_.clear();
-  rows_ = 0;
-  first_ = Row();
-  first_.cells.resize(columns_);
-}
-
-namespace {
-
-Bytes total_value(TypeKind kind, std::int64_t integer, double floating) {
-  return is_floating(kind) ? floating_value(kind, floating) : integer_value(kind, integer);
-}
-
-}  // namespace
-
-QueryResult<void> Grouping::accumulate(const Selector& selector, const Row& row,
-                                       const Evaluation& evaluation, std::size_t& next) {
-  if (!selector.is_aggregate()) {
-    for (const Selector& part : selector.parts()) {
-      TRY_VOID(accumulate(part, row, evaluation, next));
-    }
-    return {};
-  }
-  if (next == states_.size()) states_.emplace_back();
-  Accumulator& state = states_[next++];
-  if (selector.kind() == Selector::Kind::count_rows) {
-    ++state.count;
-    return {};
-  }
-  const Selector& part = selector.parts().front();
-  TRY(const OptionalBytes value, part.of_row(row, evaluation));
-  if (!value) return {};
-  ++state.count;
-  const TypeKind kind = part.type().kind();
-  switch (selector.kind()) {
-    case Selector::Kind::minimum:
-      if (!state.best || model::compare(part.type(), *value, *state.best) < 0) state.best = value;
-      return {};
-    case Selector::Kind::maximum:
-      if (!state.best || model::compare(part.type(), *value, *state.best) > 0) state.best = value;
-      return {};
-    case Selector::Kind::sum:
-    case Selector::Kind::average:
-      if (value->empty()) return {};
-      if (is_floating(kind)) {
-        TRY(const double number, read_floating(kind, *value));
-        state.floating += number;
-      } else {
-        TRY(const std::int64_t number, read_integer(kind, *value));
-        state.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.integer) +
-                                                  static_cast<std::uint64_t>(number));
-      }
-      return {};
-    default:
-      return {};
-  }
-}
-
-QueryResult<void> Grouping::add(const Row& row, const Evaluation& evaluation) {
-  if (rows_++ == 0) first_ = row;
-  std::size_t next = 0;
-  for (const Selector& selector : selection_.selectors()) {
-    TRY_VOID(accumulate(selector, row, evaluation, next));
-  }
-  return {};
-}
-
-OptionalBytes Grouping::total(const Selector& selector, const Accumulator& state) {
-  const TypeKind kind = selector.type().kind();
-  switch (selector.kind()) {
-    case Selector::Kind::minimum:
-    case Selector::Kind::maximum:
-      return state.best;
-    case Selector::Kind::sum:
-      return total_value(kind, state.integer, state.floating);
-    case Selector::Kind::average: {
-      if (state.count == 0) return total_value(kind, 0, 0);
-      return total_value(kind, state.integer / static_cast<std::int64_t>(state.count),
-                         state.floating / static_cast<double>(state.count));
-    }
-    default:
-      return model::bigint_value(static_cast<std::int64_t>(state.count));
-  }
-}
-
-QueryResult<OptionalBytes> Grouping::finish(const Selector& selector, const Evaluation& evaluation,
-                                            std::size_t& next) const {
-  if (selector.is_aggregate()) {
-    const std::size_t index = next++;
-    return total(selector, index < states_.size() ? states_[index] : Accumulator());
-  }
-  if (!selector.has_aggregate()) return selector.of_row(first_, evaluation);
-  std::vector<OptionalBytes> values;
-  for (const Selector& part : selector.parts()) {
-    TRY(OptionalBytes value, finish(part, evaluation, next));
-    values.push_back(std::move(value));
-  }
-  return selector.combine(std::move(values), evaluation);
-}
-
-QueryResult<std::vector<OptionalBytes>> Grouping::result(const Evaluation& evaluation) const {
-  std::vector<OptionalBytes> cells;
-  std::size_t next = 0;
-  for (const Selector& selector : selection_.selectors()) {
-    TRY(OptionalBytes cell, finish(selector, evaluation, next));
-    cells.push_back(std::move(cell));
-  }
-  return cells;
 }
 
 }  // namespace helenus::cql

@@ -36,6 +36,7 @@ class Selector {
     element,   // parts[0][parts[1]] of a map or set
     slice,     // parts[0][parts[1]..parts[2]]; an open end is null
     field,     // parts[0].field
+    json,      // all parts as one text
     count_rows,
     count,
     minimum,
@@ -45,6 +46,9 @@ class Selector {
   };
 
   static Selector of_column(std::size_t column, model::DataType type);
+  // A JSON object of these, each under its name.
+  static Selector json_of(std::vector<Selector> parts,
+                          const std::vector<protocol::ColumnSpec>& columns);
   Selector(Kind kind, model::DataType type) : kind_(kind), type_(std::move(type)) {}
 
   const model::DataType& type() const { return type_; }
@@ -74,6 +78,7 @@ class Selector {
  private:
   friend class SelectorCompiler;
 
+  base::Bytes json_text(const std::vector<model::OptionalBytes>& values) const;
   QueryResult<model::OptionalBytes> property_of(const Row& row, const Evaluation& evaluation) const;
   QueryResult<model::OptionalBytes> property_of_elements(const Cell& cell,
                                                          const Evaluation& evaluation) const;
@@ -85,6 +90,7 @@ class Selector {
   std::optional<std::size_t> field_;                // of an extent that is a field
   std::shared_ptr<const model::DataType> of_type_;  // the column's, of a property of elements
   std::vector<Selector> parts_;
+  std::vector<std::string> names_;  // of the parts, as JSON has them
   std::optional<Term> term_;
   std::shared_ptr<const Function> function_;
 };
@@ -96,6 +102,9 @@ class Selection {
   // Errors: invalid.
   static QueryResult<Selection> plan(const std::vector<parser::Selector>& selectors,
                                      const model::Table& table, PlanScope& scope);
+
+  // The same as one column, of JSON.
+  Selection as_json(const model::Table& table) const;
 
   const std::vector<Selector>& selectors() const { return selectors_; }
   // Names and types of the result's columns.

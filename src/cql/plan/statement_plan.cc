@@ -43,8 +43,9 @@ QueryResult<StatementPlan::What> plan_node(parser::Statement& statement,
     TRY(BatchPlan plan, plan_batch(*batch, catalog, session_keyspace, markers));
     return StatementPlan::What(std::move(plan));
   }
-  if (std::holds_alternative<parser::InsertJson>(statement.node)) {
-    return invalid("INSERT JSON is not supported");
+  if (const auto* insert = std::get_if<parser::InsertJson>(&statement.node)) {
+    TRY(ModificationPlan plan, plan_insert_json(*insert, catalog, session_keyspace, markers));
+    return StatementPlan::What(std::move(plan));
   }
   return StatementPlan::What(std::move(statement));
 }
@@ -64,7 +65,8 @@ QueryResult<PlanPtr> plan_statement(std::string_view text, CatalogPtr catalog,
   TRY(plan->markers, std::move(markers).take());
   if (const auto* select = std::get_if<SelectPlan>(&plan->what)) {
     plan->partition_markers = select->where.partition_markers();
-  } else if (const auto* modification = std::get_if<ModificationPlan>(&plan->what)) {
+  } else if (const auto* modification = std::get_if<ModificationPlan>(&plan->what);
+             modification != nullptr && !modification->json) {
     plan->partition_markers = modification->where.partition_markers();
   }
   plan->catalog = std::move(catalog);

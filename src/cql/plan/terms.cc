@@ -175,6 +175,9 @@ class TermCompiler {
 
   QueryResult<Term> operator()(const parser::FunctionCall& call) {
     const std::string& name = call.function->name.text;
+    if (is_from_json(name) && call.arguments.size() == 1) {
+      return compile_call(from_json_function(receiver_.type), call.arguments);
+    }
     const std::vector<Function> candidates = functions_named(name);
     if (candidates.empty()) return invalid("Unknown function '{}'", name);
     std::optional<QueryError> first_error;
@@ -280,6 +283,12 @@ QueryResult<Term> compile_tuple(const parser::TupleLiteral& literal,
 Term Term::constant(DataType type, TermValue value) {
   Term term(Kind::constant, std::move(type));
   term.constant_ = std::move(value);
+  return term;
+}
+
+Term Term::of_value(std::uint16_t index, DataType type) {
+  Term term(Kind::marker, std::move(type));
+  term.marker_ = index;
   return term;
 }
 

@@ -90,6 +90,8 @@ class Term {
   enum class Kind : std::uint8_t { constant, marker, list, set, map, tuple, function };
 
   static Term constant(model::DataType type, TermValue value);
+  // The value of that index, which no marker of the statement has.
+  static Term of_value(std::uint16_t index, model::DataType type);
 
   const model::DataType& type() const { return type_; }
   bool is_constant() const { return kind_ == Kind::constant; }
