@@ -51,6 +51,12 @@ void check_requests(std::uint8_t kind, const base::Bytes& bytes) {
     case 10:
       check<PullMessage>(bytes, true);
       break;
+    case 20:
+      check<StreamOpenMessage>(bytes, true);
+      break;
+    case 21:
+      check<StreamPageMessage>(bytes, true);
+      break;
     default:
       break;
   }
@@ -78,6 +84,12 @@ void check_answers(std::uint8_t kind, const base::Bytes& bytes) {
       break;
     case 10:
       check<PullReply>(bytes, true);
+      break;
+    case 20:
+      check<StreamOpenReply>(bytes, true);
+      break;
+    case 21:
+      check<StreamPageReply>(bytes, true);
       break;
     default:
       break;

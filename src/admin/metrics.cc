@@ -519,6 +519,22 @@ void add_pulls(const AntiEntropyReport& report, Adder& add) {
   add.counter("helenus_replication_served_bytes_total", "Their bytes.", report.bytes_served);
 }
 
+void add_streams(const AntiEntropyReport& report, Adder& add) {
+  add.counter("helenus_replication_streams_total",
+              "Copies of tablets that were begun to be taken from peers.", report.streams);
+  add.counter("helenus_replication_streams_failed_total", "Those that failed.",
+              report.streams_failed);
+  add.counter("helenus_replication_streams_refused_total",
+              "Those that failed since a peer sent what it may not.", report.streams_refused);
+  add.counter("helenus_replication_streamed_entries_total", "Rows and range deletes they brought.",
+              report.entries_streamed);
+  add.counter("helenus_replication_streamed_bytes_total", "Their bytes.", report.bytes_streamed);
+  add.counter("helenus_replication_streams_served_total", "Copies of tablets that peers began.",
+              report.streams_served);
+  add.counter("helenus_replication_streams_served_bytes_total", "Bytes they were given.",
+              report.stream_bytes_served);
+}
+
 }  // namespace
 
 void add_replication_metrics(const AntiEntropyReport& report, std::vector<Metric>& metrics) {
@@ -526,6 +542,7 @@ void add_replication_metrics(const AntiEntropyReport& report, std::vector<Metric
   add_missing(report, metrics);
   add_announcements(report, add);
   add_pulls(report, add);
+  add_streams(report, add);
   add.gauge("helenus_replication_withheld",
             "Writes that a peer has seen and could not give, when it was asked last.",
             report.withheld);

@@ -249,13 +249,32 @@ TEST(Metrics, ShowEverythingThatReplicasTell) {
     values.push_back(static_cast<double>(field));
   };
   auto& peer = report.peers.emplace_back();
-  for (auto* field :
-       {&peer.lacking_there, &peer.lacking_here, &report.announcements,
-        &report.announcements_failed, &report.clocks_announced, &report.clocks_refused,
-        &report.clocks_taken, &report.clocks_ignored, &report.pulls, &report.pulls_failed,
-        &report.pages, &report.mutations_pulled, &report.bytes_pulled, &report.pages_served,
-        &report.bytes_served, &report.dots_covered, &report.mutations_put_off,
-        &report.mutations_refused, &report.withheld}) {
+  for (auto* field : {&peer.lacking_there,
+                      &peer.lacking_here,
+                      &report.announcements,
+                      &report.announcements_failed,
+                      &report.clocks_announced,
+                      &report.clocks_refused,
+                      &report.clocks_taken,
+                      &report.clocks_ignored,
+                      &report.pulls,
+                      &report.pulls_failed,
+                      &report.pages,
+                      &report.mutations_pulled,
+                      &report.bytes_pulled,
+                      &report.pages_served,
+                      &report.bytes_served,
+                      &report.streams,
+                      &report.streams_failed,
+                      &report.streams_refused,
+                      &report.entries_streamed,
+                      &report.bytes_streamed,
+                      &report.streams_served,
+                      &report.stream_bytes_served,
+                      &report.dots_covered,
+                      &report.mutations_put_off,
+                      &report.mutations_refused,
+                      &report.withheld}) {
     number(*field);
   }
   for (auto* field : {&report.tablets, &report.tablets_behind, &report.tablets_behind_themselves}) {

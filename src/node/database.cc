@@ -142,6 +142,12 @@ Task<Result<void>> Database::doubt_all() {
   co_return {};
 }
 
+void Database::doubt_new_storage() {
+  if (!engines_->report().created) return;
+  log_.error("the folder has this node's identity and nothing of its data: it may have been lost");
+  tablets_->doubt_all();
+}
+
 Task<void> Database::begin_replication() {
   if (std::exchange(replicating_, true)) co_return;
   co_await replicas_->start_anti_entropy();

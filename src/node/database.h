@@ -79,6 +79,9 @@ class Database {
   bool must_reenter() const { return tablets_->must_reenter(); }
   void forget_doubts() { tablets_->forget_doubts(); }
   void begin_reentry(causality::Epoch after) { tablets_->begin_reentry(after); }
+  // This node is older than its storage if that was made by this start: what it had is lost.
+  // Requires: open; before metadata are applied.
+  void doubt_new_storage();
   // Replicas that others hold too serve nobody from now on. Errors: of the engines.
   runtime::Task<base::Result<void>> doubt_all();
   // Replicas here and those of other nodes become equal from now on. Requires: connected, and

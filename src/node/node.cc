@@ -91,6 +91,7 @@ Task<Result<void>> Node::check_folder_is_new() {
 }
 
 Task<Result<void>> Node::prepare_folder(model::NodeId node) {
+  identity_is_new_ = true;
   CO_TRY_VOID(co_await check_folder_is_new());
   if (config_.with_database) CO_TRY_VOID(co_await prepare_secrets(runtime_, secret_source()));
   co_return co_await ClusterService::prepare(runtime_, config_.data_directory, node);
@@ -111,6 +112,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
   database_.emplace(runtime_, config_, identity_->node);
   CO_TRY_VOID(co_await database_->open());
+  if (!identity_is_new_) database_->doubt_new_storage();
   make_cluster(std::move(secrets));
   CO_TRY_VOID(co_await start_cluster(stop));
   reentry_.emplace(runtime_, *cluster_, *database_, identity_->node);

@@ -119,6 +119,7 @@ class Node {
   base::Logger log_;
   std::unique_ptr<runtime::FileLock> data_lock_;
   std::optional<Identity> identity_;
+  bool identity_is_new_ = false;  // made by this start
   bool in_cluster_ = false;
   bool started_ = false;
   bool stopping_ = false;

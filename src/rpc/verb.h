@@ -40,6 +40,8 @@ inline constexpr Verb kClock{.number = 8, .lane = Lane::data};
 inline constexpr Verb kAnnounce{.number = 9, .lane = Lane::data};
 inline constexpr Verb kPull{.number = 10, .lane = Lane::data};
 inline constexpr Verb kRepair{.number = 11, .lane = Lane::data};
+inline constexpr Verb kStreamOpen{.number = 20, .lane = Lane::data};
+inline constexpr Verb kStreamPage{.number = 21, .lane = Lane::data};
 inline constexpr Verb kTraces{.number = 14, .lane = Lane::data};
 inline constexpr Verb kRingProgress{.number = 30, .lane = Lane::control};
 

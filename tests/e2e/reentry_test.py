@@ -164,18 +164,36 @@ class RestoredTest(ThreeNodes):
                 client.put(key, value, replication_test.ALL)
         await_that(lambda: all("nothing to repair" in run("missing", "--admin", member.admin).stdout
                                for member in self.members), "all know that all have it")
-        # Now the copy is older than what the others keep for it.
+        # Now the copy is older than what the others keep for it: it takes what they have, whole.
         gone.end(signal.SIGTERM)
         self.put_back(gone, copy)
-        gone.begin()
-        await_that(lambda: "are kept by none of them" in phase(gone), "it says what it lacks")
-        self.assertEqual(health(gone)["status"], "starting")
+        self.assert_is_copied_to(gone, others, before | meanwhile | late)
+
+    def assert_is_copied_to(self, gone, others, rows):
+        gone.start()
+        self.await_all_up()
+        self.assertIn("a copy of a tablet was taken", gone.log())
+        with clients_of([gone]) as (client,):
+            self.assert_rows(client, rows)
+            self.await_rows(client, rows)
+            client.put("after", 1, replication_test.ALL)
         with clients_of(others) as clients:
-            states = self.states(others[0])
-            self.assertEqual(states[gone.ip][1], "R", states)
             for client in clients:
-                self.assert_rows(client, before | meanwhile | late)
-        gone.end(signal.SIGKILL)
+                self.assert_rows(client, rows | {"after": 1})
+
+    def test_a_node_that_has_lost_its_tables_is_copied_to(self):
+        gone, others = self.members[2], self.members[:2]
+        with clients_of(self.members) as clients:
+            rows = {f"row-{number}": number for number in range(20)}
+            for key, value in rows.items():
+                clients[2].put(key, value, replication_test.ALL)
+        await_that(lambda: all("nothing to repair" in run("missing", "--admin", member.admin).stdout
+                               for member in self.members), "all know that all have it")
+        gone.end(signal.SIGTERM)
+        data = os.path.join(gone.folder, "data")
+        for folder in ("tables", "commitlog"):
+            shutil.rmtree(os.path.join(data, folder))
+        self.assert_is_copied_to(gone, others, rows)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,13 @@ void AntiEntropyReport::add(const AntiEntropyReport& other) {
   bytes_pulled += other.bytes_pulled;
   pages_served += other.pages_served;
   bytes_served += other.bytes_served;
+  streams += other.streams;
+  streams_failed += other.streams_failed;
+  streams_refused += other.streams_refused;
+  entries_streamed += other.entries_streamed;
+  bytes_streamed += other.bytes_streamed;
+  streams_served += other.streams_served;
+  stream_bytes_served += other.stream_bytes_served;
   dots_covered += other.dots_covered;
   mutations_put_off += other.mutations_put_off;
   mutations_refused += other.mutations_refused;
@@ -94,6 +101,7 @@ AntiEntropy::AntiEntropy(runtime::Runtime& runtime, ClusterLink& link, Replica& 
       replica_(replica),
       options_(options),
       log_(runtime.logger("replication.anti_entropy")),
+      source_(runtime, replica.engine()),
       tasks_(runtime) {}
 
 // ---- Metadata ----
@@ -207,6 +215,7 @@ void AntiEntropy::start() {
 
 Task<void> AntiEntropy::stop() {
   stop_.request_stop();
+  source_.close();
   co_await tasks_.join();
 }
 
@@ -216,6 +225,7 @@ Task<void> AntiEntropy::look_loop() {
       if (const auto tablet = tablets_.find(id); tablet != tablets_.end()) refresh(*tablet->second);
     }
     set_watermarks();
+    source_.expire();
     start_catch_up_pulls();
     start_pulls();
     start_telling();
@@ -388,7 +398,8 @@ void AntiEntropy::start_pulls() {
 }
 
 Task<void> AntiEntropy::pull(TabletId id, std::uint64_t life, NodeId from) {
-  const auto end = co_await pull_pages(id, life, from);
+  auto end = co_await pull_pages(id, life, from);
+  if (must_stream(id, life, end)) end = co_await stream(id, life, from);
   --pulling_;
   finish_pull(id, life, from, end);
 }

@@ -66,6 +66,8 @@
 #include "model/node_id.h"
 #include "replication/anti_entropy/tablet_sync.h"
 #include "replication/cluster/cluster_link.h"
+#include "replication/cluster/stream_feed.h"
+#include "replication/cluster/stream_source.h"
 #include "replication/map/replica_map.h"
 #include "replication/messages/messages.h"
 #include "replication/replica/replica.h"
@@ -96,6 +98,9 @@ struct AntiEntropyOptions {
   // The same of tablets that re-enter, which nobody writes to meanwhile.
   std::size_t reentry_pulls_max = 16;
   std::size_t pulls_served_max = 16;
+  // How many copies of tablets are taken at once, and what a page of one may have, about.
+  std::size_t streams_max = 2;
+  std::uint64_t streamed_bytes_max = std::uint64_t{1} << 20;
   // After a failure; doubled with every further one.
   runtime::Duration pause_min = std::chrono::milliseconds(200);
   runtime::Duration pause_max = std::chrono::seconds(10);
@@ -130,6 +135,13 @@ struct AntiEntropyReport {
   std::uint64_t bytes_pulled = 0;
   std::uint64_t pages_served = 0;
   std::uint64_t bytes_served = 0;
+  std::uint64_t streams = 0;  // copies of tablets that were begun to be taken
+  std::uint64_t streams_failed = 0;
+  std::uint64_t streams_refused = 0;  // of them: for what they brought
+  std::uint64_t entries_streamed = 0;
+  std::uint64_t bytes_streamed = 0;
+  std::uint64_t streams_served = 0;
+  std::uint64_t stream_bytes_served = 0;
   std::uint64_t dots_covered = 0;
   std::uint64_t mutations_put_off = 0;  // of tables that the metadata have not given yet
   std::uint64_t mutations_refused = 0;  // by the engine, for what they are
@@ -151,6 +163,7 @@ struct ReentryProgress {
   // Of those that wait for a peer, or for writes that nobody has given them.
   std::set<model::NodeId> waits_for;
   std::uint64_t withheld = 0;
+  std::size_t copying = 0;  // of them: a copy of a peer's is being taken
   // Of the metadata that this is about; of all cores the oldest.
   causality::Epoch as_of;
   // Of other replicas: a peer has seen writes that they have lost.
@@ -202,6 +215,23 @@ class AntiEntropy {
   runtime::Task<base::Result<PullReply>> on_pull(model::NodeId from, PullMessage message,
                                                  runtime::Until until);
 
+  // What a peer that holds one of the tablets asks for, to have all of it. Errors: refused (as
+  // above), those of StreamSource.
+  runtime::Task<base::Result<StreamOpenReply>> on_stream_open(model::NodeId from,
+                                                              StreamOpenMessage message,
+                                                              runtime::Until until);
+  runtime::Task<base::Result<StreamPageReply>> on_stream_page(model::NodeId from,
+                                                              StreamPageMessage message,
+                                                              runtime::Until until);
+
+  // Makes the replica here have everything that the one of that node has, whether it lacks
+  // something or has nothing at all; what it has itself stays. It may serve meanwhile. Nothing has
+  // changed after an error. Requires: this node is a member or pending. Errors: not_found (no
+  // tablet of this core with peers), refused (the replicas have changed), timeout (others are
+  // copied still), those of the peer and of Engine::ingest.
+  runtime::Task<base::Result<void>> copy(storage::TabletId id, model::NodeId from,
+                                         runtime::Until until);
+
   // Cost: all tablets and their peers.
   AntiEntropyReport report() const;
   // Cost: all tablets.
@@ -232,6 +262,7 @@ class AntiEntropy {
     // What peers had told of at the last look: what of it is not here now does not come by itself.
     causality::Clock due;
     bool pulling = false;
+    bool streaming = false;
     std::optional<model::NodeId> avoided;
     runtime::MonotonicTime pulled_not_before;
     runtime::Duration pause{};
@@ -286,6 +317,15 @@ class AntiEntropy {
   runtime::Task<void> catch_up_pull(storage::TabletId id, std::uint64_t life, model::NodeId from);
   void note_pulled(Tablet& tablet, model::NodeId from);
 
+  // ---- Copies of tablets (anti_entropy_streams.cc) ----
+  bool must_stream(storage::TabletId id, std::uint64_t life, const base::Result<PullEnd>& end);
+  runtime::Task<base::Result<PullEnd>> stream(storage::TabletId id, std::uint64_t life,
+                                              model::NodeId from);
+  runtime::Task<base::Result<PullEnd>> stream_tablet(storage::TabletId id, std::uint64_t life,
+                                                     model::NodeId from);
+  runtime::Task<base::Result<void>> pull_before_union(storage::TabletId id, std::uint64_t life,
+                                                      model::NodeId from);
+
   // ---- Announcing ----
   void start_telling();
   std::shared_ptr<const AnnounceMessage> next_announcement(model::NodeId to, Peer& peer,
@@ -328,6 +368,8 @@ class AntiEntropy {
   std::map<storage::TabletId, causality::ActorId> filled_;  // pending ones
   std::set<model::NodeId> given_up_;
   std::size_t serving_ = 0;
+  std::size_t streaming_ = 0;
+  StreamSource source_;
   AntiEntropyReport counts_;
   runtime::StopSource stop_;
   runtime::TaskGroup tasks_;

@@ -17,6 +17,7 @@ void ReentryProgress::add(const ReentryProgress& other) {
   tablets_behind += other.tablets_behind;
   waits_for.insert(other.waits_for.begin(), other.waits_for.end());
   withheld += other.withheld;
+  copying += other.copying;
   as_of = std::min(as_of, other.as_of);
   has_lost_writes |= other.has_lost_writes;
 }
@@ -104,7 +105,8 @@ void AntiEntropy::start_catch_up_pulls() {
 }
 
 Task<void> AntiEntropy::catch_up_pull(TabletId id, std::uint64_t life, NodeId from) {
-  const auto end = co_await pull_pages(id, life, from);
+  auto end = co_await pull_pages(id, life, from);
+  if (must_stream(id, life, end)) end = co_await stream(id, life, from);
   --catch_up_pulling_;
   finish_pull(id, life, from, end);
   start_catch_up_pulls();
@@ -129,6 +131,7 @@ ReentryProgress AntiEntropy::reentry() const {
     const std::set<NodeId> waits_for = reentry_waits_for(*tablet);
     if (reenters(*tablet) && waits_for.empty()) continue;
     ++progress.tablets_behind;
+    if (tablet->streaming) ++progress.copying;
     progress.waits_for.insert(waits_for.begin(), waits_for.end());
     for (const causality::DotRange& range :
          causality::missing(causality::Clock(), tablet->withheld).dots) {

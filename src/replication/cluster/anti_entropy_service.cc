@@ -42,6 +42,12 @@ void AntiEntropyService::serve(rpc::Rpc& rpc) {
   rpc.serve(kPullMethod, [this](NodeId from, PullMessage message, Until until) {
     return pull(from, std::move(message), std::move(until));
   });
+  rpc.serve(kStreamOpenMethod, [this](NodeId from, StreamOpenMessage message, Until until) {
+    return open_stream(from, message, std::move(until));
+  });
+  rpc.serve(kStreamPageMethod, [this](NodeId from, StreamPageMessage message, Until until) {
+    return page_of_stream(from, std::move(message), std::move(until));
+  });
 }
 
 Task<Result<AnnounceReply>> AntiEntropyService::announce(NodeId from, AnnounceMessage message,
@@ -84,6 +90,34 @@ Task<Result<PullReply>> AntiEntropyService::pull(NodeId from, PullMessage messag
     return anti_entropy.on_pull(from, std::move(message), std::move(remaining));
   };
   co_return co_await on_core<PullReply>(here_, core->second, there, std::move(until));
+}
+
+Task<Result<StreamOpenReply>> AntiEntropyService::open_stream(NodeId from,
+                                                              StreamOpenMessage message,
+                                                              Until until) {
+  const auto core = cores_.find(message.tablet);
+  if (core == cores_.end()) {
+    co_return Error(Errc::refused, "this node has no replica of tablet {}", message.tablet);
+  }
+  AntiEntropy& anti_entropy = anti_entropy_of_(core->second);
+  const auto there = [&](Runtime&, Until remaining) {
+    return anti_entropy.on_stream_open(from, message, std::move(remaining));
+  };
+  co_return co_await on_core<StreamOpenReply>(here_, core->second, there, std::move(until));
+}
+
+Task<Result<StreamPageReply>> AntiEntropyService::page_of_stream(NodeId from,
+                                                                 StreamPageMessage message,
+                                                                 Until until) {
+  const auto core = cores_.find(message.tablet);
+  if (core == cores_.end()) {
+    co_return Error(Errc::refused, "this node has no replica of tablet {}", message.tablet);
+  }
+  AntiEntropy& anti_entropy = anti_entropy_of_(core->second);
+  const auto there = [&](Runtime&, Until remaining) {
+    return anti_entropy.on_stream_page(from, std::move(message), std::move(remaining));
+  };
+  co_return co_await on_core<StreamPageReply>(here_, core->second, there, std::move(until));
 }
 
 }  // namespace helenus::replication

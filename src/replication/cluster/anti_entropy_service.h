@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/result.h"
@@ -37,6 +38,11 @@ class AntiEntropyService {
   void take(const HeldTabletsPtr& held);
   // Requires: nobody serves these verbs yet.
   void serve(rpc::Rpc& rpc);
+  // None: this node holds no replica of it.
+  std::optional<runtime::CoreId> core_of(storage::TabletId tablet) const {
+    const auto core = cores_.find(tablet);
+    return core == cores_.end() ? std::nullopt : std::optional(core->second);
+  }
   // Of peers, of tablets that this node holds no replica of.
   std::uint64_t clocks_ignored() const { return clocks_ignored_; }
 
@@ -45,6 +51,12 @@ class AntiEntropyService {
                                                       runtime::Until until);
   runtime::Task<base::Result<PullReply>> pull(model::NodeId from, PullMessage message,
                                               runtime::Until until);
+  runtime::Task<base::Result<StreamOpenReply>> open_stream(model::NodeId from,
+                                                           StreamOpenMessage message,
+                                                           runtime::Until until);
+  runtime::Task<base::Result<StreamPageReply>> page_of_stream(model::NodeId from,
+                                                              StreamPageMessage message,
+                                                              runtime::Until until);
 
   runtime::Runtime& here_;
   const AntiEntropyOf anti_entropy_of_;

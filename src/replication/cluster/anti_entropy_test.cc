@@ -352,33 +352,6 @@ TEST(AntiEntropy, AnnouncementsAreOfBoundedSize) {
   expect_silence(world);
 }
 
-TEST(AntiEntropy, WhatThePeersHaveCutOffIsSaidAndNotClaimed) {
-  ReplicatedSetup setup = by_anti_entropy();
-  setup.mutation_log_bytes_max = 1;
-  ReplicatedWorld world(1, setup);
-  EXPECT_TRUE(world.settle());
-  world.kill(2);
-  world.see({0, 1});
-  for (int i = 0; i < 5; ++i) {
-    world.write(0, put(world.partition("ada"), fmt::format("r{}", i), "v"), Consistency::one);
-  }
-  world.world().run_for(2s);
-  for (std::size_t i = 0; i < 2; ++i) ASSERT_TRUE(world.run(i, world.node(i).compact(kTable)));
-  world.world().run_for(2s);
-  EXPECT_TRUE(world.node(0).keeps_nothing());
-  world.start(2);
-  world.see_all();
-  world.write(0, put(world.partition("ada"), "later", "v"), Consistency::one);
-  world.world().run_for(10s);
-  const AntiEntropyReport report = world.node(2).anti_entropy().report();
-  EXPECT_EQ(report.withheld, 5U);
-  EXPECT_EQ(report.peers.at(0).lacking_here, 5U);
-  EXPECT_EQ(report.mutations_pulled, 1U);
-  EXPECT_LT(report.pulls, 20U);
-  EXPECT_EQ(world.contents(2).size(), 1U);
-  EXPECT_FALSE(world.node(2).keeps_nothing()) << "nobody finds the last one stable";
-}
-
 TEST(AntiEntropy, APeerThatIsNotThereIsPassedOver) {
   ReplicatedWorld world(1, by_anti_entropy());
   EXPECT_TRUE(world.settle());

@@ -256,6 +256,17 @@ Task<void> Replicas::give_up(std::set<model::NodeId> nodes) {
   }
 }
 
+Task<Result<void>> Replicas::copy(storage::TabletId tablet, model::NodeId source, Until until) {
+  if (!anti_entropy_runs_) co_return Error(Errc::closed, "no tablets are copied");
+  const auto core = anti_entropy_service_.core_of(tablet);
+  if (!core) co_return Error(Errc::not_found, "tablet {}", tablet);
+  AntiEntropy& anti_entropy = *by_core_[core->value()]->anti_entropy;
+  const auto there = [&](Runtime&, Until remaining) {
+    return anti_entropy.copy(tablet, source, std::move(remaining));
+  };
+  co_return co_await on_core<void>(runtime_, *core, there, std::move(until));
+}
+
 Task<void> Replicas::stop_anti_entropy() {
   if (!std::exchange(anti_entropy_runs_, false)) co_return;
   for (std::uint32_t core = 0; core < cores(); ++core) {

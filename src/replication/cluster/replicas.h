@@ -88,6 +88,10 @@ class Replicas {
   runtime::Task<void> note_filled(HeldTablet tablet);
   // See AntiEntropy::give_up.
   runtime::Task<void> give_up(std::set<model::NodeId> nodes);
+  // See AntiEntropy::copy. Errors: also closed, before start_anti_entropy() and after
+  // stop_anti_entropy().
+  runtime::Task<base::Result<void>> copy(storage::TabletId tablet, model::NodeId source,
+                                         runtime::Until until);
   // Ends that; the Rpc is stopped after it. Also if it was never started, and again.
   runtime::Task<void> stop_anti_entropy();
 

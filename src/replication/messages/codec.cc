@@ -658,4 +658,115 @@ Result<PullReply> Codec<PullReply>::decode(const Bytes& bytes, ProtocolVersion) 
   return finished(reader, std::move(reply));
 }
 
+// ---- Streams of tablets ----
+
+Bytes Codec<StreamOpenMessage>::encode(const StreamOpenMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.tablet.value());
+  writer.out().varint(message.epoch.value());
+  return writer.finish();
+}
+
+Result<StreamOpenMessage> Codec<StreamOpenMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  StreamOpenMessage message;
+  message.tablet = reader.tablet();
+  message.epoch = reader.epoch();
+  return finished(reader, message);
+}
+
+Bytes Codec<StreamOpenReply>::encode(const StreamOpenReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.out().u64_le(reply.stream);
+  writer.nested(reply.clock);
+  writer.out().signed_varint(reply.floor.value());
+  writer.out().signed_varint(reply.dropped_before.value());
+  writer.out().varint(reply.tables.size());
+  for (const StreamedTable& each : reply.tables) {
+    writer.out().varint(each.table.value());
+    writer.flag(each.has_entries);
+  }
+  return writer.finish();
+}
+
+Result<StreamOpenReply> Codec<StreamOpenReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  StreamOpenReply reply;
+  reply.stream = reader.in().u64_le();
+  reply.clock = reader.nested(&causality::decode_clock);
+  reply.floor = Timestamp{reader.in().signed_varint()};
+  reply.dropped_before = WallTime{reader.in().signed_varint()};
+  const std::size_t count = reader.in().count(2);
+  if (count > StreamOpenReply::kTablesMax) reader.in().fail("too many tables");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    StreamedTable each;
+    each.table = reader.table();
+    each.has_entries = reader.flag();
+    if (i > 0 && each.table <= reply.tables.back().table) reader.in().fail("tables disordered");
+    reply.tables.push_back(each);
+  }
+  return finished(reader, std::move(reply));
+}
+
+Bytes Codec<StreamPageMessage>::encode(const StreamPageMessage& message, ProtocolVersion) {
+  Writer writer;
+  writer.out().varint(message.tablet.value());
+  writer.out().u64_le(message.stream);
+  writer.out().varint(message.table.value());
+  writer.maybe(message.after);
+  writer.out().varint(message.bytes_max);
+  writer.flag(message.is_over);
+  return writer.finish();
+}
+
+Result<StreamPageMessage> Codec<StreamPageMessage>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  StreamPageMessage message;
+  message.tablet = reader.tablet();
+  message.stream = reader.in().u64_le();
+  message.table = reader.table();
+  message.after = reader.maybe();
+  message.bytes_max = reader.in().varint();
+  message.is_over = reader.flag();
+  if (message.bytes_max == 0 || message.bytes_max > StreamPageMessage::kBytesMax) {
+    reader.in().fail("too few or too many bytes");
+  }
+  return finished(reader, std::move(message));
+}
+
+Bytes Codec<StreamPageReply>::encode(const StreamPageReply& reply, ProtocolVersion) {
+  Writer writer;
+  writer.flag(reply.complete);
+  writer.out().varint(reply.entries.size());
+  for (const StreamedEntry& each : reply.entries) {
+    writer.bytes(each.key);
+    writer.out().varint(each.partition_size);
+    writer.bytes(each.entry);
+  }
+  return writer.finish();
+}
+
+Result<StreamPageReply> Codec<StreamPageReply>::decode(const Bytes& bytes, ProtocolVersion) {
+  Reader reader(bytes);
+  StreamPageReply reply;
+  reply.complete = reader.flag();
+  constexpr std::size_t kEntryBytesMin = 5;
+  const std::size_t count = reader.in().count(kEntryBytesMin);
+  if (count > StreamPageReply::kEntriesMax) reader.in().fail("too many entries");
+  for (std::size_t i = 0; i < count && reader.ok(); ++i) {
+    StreamedEntry each;
+    each.key = reader.bytes();
+    const std::uint64_t partition_size = reader.in().varint();
+    each.entry = reader.bytes();
+    if (partition_size == 0 || partition_size >= each.key.size() ||
+        each.key.size() > std::numeric_limits<std::uint16_t>::max()) {
+      reader.in().fail("a key of the wrong size");
+    }
+    each.partition_size = static_cast<std::uint16_t>(partition_size);
+    if (i > 0 && each.key <= reply.entries.back().key) reader.in().fail("keys disordered");
+    reply.entries.push_back(std::move(each));
+  }
+  return finished(reader, std::move(reply));
+}
+
 }  // namespace helenus::rpc

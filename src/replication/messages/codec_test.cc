@@ -92,6 +92,12 @@ RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
                   .complete = false,
                   .withheld = clock,
                   .covered = *causality::testing::any_clock()});
+  check(StreamOpenReply{.stream = 77,
+                        .clock = clock,
+                        .floor = causality::Timestamp{-9},
+                        .dropped_before = causality::WallTime{5},
+                        .tables = {{.table = storage::TableId{3}, .has_entries = true},
+                                   {.table = storage::TableId{9}, .has_entries = false}}});
 }
 
 TEST(ReplicationMessages, RequestsReadBack) {
@@ -153,6 +159,16 @@ TEST(ReplicationMessages, RequestsReadBack) {
       .epoch = causality::Epoch{1}, .table = storage::TableId{1}, .partition = bytes("p")});
   check(AnnounceReply{.known = {std::nullopt, 5, 0}});
   check(PullReply{});
+  check(StreamOpenMessage{.tablet = storage::TabletId{5}, .epoch = causality::Epoch{2}});
+  check(StreamPageMessage{.tablet = storage::TabletId{5},
+                          .stream = 9,
+                          .table = storage::TableId{7},
+                          .after = bytes("key"),
+                          .bytes_max = 12,
+                          .is_over = true});
+  check(StreamPageReply{.entries = {{.key = bytes("p1a"), .partition_size = 1, .entry = bytes("x")},
+                                    {.key = bytes("p1b"), .partition_size = 1, .entry = {}}},
+                        .complete = false});
 }
 
 template <class Message>
@@ -180,6 +196,29 @@ TEST(ReplicationMessages, AnnouncementsAndPullsKeepToTheirLimits) {
   expect_refused(PullMessage{.tablet = {}, .epoch = {}, .clock = {}, .bytes_max = 0});
   expect_refused(
       PullMessage{.tablet = {}, .epoch = {}, .clock = {}, .bytes_max = PullMessage::kBytesMax + 1});
+}
+
+TEST(ReplicationMessages, StreamsAreInOrder) {
+  expect_refused(StreamOpenReply{.stream = 1,
+                                 .clock = {},
+                                 .floor = {},
+                                 .dropped_before = {},
+                                 .tables = {{.table = storage::TableId{9}, .has_entries = true},
+                                            {.table = storage::TableId{9}, .has_entries = true}}});
+  expect_refused(StreamPageMessage{
+      .tablet = {}, .stream = 0, .table = {}, .after = {}, .bytes_max = 0, .is_over = false});
+  StreamPageReply page;
+  page.entries = {{.key = bytes("p1b"), .partition_size = 1, .entry = {}},
+                  {.key = bytes("p1a"), .partition_size = 1, .entry = {}}};
+  expect_refused(page);
+  page.entries[1].key = bytes("p1b");
+  expect_refused(page);
+  page.entries[1].key = bytes("p1c");
+  EXPECT_TRUE(Codec<StreamPageReply>::decode(encode(page), kVersion).has_value());
+  page.entries[1].partition_size = 3;
+  expect_refused(page);
+  page.entries[1].partition_size = 0;
+  expect_refused(page);
 }
 
 TEST(ReplicationMessages, WhatIsOutOfRangeIsRefused) {

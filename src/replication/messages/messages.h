@@ -179,6 +179,59 @@ struct PullReply {
   friend bool operator==(const PullReply&, const PullReply&) = default;
 };
 
+// Asks for all that the receiver has of a tablet: it keeps it as it is now, for a while.
+struct StreamOpenMessage {
+  storage::TabletId tablet;
+  causality::Epoch epoch;
+  friend bool operator==(const StreamOpenMessage&, const StreamOpenMessage&) = default;
+};
+struct StreamedTable {
+  storage::TableId table;
+  bool has_entries = false;  // false: surely none
+  friend bool operator==(const StreamedTable&, const StreamedTable&) = default;
+};
+// What taking all of it makes true: see storage::TabletClaim.
+struct StreamOpenReply {
+  static constexpr std::size_t kTablesMax = std::size_t{1} << 16;
+
+  std::uint64_t stream = 0;
+  causality::Clock clock;
+  causality::Timestamp floor = causality::kTimestampMin;
+  causality::WallTime dropped_before;
+  std::vector<StreamedTable> tables;  // ascending
+  friend bool operator==(const StreamOpenReply&, const StreamOpenReply&) = default;
+};
+
+// Asks for the next entries of one table. The same may be asked again.
+struct StreamPageMessage {
+  static constexpr std::uint64_t kBytesMax = std::uint64_t{4} << 20;
+
+  storage::TabletId tablet;
+  std::uint64_t stream = 0;
+  storage::TableId table;
+  // The key that the page before ended with; none: from the beginning.
+  std::optional<base::Bytes> after;
+  std::uint64_t bytes_max = kBytesMax;
+  // Nothing more of the stream is asked for: the answer is empty.
+  bool is_over = false;
+  friend bool operator==(const StreamPageMessage&, const StreamPageMessage&) = default;
+};
+// An entry of a table (storage/entry/entry.h), whole.
+struct StreamedEntry {
+  base::Bytes key;
+  std::uint16_t partition_size = 0;
+  base::Bytes entry;  // encoded, and not looked at: storage::decode_entry
+  friend bool operator==(const StreamedEntry&, const StreamedEntry&) = default;
+};
+struct StreamPageReply {
+  static constexpr std::size_t kEntriesMax = std::size_t{1} << 16;
+
+  // Strictly ascending by key, which is longer than its partition's part.
+  std::vector<StreamedEntry> entries;
+  bool complete = true;  // there are no more
+  friend bool operator==(const StreamPageReply&, const StreamPageReply&) = default;
+};
+
 // Of answers that one message may bring.
 inline constexpr std::size_t kAnswerRowsMax = 65536;
 
@@ -190,6 +243,10 @@ inline constexpr rpc::Method<ClockMessage, ClockReply> kClockMethod{rpc::verbs::
 inline constexpr rpc::Method<RepairMessage, RepairReply> kRepairMethod{rpc::verbs::kRepair};
 inline constexpr rpc::Method<AnnounceMessage, AnnounceReply> kAnnounceMethod{rpc::verbs::kAnnounce};
 inline constexpr rpc::Method<PullMessage, PullReply> kPullMethod{rpc::verbs::kPull};
+inline constexpr rpc::Method<StreamOpenMessage, StreamOpenReply> kStreamOpenMethod{
+    rpc::verbs::kStreamOpen};
+inline constexpr rpc::Method<StreamPageMessage, StreamPageReply> kStreamPageMethod{
+    rpc::verbs::kStreamPage};
 
 }  // namespace helenus::replication
 
@@ -218,6 +275,10 @@ HELENUS_CODEC(AnnounceMessage);
 HELENUS_CODEC(AnnounceReply);
 HELENUS_CODEC(PullMessage);
 HELENUS_CODEC(PullReply);
+HELENUS_CODEC(StreamOpenMessage);
+HELENUS_CODEC(StreamOpenReply);
+HELENUS_CODEC(StreamPageMessage);
+HELENUS_CODEC(StreamPageReply);
 #undef HELENUS_CODEC
 
 }  // namespace helenus::rpc

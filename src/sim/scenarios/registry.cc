@@ -19,6 +19,32 @@
 
 namespace helenus::sim {
 
+namespace {
+
+std::vector<ScenarioInfo> rows_scenarios() {
+  return {
+      {.name = "rows",
+       .description = "rows of nodes that fail: nothing acknowledged is lost, nothing returns",
+       .is_dear = true,
+       .make = [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 9}); }},
+      {.name = "rows-periodic",
+       .description = "the same, and nodes acknowledge before it is on the disk: what one loses "
+                      "the others give back",
+       .is_dear = true,
+       .make =
+           [] {
+             return make_rows_scenario({.nodes_min = 3, .nodes_max = 6, .periodic_sync = true});
+           }},
+      {.name = "rows-restored",
+       .description = "the same, and nodes lose all that they have of rows: others give it back",
+       .is_dear = true,
+       .make = [] {
+         return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .loses_disks = true});
+       }}};
+}
+
+}  // namespace
+
 const std::vector<ScenarioInfo>& all_scenarios() {
   static const std::vector<ScenarioInfo> kScenarios = [] {
     std::vector<ScenarioInfo> scenarios{
@@ -45,18 +71,6 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "a schema changed from all sides: what was acknowledged is in all nodes",
          .is_dear = true,
          .make = make_schema_scenario},
-        {.name = "rows",
-         .description = "rows of nodes that fail: nothing acknowledged is lost, nothing returns",
-         .is_dear = true,
-         .make = [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 9}); }},
-        {.name = "rows-periodic",
-         .description = "the same, and nodes acknowledge before it is on the disk: what one loses "
-                        "the others give back",
-         .is_dear = true,
-         .make =
-             [] {
-               return make_rows_scenario({.nodes_min = 3, .nodes_max = 6, .periodic_sync = true});
-             }},
         {.name = "siblings",
          .description = "concurrent values of nodes that fail: each stays until it is replaced",
          .is_dear = true,
@@ -79,8 +93,8 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .is_dear = true,
          .run = run_cql_statements_of_three},
     };
-    for (const auto& more :
-         {engine_history_scenarios(), engine_crash_scenarios(), log_scenarios()}) {
+    for (const auto& more : {rows_scenarios(), engine_history_scenarios(), engine_crash_scenarios(),
+                             log_scenarios()}) {
       scenarios.insert(scenarios.end(), more.begin(), more.end());
     }
     scenarios.insert(scenarios.end(), toys().begin(), toys().end());

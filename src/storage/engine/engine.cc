@@ -19,6 +19,7 @@
 #include "storage/engine/operation_record.h"
 #include "storage/engine/read_path.h"
 #include "storage/engine/schema_changes.h"
+#include "storage/engine/tablet_transfer.h"
 #include "storage/engine/write_path.h"
 
 namespace helenus::storage {
@@ -44,6 +45,7 @@ struct Engine::Parts {
         reads(state),
         mutation_reader(state),
         schema(state, manifests, mutations, flusher),
+        transfer(state, reserve, manifests, flusher),
         pressure(state),
         tasks(runtime, runtime::Priority::background) {
     runtime.executor.background_share().add(pressure);
@@ -62,6 +64,7 @@ struct Engine::Parts {
   ReadPath reads;
   MutationReader mutation_reader;
   SchemaChanges schema;
+  TabletTransfer transfer;
   EnginePressure pressure;
   runtime::TaskGroup tasks;
 };
@@ -242,6 +245,15 @@ Result<Clock> Engine::kept_mutations(TabletId tablet) const {
 
 Task<Result<void>> Engine::cover(TabletId tablet, Clock dots) {
   return parts_->schema.cover(tablet, std::move(dots));
+}
+
+Task<Result<std::shared_ptr<const TabletSnapshot>>> Engine::snapshot(TabletId tablet, Until until) {
+  return parts_->transfer.snapshot(tablet, std::move(until));
+}
+
+Task<Result<IngestReport>> Engine::ingest(TabletId tablet, TabletFeed& feed,
+                                          runtime::StopToken stop) {
+  return parts_->transfer.ingest(tablet, feed, std::move(stop));
 }
 
 Result<bool> Engine::may_know_operation(const causality::Mutation& mutation) {

@@ -53,6 +53,7 @@
 #include "storage/engine/engine_statistics.h"
 #include "storage/engine/engine_types.h"
 #include "storage/engine/tablet.h"
+#include "storage/engine/tablet_snapshot.h"
 #include "storage/entry/maybe_task.h"
 #include "storage/log/commit_log.h"
 #include "storage/read/table_cursor.h"
@@ -158,6 +159,19 @@ class Engine {
   // same; durable when it returns. Errors: not_found; invalid_argument (dots of this replica's own
   // actor that it has not minted, or closed actors); fatal_error().
   runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
+  // ---- Copies of tablets (tablet_transfer.h) ----
+  // All that the tablet has now, with the clock of this very step, which is synced when it returns.
+  // Whoever holds one keeps the engine from stopping. Errors: not_found; what stops the tablet;
+  // timeout, cancelled, closed, the log's failure.
+  runtime::Task<base::Result<std::shared_ptr<const TabletSnapshot>>> snapshot(TabletId tablet,
+                                                                              runtime::Until until);
+  // Takes what another replica has of the tablet: afterwards this one has what either had, and has
+  // seen what either has seen. All of it or nothing, durable when it returns. One at a time for a
+  // tablet. Errors: not_found; already_exists (another is under way); invalid_argument (it claims
+  // what only this replica can have minted); unavailable (a table that is not here); those of the
+  // feed, of reading, of writing files; no_space; cancelled, closed, fatal_error().
+  runtime::Task<base::Result<IngestReport>> ingest(TabletId tablet, TabletFeed& feed,
+                                                   runtime::StopToken stop);
   // ---- Operation ids (operation_record.h) ----
   // Whether the mutation's id may be known: find_operation() tells. Errors: invalid_argument if it
   // is older than the window, or from the future. Requires: the mutation has one.

@@ -71,7 +71,7 @@ struct EngineOptions {
   bool keeps_timestamps = false;
 
   // What mutation logs may take on disk, of all tablets of a core. Beyond it the oldest file of the
-  // shard that has most is given up, and peers that need it are reconciled key by key.
+  // shard that has most is given up, and peers that need it take a copy of the tablet.
   std::uint64_t mutation_log_bytes_max = std::uint64_t{4} << 30;
 
   // For how long operation ids are known (operation_screen.h). A mutation with an id stays in the

@@ -65,8 +65,8 @@ struct MissingMutations {
   // False: there is more. Ask again with these dots, and those covered, added to the peer's clock.
   bool complete = true;
   // What the peer lacks, this replica has seen and cannot give: the mutation log was cut off, or
-  // the peer has lost what it had. Never empty in silence: the tablet must be reconciled key by
-  // key.
+  // the peer has lost what it had. Never empty in silence: the peer needs a copy of the tablet
+  // (tablet_transfer.h).
   causality::Clock withheld;
   // What the peer lacks of tables that were dropped: there is nothing to give, and the dots count
   // as seen (Engine::cover).

@@ -183,8 +183,11 @@ Task<Result<Shard::Written>> Flusher::write_frozen(Shard& shard, const TableStor
                  .freeze_last = at.number,
                  .knowledge = at.knowledge,
                  .tablets = shard.tablet_ranges(),
-                 .others = table.sstables(),
+                 .others = {},
                  .ranges_bytes_max = state_.options.merge_ranges_bytes_max};
+  for (const auto& file : table.sstables()) {
+    if (file->record.freeze_first <= at.number) plan.others.push_back(file);
+  }
   const auto source = entries_of(std::move(memtable));
   co_return co_await shard.write_file(table, *source, std::move(plan), nullptr,
                                       state_.stop.token());

@@ -49,12 +49,14 @@ class Flusher {
   // Freezes what keeps the log from letting go of its oldest segments.
   runtime::Task<void> log_pressure_loop();
 
+  // The table's active memtable takes no more writes, if it has any, in this step.
+  void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
   // After a write: its memtable may be full, or memory.
   void freeze_if_due(const TableOfTablet& found);
   // As Engine::flush.
   runtime::Task<base::Result<void>> flush(TableId table, runtime::Until until);
   // Writes a frozen memtable into a file that nobody knows of yet. Every file of the table is as
-  // old.
+  // old, but for one that a copy of a tablet brought since (tablet_transfer.h).
   runtime::Task<base::Result<Shard::Written>> write_frozen(Shard& shard, const TableStore& table,
                                                            std::shared_ptr<const Memtable> memtable,
                                                            const FreezeState& at);
@@ -66,7 +68,6 @@ class Flusher {
     std::shared_ptr<TableStore> table;
   };
 
-  void freeze(Shard& shard, const std::shared_ptr<TableStore>& table);
   void freeze_for_room();
   void freeze_largest();
   // A full disk: what memory and the log have may take less in files, and what is deleted there is

@@ -6,6 +6,7 @@
 // nowhere else, so a crash that takes its record takes nothing anybody has seen.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -52,6 +53,9 @@ struct Tablet {
   OperationHold operations = {};
   TimestampFloors floors = TimestampFloors();
   std::optional<LostMutations> lost_mutations = {};
+  // Dots that a copy of the tablet is about to bring (tablet_transfer.h): until it has, or is given
+  // up, no delta brings one of them. Null: none are.
+  std::shared_ptr<const causality::Clock> awaited = nullptr;
   // What expired before it may have been dropped by merges. Only ever grows.
   causality::WallTime dropped_before = {};
 

@@ -218,6 +218,9 @@ Result<Staged> WritePath::stage(TableId table, TabletId tablet, ByteView partiti
                   .position = state_.staged.last_position(),
                   .applied = causality::Applied::before};
   }
+  if (found.tablet->awaited != nullptr && found.tablet->awaited->contains(delta.dot)) {
+    return Error(Errc::unavailable, "dot {} comes with a copy of the tablet", delta.dot);
+  }
   TRY(const auto position, append(found, partition, delta));
   return Staged{.delta = std::move(delta), .position = position};
 }

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -82,6 +83,11 @@ class Entry {
   // Of a ranges entry: those inside others that have seen them go. Always allowed, see dot_store.h.
   void apply_range_deletes() { deleted_ranges_.apply_range_deletes(); }
   void add_depth(RangeDepth depth);
+  // Merges into a cell of the row, and into what its deletes say.
+  void absorb_cell(causality::ColumnId column, causality::CellStore cell) {
+    row_.absorb(column, std::move(cell));
+  }
+  void absorb_row_deletes(const causality::CellStore& deletes) { row_deletes_.absorb(deletes); }
   // Gives the row away, without its deletes.
   causality::RowStore take_row() && { return std::move(row_); }
   // Drops what is stable in a row's entry and strips the rest, deletes of the row included, beside

@@ -26,8 +26,8 @@
 // mutation that it made is here. So its owner calls stable only what may go for the ids' sake, too
 // (operation_hold.h).
 // What a peer lacks and is not in kept() is withheld, never skipped: whoever asks is told, and the
-// replicas reconcile key by key. Nothing here ever claims a dot (S5); a shed mutation is still in
-// the tables, only no longer to be found by its dot.
+// asker takes a copy of the tablet. Nothing here ever claims a dot (S5); a shed mutation is still
+// in the tables, only no longer to be found by its dot.
 //
 // Pure, but for the memory of records. Core affinity: that of its tablet.
 #pragma once

@@ -166,6 +166,10 @@ Timestamp TimestampFloors::of_row(TableId table, ByteView partition, ByteView ro
   return floor;
 }
 
+Timestamp TimestampFloors::of_everything() const {
+  return std::max({folded_floor_, young_.dots.largest, old_.dots.largest});
+}
+
 void TimestampFloors::collect(const Clock& stable) {
   const auto over = [&](const Dots& dots) { return stable.covers(dots.up_to); };
   if (std::erase_if(folded_, [&](const Folded& each) { return over(each.dots); }) > 0) {

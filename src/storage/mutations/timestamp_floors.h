@@ -65,6 +65,9 @@ class TimestampFloors {
   // The same for reading a row: what a context made of it must carry (docs/adr/0012).
   causality::Timestamp of_row(TableId table, base::ByteView partition, base::ByteView row) const;
 
+  // The same for anything of the tablet.
+  causality::Timestamp of_everything() const;
+
   // These dots are stable.
   void collect(const causality::Clock& stable);
 

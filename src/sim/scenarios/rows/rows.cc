@@ -38,6 +38,23 @@ constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
 constexpr Duration kClientLostAfter = 2s;
 constexpr Duration kSyncPeriod = 300ms;
 
+void remove_folder(SimDisk& disk, const std::string& folder) {
+  const auto entries = disk.list(folder);
+  if (!entries) return;
+  for (const runtime::DirectoryEntry& entry : *entries) {
+    const std::string path = folder + "/" + entry.name;
+    if (entry.is_directory) remove_folder(disk, path);
+    ASSERT(disk.remove(path));
+  }
+  disk.commit_names(*disk.find_directory(folder), disk.names_mark());
+}
+
+// What is left says which node it is.
+void lose_rows(SimDisk& disk) {
+  remove_folder(disk, "/data/tables");
+  remove_folder(disk, "/data/commitlog");
+}
+
 class RowsScenario final : public Scenario {
  public:
   explicit RowsScenario(const RowsScenarioOptions& options) : options_(options) {}
@@ -45,7 +62,7 @@ class RowsScenario final : public Scenario {
   FaultBudget budget() const override {
     // A majority that loses its power at once loses what it acknowledged within the period.
     const FaultSet of_processes =
-        options_.periodic_sync ? FaultSet{Fault::kill, Fault::pause} : kProcessFaults;
+        loses_power() ? FaultSet{Fault::kill, Fault::pause} : kProcessFaults;
     FaultSet permitted = kNetworkFaults | of_processes |
                          FaultSet{Fault::slow_disk, Fault::slow_sync, Fault::buggify};
     if (has_clock_faults_) permitted = permitted | kClockFaults;
@@ -116,7 +133,7 @@ class RowsScenario final : public Scenario {
     sightings.push_back({"reads", board_.reads_done, 100});
     sightings.push_back({"changes of the schema", board_.schema_changes.size(), 1});
     sightings.push_back({"flushes and compactions", chores_, 1});
-    if (options_.periodic_sync) sightings.push_back({"power losses", power_losses_, 1});
+    if (loses_power()) sightings.push_back({"power losses", power_losses_, 1});
   }
   void add_to(base::Digest& digest) const override { board_.history.add_to(digest); }
 
@@ -174,7 +191,7 @@ class RowsScenario final : public Scenario {
     chore_dice_.emplace(dice.next());
     look_at_clocks();
     if (dice.chance(0.5)) plan_chore();
-    if (options_.periodic_sync) look_for_power_loss();
+    if (loses_power()) look_for_power_loss();
     board_.phase = RowsBoard::Phase::faults;
     has_begun_ = true;
   }
@@ -265,6 +282,8 @@ class RowsScenario final : public Scenario {
     world_->after(kLookAtClocksEvery, [this] { look_at_clocks(); });
   }
 
+  bool loses_power() const { return options_.periodic_sync || options_.loses_disks; }
+
   // The next power loss comes when all have been well for so long that what they acknowledged is on
   // their disks.
   void look_for_power_loss() {
@@ -274,6 +293,7 @@ class RowsScenario final : public Scenario {
     } else if (world_->now() - quiet_since_ > 3 * kSyncPeriod && chore_dice_->chance(0.05)) {
       const std::size_t node = chore_dice_->below(cluster_->size());
       cluster_->power_loss(node);
+      if (options_.loses_disks) lose_rows(cluster_->machine(node).disk());
       ++power_losses_;
       world_->after(std::chrono::milliseconds(chore_dice_->between(100, 3'000)), [this, node] {
         if (!cluster_->machine(node).is_up()) cluster_->start(node);

@@ -20,6 +20,9 @@ struct RowsScenarioOptions {
   // Nodes acknowledge what is not on their disks yet, and one at a time loses its power: what it
   // had acknowledged the others give back to it (R10).
   bool periodic_sync = false;
+  // One node at a time loses its power, and with it all that it keeps of rows: others give it back
+  // (R12).
+  bool loses_disks = false;
   // Wrong on purpose: clients read at ONE, and take it for what they read at QUORUM.
   bool reads_too_few = false;
 };
