@@ -113,9 +113,9 @@ def attacks():
             query("SELECT * FROM ks.wide WHERE k = 1 AND "
                   + " AND ".join(f"{name}=1" for name in COLUMNS) + " ALLOW FILTERING"),
         "a text of 8 MiB in 32 KiB": zeros(struct.pack(">I", 8 << 20), 8 << 20),
-        "a value of 15 MiB in 60 KiB":
+        "a value of 8 MiB in 32 KiB":
             zeros(long_text("INSERT INTO ks.b (k, v) VALUES (1, ?)")
-                  + struct.pack(">HBH", 1, 1, 1) + struct.pack(">i", 15 << 20), 15 << 20),
+                  + struct.pack(">HBH", 1, 1, 1) + struct.pack(">i", 8 << 20), 8 << 20),
     }
 
 
