@@ -129,6 +129,14 @@ void add_maintenance(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.collections);
   add.counter("helenus_storage_keys_gone_total",
               "Keys of which flushes and compactions found nothing left.", statistics.keys_gone);
+  add.counter("helenus_storage_index_rows_read_total",
+              "Rows that were brought into indexes made after them.", statistics.index_rows_read);
+  add.counter("helenus_storage_index_entries_stale_total",
+              "Entries of indexes that merges left out, since no row has their value.",
+              statistics.index_entries_stale);
+  add.gauge("helenus_storage_indexes_being_built",
+            "Indexes that some core of this node does not read yet.",
+            statistics.indexes_being_built);
   add.counter("helenus_storage_directories_passed_over_total",
               "Data directories that were in trouble when a new file's was chosen.",
               statistics.directories_passed_over);

@@ -170,12 +170,16 @@ Result<void> check_storage(const ClusterMetadata& metadata) {
   std::size_t tables = 0;
   for (const auto& [name, keyspace] : metadata.schema.keyspaces()) {
     for (const auto& [table_name, table] : keyspace->tables) {
-      ++tables;
-      const auto found = metadata.storage.find(table->id);
-      if (found == metadata.storage.end()) {
-        return Error(Errc::invalid_argument, "table {}.{} has no storage id", name, table_name);
+      std::vector<base::Uuid> wanted = {table->id};
+      for (const model::Index& index : table->indexes) wanted.push_back(index.id);
+      for (const base::Uuid& id : wanted) {
+        ++tables;
+        const auto found = metadata.storage.find(id);
+        if (found == metadata.storage.end()) {
+          return Error(Errc::invalid_argument, "table {}.{} has no storage id", name, table_name);
+        }
+        TRY_VOID(ids.add(found->second));
       }
-      TRY_VOID(ids.add(found->second));
     }
   }
   if (tables != metadata.storage.size()) {

@@ -39,14 +39,17 @@ void insert(ClusterMetadata& metadata, NodeDescription description, NodeState st
                                      .state = state});
 }
 
-// Every table of the schema has one; those of tables that are gone are not kept.
+// Every table and index of the schema has one; those of tables that are gone are not kept.
 void give_storage_ids(ClusterMetadata& metadata) {
   std::map<base::Uuid, StorageId> storage;
+  const auto give = [&](const base::Uuid& id) {
+    const auto was = metadata.storage.find(id);
+    storage.emplace(id, was != metadata.storage.end() ? was->second : take(metadata.next.storage));
+  };
   for (const auto& [name, keyspace] : metadata.schema.keyspaces()) {
     for (const auto& [table_name, table] : keyspace->tables) {
-      const auto was = metadata.storage.find(table->id);
-      storage.emplace(table->id,
-                      was != metadata.storage.end() ? was->second : take(metadata.next.storage));
+      give(table->id);
+      for (const model::Index& index : table->indexes) give(index.id);
     }
   }
   metadata.storage = std::move(storage);
@@ -414,6 +417,11 @@ Result<ClusterMetadata> truncate(const ClusterMetadata& metadata, const base::Uu
   const auto found = after.storage.find(table);
   if (found == after.storage.end()) return Error(Errc::not_found, "no table has the id {}", table);
   found->second = take(after.next.storage);
+  const auto truncated = after.schema.find_table(table);
+  if (truncated == nullptr) return Error(Errc::not_found, "{} is the id of an index", table);
+  for (const model::Index& index : truncated->indexes) {
+    after.storage[index.id] = take(after.next.storage);
+  }
   return checked(metadata, std::move(after));
 }
 

@@ -153,7 +153,20 @@ std::string describe_keyspace(const Keyspace& keyspace) {
 }
 
 std::string describe_table(const Table& table) {
-  return table_text("CREATE", table, options_of(table.options));
+  std::string text = table_text("CREATE", table, options_of(table.options));
+  for (const Index& index : table.indexes) text += "\n\n" + describe_index(table, index);
+  return text;
+}
+
+std::string describe_index(const Table& table, const Index& index) {
+  std::string text = fmt::format("CREATE {}INDEX {} ON {} ({})", index.is_custom ? "CUSTOM " : "",
+                                 to_cql_identifier(index.name),
+                                 qualified(table.keyspace, table.name), target_text(table, index));
+  OptionMap options = index.options;
+  const auto named = options.extract("class_name");
+  if (!named.empty()) text += " USING " + to_cql_string(named.mapped());
+  if (!options.empty()) text += " WITH OPTIONS = " + to_cql_map(options);
+  return text + ";";
 }
 
 std::string describe_virtual_keyspace(const Keyspace& keyspace) {

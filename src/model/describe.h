@@ -16,6 +16,7 @@ namespace helenus::model {
 std::string describe_keyspace(const Keyspace& keyspace);
 // CREATE TABLE.
 std::string describe_table(const Table& table);
+std::string describe_index(const Table& table, const Index& index);
 // The same of a virtual one, which no statement makes: in a comment that says so.
 std::string describe_virtual_keyspace(const Keyspace& keyspace);
 std::string describe_virtual_table(const Table& table);

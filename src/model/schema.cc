@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "model/identifier.h"
 #include "model/value.h"
 
 namespace helenus::model {
@@ -93,6 +94,36 @@ Result<void> validate_types(const Table& table) {
   return {};
 }
 
+bool suits(IndexTarget target, const DataType& type) {
+  switch (target) {
+    case IndexTarget::column:
+      return !type.is_multi_cell();
+    case IndexTarget::values:
+      return type.is_collection() && type.is_multi_cell();
+    case IndexTarget::keys:
+    case IndexTarget::entries:
+      return type.kind() == TypeKind::map && type.is_multi_cell();
+    case IndexTarget::full:
+      return type.is_collection() && !type.is_multi_cell();
+  }
+  return false;
+}
+
+Result<void> validate_indexes(const Table& table) {
+  const Index* previous = nullptr;
+  for (const Index& index : table.indexes) {
+    const Column* column = table.find(index.column);
+    if (column == nullptr || table.is_counter() || !suits(index.target, column->type)) {
+      return invalid(table, "index {} is of nothing that there is", index.name);
+    }
+    if (previous != nullptr && previous->name >= index.name) {
+      return invalid(table, "index {} is out of order", index.name);
+    }
+    previous = &index;
+  }
+  return {};
+}
+
 void add_in_order_of_use(const Keyspace& keyspace, const DataType& type,
                          std::set<std::string_view>& seen, std::vector<DataType>& order) {
   for (const DataType& part : type.parts()) add_in_order_of_use(keyspace, part, seen, order);
@@ -137,6 +168,29 @@ const Column* Table::find(causality::ColumnId column) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+const Index* Table::find_index(std::string_view index) const {
+  const auto found = std::ranges::find(indexes, index, &Index::name);
+  return found == indexes.end() ? nullptr : &*found;
+}
+
+std::string target_text(const Table& table, const Index& index) {
+  const Column* column = table.find(index.column);
+  const std::string name = column == nullptr ? "" : to_cql_identifier(column->name);
+  switch (index.target) {
+    case IndexTarget::column:
+      return name;
+    case IndexTarget::values:
+      return "values(" + name + ")";
+    case IndexTarget::keys:
+      return "keys(" + name + ")";
+    case IndexTarget::entries:
+      return "entries(" + name + ")";
+    case IndexTarget::full:
+      return "full(" + name + ")";
+  }
+  UNREACHABLE("index target {}", static_cast<unsigned>(index.target));
+}
+
 std::span<const Column> Table::partition_key() const {
   return of_kind(columns, ColumnKind::partition_key);
 }
@@ -176,11 +230,19 @@ Result<void> validate(const Table& table) {
   }
   TRY_VOID(validate_ids(table));
   TRY_VOID(validate_types(table));
+  TRY_VOID(validate_indexes(table));
   return validate(table.options);
 }
 
 TablePtr Keyspace::find_table(std::string_view table) const {
   return value_or_null(tables, table);
+}
+
+TablePtr Keyspace::find_table_of_index(std::string_view index) const {
+  for (const auto& [table_name, table] : tables) {
+    if (table->find_index(index) != nullptr) return table;
+  }
+  return nullptr;
 }
 
 std::optional<DataType> Keyspace::find_type(std::string_view type) const {

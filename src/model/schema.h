@@ -68,10 +68,28 @@ struct DroppedColumn {
   friend bool operator==(const DroppedColumn&, const DroppedColumn&) = default;
 };
 
+// What of a column an index is of. Of a collection that is not frozen its values, the keys of a
+// map, or both together; of a frozen one all of it.
+enum class IndexTarget : std::uint8_t { column = 0, values = 1, keys = 2, entries = 3, full = 4 };
+
+struct Index {
+  std::string name;
+  base::Uuid id;
+  causality::ColumnId column;
+  IndexTarget target = IndexTarget::column;
+  // CREATE CUSTOM INDEX, or USING 'sai'.
+  bool is_custom = false;
+  // Those of WITH OPTIONS, and class_name of a custom one.
+  OptionMap options;
+
+  friend bool operator==(const Index&, const Index&) = default;
+};
+
 // Invariants, checked by validate(): the columns are in the order partition key, clustering (each
 // by position, from 0 without gaps), static, regular (each by name); names and ids are unique; the
 // partition key is not empty; static columns only beside clustering ones; a table has counters only
-// (beside its keys) or none; ids are between 1 and next_column_id - 1.
+// (beside its keys) or none; ids are between 1 and next_column_id - 1. Indexes are in the
+// order of their names, of columns that are there, and of no table with counters.
 struct Table {
   std::string keyspace;
   std::string name;
@@ -80,10 +98,12 @@ struct Table {
   std::vector<DroppedColumn> dropped_columns;
   TableOptions options;
   std::uint32_t next_column_id = 1;
+  std::vector<Index> indexes;
 
   // Null for a name that is no column's. The pointer lives as long as the table.
   const Column* find(std::string_view column) const;
   const Column* find(causality::ColumnId column) const;
+  const Index* find_index(std::string_view index) const;
 
   std::span<const Column> partition_key() const;
   std::span<const Column> clustering() const;
@@ -96,6 +116,9 @@ struct Table {
 
   friend bool operator==(const Table&, const Table&) = default;
 };
+
+// As system_schema.indexes and CREATE INDEX have it: v, keys(m).
+std::string target_text(const Table& table, const Index& index);
 
 // Sorts `columns` as Table wants them. Requires: positions are set.
 void sort_columns(std::vector<Column>& columns);
@@ -117,6 +140,8 @@ struct Keyspace {
   // Null for a name that is no table's.
   TablePtr find_table(std::string_view table) const;
   std::optional<DataType> find_type(std::string_view type) const;
+  // The table that has an index of this name; null if none has.
+  TablePtr find_table_of_index(std::string_view index) const;
 
   // Deep: tables are compared, not pointers.
   friend bool operator==(const Keyspace& a, const Keyspace& b);

@@ -1,5 +1,6 @@
 #include "model/schema_codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 #include <utility>
@@ -128,6 +129,33 @@ void put(Encoder& out, const Keyspace& keyspace) {
   }
   out.varint(keyspace.tables.size());
   for (const auto& [name, table] : keyspace.tables) put(out, *table);
+}
+
+// Behind all keyspaces, if there are any.
+void put_indexes(Encoder& out, const Schema& schema) {
+  std::size_t tables = 0;
+  for (const auto& [name, keyspace] : schema.keyspaces()) {
+    tables += static_cast<std::size_t>(std::ranges::count_if(
+        keyspace->tables, [](const auto& table) { return !table.second->indexes.empty(); }));
+  }
+  if (tables == 0) return;
+  out.varint(tables);
+  for (const auto& [name, keyspace] : schema.keyspaces()) {
+    for (const auto& [table_name, table] : keyspace->tables) {
+      if (table->indexes.empty()) continue;
+      out.prefixed(name);
+      out.prefixed(table_name);
+      out.varint(table->indexes.size());
+      for (const Index& index : table->indexes) {
+        out.prefixed(index.name);
+        out.raw(index.id.bytes());
+        out.varint(index.column.value());
+        out.u8(static_cast<std::uint8_t>(index.target));
+        put(out, index.is_custom);
+        put(out, index.options);
+      }
+    }
+  }
 }
 
 // ---- decoding
@@ -373,6 +401,42 @@ Result<Keyspace> get_keyspace(Decoder& in) {
   return keyspace;
 }
 
+Result<std::vector<Index>> get_indexes_of_table(Decoder& in) {
+  constexpr std::size_t kIndexSizeMin = base::Uuid::kSize + 5;
+  std::vector<Index> indexes;
+  const std::size_t count = in.count(kIndexSizeMin);
+  for (std::size_t index = 0; index < count && in.ok(); ++index) {
+    Index made;
+    made.name = get_text(in);
+    const ByteView id = in.raw(base::Uuid::kSize);
+    TRY_VOID(in.status());
+    TRY(made.id, read_uuid(id));
+    made.column = causality::ColumnId(get_u32(in));
+    made.target = get_enum(in, IndexTarget::full);
+    made.is_custom = get_bool(in);
+    made.options = get_options_map(in);
+    indexes.push_back(std::move(made));
+  }
+  TRY_VOID(in.status());
+  return indexes;
+}
+
+Result<Schema> get_indexes(Decoder& in, Schema schema) {
+  const std::size_t tables = in.count(4);
+  for (std::size_t i = 0; i < tables && in.ok(); ++i) {
+    const std::string keyspace = get_text(in);
+    const std::string name = get_text(in);
+    TRY(auto indexes, get_indexes_of_table(in));
+    const TablePtr found = schema.find_table(keyspace, name);
+    if (found == nullptr) return Error(Errc::corrupt, "indexes of a table that is not there");
+    Table table = *found;
+    table.indexes = std::move(indexes);
+    TRY_VOID(validate(table));
+    schema = schema.with(std::move(table));
+  }
+  return schema;
+}
+
 Result<Schema> get_schema(Decoder& in) {
   Schema schema;
   std::string previous;
@@ -382,6 +446,9 @@ Result<Schema> get_schema(Decoder& in) {
     if (index > 0 && keyspace.name <= previous) in.fail("keyspaces out of order");
     previous = keyspace.name;
     schema = schema.with(std::move(keyspace));
+  }
+  if (in.ok() && in.remaining() > 0) {
+    TRY(schema, get_indexes(in, std::move(schema)));
   }
   TRY_VOID(in.finish());
   return schema;
@@ -395,6 +462,7 @@ Bytes encode(const Schema& schema) {
   encoder.u8(kVersion);
   encoder.varint(schema.keyspaces().size());
   for (const auto& [name, keyspace] : schema.keyspaces()) put(encoder, *keyspace);
+  put_indexes(encoder, schema);
   return std::move(out).freeze();
 }
 

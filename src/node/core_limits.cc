@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "base/assert.h"
+#include "cql/catalog/index_storage.h"
 #include "cql/system/system_tables.h"
 
 namespace helenus::node {
@@ -53,6 +54,7 @@ storage::EngineOptions engine_options(const Config& config, std::uint32_t cores)
   engine.operations.window_ms = config.operation_window_ms;
   engine.operations.skew_ms = config.operation_skew_ms;
   engine.shards = std::max(engine.shards, cores);
+  engine.read_index_definition = cql::read_index_definition;
   return engine;
 }
 

@@ -109,6 +109,15 @@ class DriverTest(unittest.TestCase):
             abs(trace.started_at - datetime.datetime.utcnow()), datetime.timedelta(minutes=5)
         )
 
+    def test_a_trace_names_the_index_that_was_used(self):
+        self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
+        self.session.execute("INSERT INTO t (k, v) VALUES (1, 2)")
+        self.session.execute("CREATE INDEX ON t (v)")
+        result = self.session.execute("SELECT k FROM t WHERE v = 2", trace=True)
+        self.assertEqual(result.one().k, 1)
+        told = [event.description for event in result.get_query_trace().events]
+        self.assertTrue(any(text.endswith("using index t_v_idx") for text in told), told)
+
     def test_a_changed_table_is_never_read_by_old_columns(self):
         self.session.execute("CREATE TABLE t (k int PRIMARY KEY, v int)")
         self.session.execute("INSERT INTO t (k, v) VALUES (1, 2)")
@@ -597,6 +606,13 @@ class Hits(Model):
     n = columns.Counter()
 
 
+class Note(Model):
+    __keyspace__ = "objects"
+    id = columns.Integer(primary_key=True)
+    author = columns.Text(index=True)
+    tags = columns.Set(columns.Text, index=True)
+
+
 class MapperTest(unittest.TestCase):
     """The driver's mapper of objects (cqlengine), as an application starts and uses it."""
 
@@ -609,7 +625,7 @@ class MapperTest(unittest.TestCase):
         engine.set_session(cls.cluster.connect())
         management.create_keyspace_simple("objects", NODES)
         management.sync_type("objects", Address)
-        for model in (Person, Visit, Hits):
+        for model in (Person, Visit, Hits, Note):
             management.sync_table(model)
             management.sync_table(model)  # finds nothing to change
 
@@ -689,6 +705,16 @@ class MapperTest(unittest.TestCase):
         Hits.objects(page="/").update(n=5)
         Hits.objects(page="/").update(n=2)
         self.assertEqual(Hits.get(page="/").n, 7)
+
+    def test_objects_are_found_by_what_is_indexed(self):
+        Note.create(id=1, author="ada", tags={"x"})
+        Note.create(id=2, author="bob", tags={"x", "y"})
+        self.assertEqual([note.id for note in Note.objects(author="ada")], [1])
+        self.assertEqual([note.id for note in Note.objects.filter(tags__contains="y")], [2])
+        Note.objects(id=1).update(author="bob")
+        self.assertEqual(sorted(note.id for note in Note.objects(author="bob")), [1, 2])
+        indexes = self.cluster.metadata.keyspaces["objects"].tables["note"].indexes
+        self.assertEqual(sorted(indexes), ["note_author_idx", "note_tags_idx"])
 
     def test_a_column_that_the_model_gains_is_added(self):
         wider = type("Wider", (Hits,), {"__table_name__": "hits", "more": columns.Counter()})

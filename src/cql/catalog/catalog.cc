@@ -11,6 +11,7 @@
 #include "cql/catalog/catalog_view.h"
 #include "cql/schema/filter_properties.h"
 #include "cql/schema/schema_difference.h"
+#include "model/index_entries.h"
 #include "runtime/clock.h"
 #include "runtime/random.h"
 #include "runtime/run_on.h"
@@ -60,6 +61,15 @@ std::map<TableId, storage::TableOptions> storage_wanted_by(const DecidedSchema& 
       const auto id = decided.storage.find(table->id);
       ASSERT(id != decided.storage.end() && id->second < decided.next_storage);
       wanted.emplace(id->second, storage_options(*table));
+      for (const model::Index& index : table->indexes) {
+        const auto index_id = decided.storage.find(index.id);
+        ASSERT(index_id != decided.storage.end());
+        storage::TableOptions options = storage_options(*table);
+        options.index =
+            storage::IndexOf{.table = id->second,
+                             .definition = model::IndexEntries::define(*keyspace, *table, index)};
+        wanted.emplace(index_id->second, std::move(options));
+      }
     }
   }
   ASSERT(wanted.size() == decided.storage.size());

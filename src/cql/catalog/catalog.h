@@ -68,7 +68,7 @@ class CatalogView;
 // What an authority decided.
 struct DecidedSchema {
   model::Schema users;
-  CatalogSnapshot::StorageIds storage;  // of every table of `users`, and of no other
+  CatalogSnapshot::StorageIds storage;  // of every table and index of `users`, and of no other
   CatalogSnapshot::KeyspaceNumbers keyspaces;
   storage::TableId next_storage;  // the first that was not given yet
   ContextSecret context_secret;   // the same in every decision

@@ -17,6 +17,7 @@
 
 #include "cql/catalog/catalog.h"
 #include "cql/catalog/catalog_view.h"
+#include "cql/catalog/index_storage.h"
 #include "cql/catalog/lone_schema_test_support.h"
 #include "cql/execute/query_processor.h"
 #include "cql/parser/parser.h"
@@ -285,6 +286,7 @@ class QueryStory {
     engine.log.staged_bytes_max = std::size_t{8} << 20;
     engine.log.disk_bytes_max = 64 * engine.log.segment_size;
     engine.shards = 2;
+    engine.read_index_definition = read_index_definition;
     engine.block_cache_bytes = std::size_t{1} << 20;
     storage.cores = cores_;
     CO_TRY(storage_,

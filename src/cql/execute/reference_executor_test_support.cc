@@ -101,6 +101,14 @@ std::string ReferenceTable::create() const {
   return text;
 }
 
+std::vector<std::string> ReferenceTable::create_indexes() const {
+  std::vector<std::string> texts;
+  for (const std::size_t column : indexed) {
+    texts.push_back(fmt::format("CREATE INDEX ON {} ({}) USING 'sai'", name, columns[column].name));
+  }
+  return texts;
+}
+
 bool ReferenceQuery::counts() const {
   return std::ranges::any_of(selectors, [](const ReferenceSelector& selector) {
     return selector.kind == ReferenceSelector::Kind::count;

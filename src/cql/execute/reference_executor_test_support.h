@@ -57,9 +57,12 @@ struct ReferenceTable {
   std::vector<ReferenceColumn> columns;
   std::int32_t default_time_to_live = 0;
   std::int32_t delete_memory = 0;  // none, or longer than a test
+  // Columns with an index: it changes no answer, but what needs ALLOW FILTERING.
+  std::vector<std::size_t> indexed = {};
 
   std::vector<std::size_t> of(ReferenceKind kind) const;
   std::string create() const;
+  std::vector<std::string> create_indexes() const;
 };
 
 // A relation of a WHERE clause: columns, or the token of the partition key, compared with a value

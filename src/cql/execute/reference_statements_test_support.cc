@@ -33,7 +33,8 @@ std::vector<ReferenceTable> ReferenceStatements::tables(std::uint64_t seed) {
                    {"m[1]", Type::int_, Kind::regular, false, "m"},
                    {"m[2]", Type::int_, Kind::regular, false, "m"},
                    {"v", Type::int_, Kind::regular},
-                   {"w", Type::text, Kind::regular}}},
+                   {"w", Type::text, Kind::regular}},
+       .indexed = {2, 4, 7}},
       {.name = "composite",
        .columns = {{"i", Type::text, Kind::partition},
                    {"j", Type::int_, Kind::partition},
@@ -42,19 +43,22 @@ std::vector<ReferenceTable> ReferenceStatements::tables(std::uint64_t seed) {
                    {"e", Type::bigint, Kind::clustering, any()},
                    {"r", Type::text, Kind::statics},
                    {"s", Type::blob, Kind::statics},
-                   {"x", Type::int_, Kind::regular}}},
+                   {"x", Type::int_, Kind::regular}},
+       .indexed = {3, 7}},
       {.name = "narrow",
        .columns = {{"k", Type::blob, Kind::partition},
                    {"m[-1]", Type::blob, Kind::regular, false, "m"},
                    {"m[0]", Type::blob, Kind::regular, false, "m"},
                    {"v", Type::int_, Kind::regular},
                    {"w", Type::text, Kind::regular},
-                   {"x", Type::bigint, Kind::regular}}},
+                   {"x", Type::bigint, Kind::regular}},
+       .indexed = {4}},
       {.name = "fading",
        .columns = {{"k", Type::bigint, Kind::partition},
                    {"c", Type::blob, Kind::clustering, any()},
                    {"v", Type::text, Kind::regular}},
-       .default_time_to_live = 15},
+       .default_time_to_live = 15,
+       .indexed = {2}},
   };
   for (ReferenceTable& table : tables) {
     if (prng.chance(0.6)) table.delete_memory = kDeleteMemory;
@@ -635,7 +639,13 @@ ReferenceStatement ReferenceStatements::read() {
     query.limit = prng_.between(1, 8);
     text += " LIMIT " + writing.number(static_cast<std::int64_t>(*query.limit));
   }
-  made.is_refused = where.needs_filtering && chance(0.15);
+  const bool may_be_refused = where.needs_filtering && chance(0.15);
+  made.is_refused =
+      may_be_refused && std::ranges::none_of(query.where, [&](const ReferenceRelation& relation) {
+        return std::ranges::any_of(relation.columns, [&](std::size_t column) {
+          return std::ranges::find(table().indexed, column) != table().indexed.end();
+        });
+      });
   if (where.needs_filtering && !made.is_refused) text += " ALLOW FILTERING";
   made.query = std::move(query);
   return std::move(made);

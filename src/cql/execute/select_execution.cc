@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "cql/execute/indexed_rows.h"
 #include "cql/execute/paging_state.h"
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/row_stream.h"
@@ -167,6 +168,9 @@ QueryResult<void> SelectExecution::begin(BoundRestrictions where) {
     const VirtualTable* table = services_.virtual_tables.find(plan_.table->id);
     if (table == nullptr) return invalid("table {} does not exist", plan_.table->name);
     stream_ = std::make_unique<VirtualTableRows>(*table, std::move(request), services_.admission);
+  } else if (plan_.index && request.where.index) {
+    stream_ = std::make_unique<IndexedRows>(services_.runtime, services_.coordinator,
+                                            *plan_.storage, *plan_.index, std::move(request));
   } else {
     stream_ = std::make_unique<StoredRows>(services_.runtime, services_.coordinator, *plan_.storage,
                                            std::move(request));

@@ -60,6 +60,9 @@ class BoundPredicate {
  public:
   static QueryResult<BoundPredicate> bind(const Predicate& predicate, const model::Table& table,
                                           const Evaluation& evaluation);
+  // The first value, of the first column; that of m[element].
+  const base::Bytes& value() const { return values_.front().front(); }
+  const model::OptionalBytes& element() const { return element_; }
   // False where a column compared is null.
   bool matches(const model::Table& table, const Row& row) const;
 

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "model/identifier.h"
+#include "model/index_entries.h"
 #include "model/partition_key.h"
 #include "ring/murmur3.h"
 
@@ -116,6 +117,26 @@ QueryResult<BoundRestrictions> Restrictions::bind(const Evaluation& evaluation) 
     TRY_VOID(evaluation.turn());
     TRY(BoundPredicate predicate, BoundPredicate::bind(filter, *table_, evaluation));
     bound.filters.push_back(std::move(predicate));
+  }
+  if (index_ && !bound.by_key) bound.index = bind_index(bound.filters);
+  return bound;
+}
+
+// A value that the index cannot encode is looked for by a scan.
+std::optional<BoundIndex> Restrictions::bind_index(
+    const std::vector<BoundPredicate>& filters) const {
+  const model::Index& index = table_->indexes[index_->number];
+  const model::IndexEntries entries(*table_, index);
+  BoundIndex bound{.name = index.name, .from = {}, .to = {}};
+  for (const std::size_t number : index_->filters) {
+    const Predicate& predicate = filters_[number];
+    const BoundPredicate& filter = filters[number];
+    const auto encoded = predicate.element ? entries.encode(*filter.element(), filter.value())
+                                           : entries.encode(filter.value());
+    if (!encoded) return std::nullopt;
+    if (!predicate.is_upper()) bound.from = *encoded;
+    if (!predicate.is_lower()) bound.to = *encoded;
+    bound.is_one_value = !predicate.is_slice();
   }
   return bound;
 }

@@ -3,7 +3,8 @@
 //   partitions     every partition-key column by = or IN: these partitions and no others
 //   tokens         token(k) between bounds: a range of the ring
 //   rows           clustering columns by = and IN, then one slice: ranges of bytes in a partition
-//   filters        everything else, asked of every row read; only with ALLOW FILTERING
+//   filters        everything else, asked of every row read; only with ALLOW FILTERING, or if an
+//                  index tells which rows to read
 //
 // The rules, and the words in which they are told, are Cassandra's: which relations may stand
 // together, which need ALLOW FILTERING, which a statement that writes does not take.
@@ -43,6 +44,15 @@ QueryResult<std::size_t> column_index(const model::Table& table, std::string_vie
 // Whether storage takes a key of these parts. Errors: invalid.
 QueryResult<void> check_key_sizes(std::size_t partition, std::size_t row);
 
+// Where an index is asked: encoded values from one to all that begin with the other
+// (model/index_entries.h).
+struct BoundIndex {
+  std::string name;
+  base::Bytes from;
+  base::Bytes to;
+  bool is_one_value = false;  // then they are the same
+};
+
 // What a statement is about, once its markers have values.
 struct BoundRestrictions {
   // Partitions as storage knows them, in the order of their keys' types, each once; else a range of
@@ -54,6 +64,8 @@ struct BoundRestrictions {
   // them; in a table without clustering columns the one there is.
   std::vector<model::ClusteringRange> rows;
   std::vector<BoundPredicate> filters;
+  // Which rows there may be that match the filters, if that can be told; never by key.
+  std::optional<BoundIndex> index;
 };
 
 // One row, as storage knows it.
@@ -94,6 +106,8 @@ class Restrictions {
   bool has_slice() const { return lower_ || upper_; }
   // Whether the column has just one value.
   bool has_one_value(std::size_t column) const;
+  // The one that tells which rows may match; null if none does.
+  const model::Index* index() const { return index_ ? &table_->indexes[index_->number] : nullptr; }
   // The columns that filters look at.
   std::vector<std::size_t> columns_filtered() const;
   // For each column of the partition key the marker that binds it; none unless all are bound.
@@ -142,6 +156,13 @@ class Restrictions {
   std::optional<Predicate> lower_;
   std::optional<Predicate> upper_;
   std::vector<Predicate> filters_;
+  struct IndexUse {
+    std::size_t number = 0;  // in Table::indexes
+    // In filters_: one value, or one bound or two.
+    std::vector<std::size_t> filters;
+  };
+  std::optional<BoundIndex> bind_index(const std::vector<BoundPredicate>& filters) const;
+  std::optional<IndexUse> index_;
 };
 
 }  // namespace helenus::cql

@@ -56,6 +56,13 @@ class RestrictionsPlanner {
   QueryResult<void> check_rows_of_write() const;
   QueryResult<void> refuse_leftover(const Predicate& predicate) const;
   QueryResult<void> plan_others();
+  // What the filters need: ALLOW FILTERING, or indexes that answer them; and which one is asked.
+  QueryResult<void> plan_index();
+  // The number of an index that answers it, in Table::indexes.
+  std::optional<std::size_t> index_for(const Predicate& predicate) const;
+  bool is_allowed(const Predicate& predicate) const {
+    return rules_.allow_filtering || index_for(predicate);
+  }
   // Takes out the predicate that begins at this clustering column, if there is one that suits.
   template <class Suits>
   std::optional<Predicate> take_clustering(std::size_t position, Suits suits);
@@ -391,7 +398,9 @@ QueryResult<void> RestrictionsPlanner::plan_partitions() {
     made_.partition_ = std::move(named);
     return {};
   }
-  if (!on_partition_.empty() && !rules_.allow_filtering) return needs_allow_filtering();
+  for (const Predicate& predicate : on_partition_) {
+    if (!is_allowed(predicate)) return needs_allow_filtering();
+  }
   std::ranges::move(on_partition_, std::back_inserter(made_.filters_));
   return {};
 }
@@ -408,7 +417,7 @@ std::optional<Predicate> RestrictionsPlanner::take_clustering(std::size_t positi
 }
 
 QueryResult<void> RestrictionsPlanner::refuse_leftover(const Predicate& predicate) const {
-  if (rules_.allow_filtering) return {};
+  if (is_allowed(predicate)) return {};
   if (predicate.comparison == Operator::contains ||
       predicate.comparison == Operator::contains_key || predicate.element) {
     return invalid(
@@ -484,7 +493,12 @@ QueryResult<void> RestrictionsPlanner::plan_rows() {
   if (rules_.kind != StatementKind::select) TRY_VOID(check_rows_of_write());
   std::ranges::move(on_clustering_, std::back_inserter(made_.filters_));
   if (made_.names_partitions_ || !made_.restricts_clustering_) return {};
-  if (!rules_.allow_filtering) return needs_allow_filtering();
+  for (const Predicate& predicate : made_.prefix_) {
+    if (!is_allowed(predicate)) return needs_allow_filtering();
+  }
+  for (const auto* bound : {&made_.lower_, &made_.upper_}) {
+    if (*bound && !is_allowed(**bound)) return needs_allow_filtering();
+  }
   // Without partitions there is nowhere to look rows up: they are filtered.
   std::ranges::move(made_.prefix_, std::back_inserter(made_.filters_));
   made_.prefix_.clear();
@@ -508,15 +522,74 @@ QueryResult<void> RestrictionsPlanner::plan_others() {
   if (rules_.kind != StatementKind::select) {
     return invalid("Non PRIMARY KEY columns found in where clause: {} ", fmt::join(names, ", "));
   }
-  if (!rules_.allow_filtering) return needs_allow_filtering();
+  for (const Predicate& predicate : on_others_) {
+    if (!is_allowed(predicate)) return needs_allow_filtering();
+  }
   std::ranges::move(on_others_, std::back_inserter(made_.filters_));
   return {};
+}
+
+namespace {
+
+bool answers(const model::Index& index, const DataType& type, const Predicate& predicate) {
+  using model::IndexTarget;
+  switch (index.target) {
+    case IndexTarget::values:
+      return predicate.comparison == Operator::contains;
+    case IndexTarget::keys:
+      return predicate.comparison == Operator::contains_key;
+    case IndexTarget::entries:
+      return predicate.element && predicate.comparison == Operator::equal;
+    case IndexTarget::column:
+    case IndexTarget::full:
+      if (predicate.is_equal()) return true;
+      // As in Cassandra: only storage-attached ones are ordered.
+      return predicate.is_slice() && !predicate.element && index.is_custom &&
+             index.target == IndexTarget::column && !type.mentions(TypeKind::udt);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<std::size_t> RestrictionsPlanner::index_for(const Predicate& predicate) const {
+  if (rules_.kind != StatementKind::select || predicate.is_tuple) return std::nullopt;
+  const Column& column = table_.columns[predicate.columns.front()];
+  for (std::size_t i = 0; i < table_.indexes.size(); ++i) {
+    const model::Index& index = table_.indexes[i];
+    if (index.column == column.id && answers(index, column.type, predicate)) return i;
+  }
+  return std::nullopt;
+}
+
+// One index is asked, one with a single value if there is one; of an ordered one both bounds. As in
+// Cassandra, conditions on several indexes need no ALLOW FILTERING where all are storage-attached.
+QueryResult<void> RestrictionsPlanner::plan_index() {
+  bool all_custom = true;
+  for (std::size_t i = 0; i < made_.filters_.size(); ++i) {
+    const auto number = index_for(made_.filters_[i]);
+    if (!number) continue;
+    all_custom = all_custom && table_.indexes[*number].is_custom;
+    const bool is_bound = made_.filters_[i].is_slice();
+    const bool is_first = !made_.index_;
+    const bool is_better =
+        !is_first && !is_bound && made_.filters_[made_.index_->filters.front()].is_slice();
+    if (is_first || is_better) {
+      made_.index_ = Restrictions::IndexUse{.number = *number, .filters = {i}};
+    } else if (is_bound && made_.index_->number == *number &&
+               made_.filters_[made_.index_->filters.front()].is_slice()) {
+      made_.index_->filters.push_back(i);
+    }
+  }
+  if (rules_.allow_filtering || made_.filters_.size() <= 1 || all_custom) return {};
+  return needs_allow_filtering();
 }
 
 QueryResult<Restrictions> RestrictionsPlanner::finish() {
   TRY_VOID(plan_partitions());
   TRY_VOID(plan_rows());
   TRY_VOID(plan_others());
+  TRY_VOID(plan_index());
   return std::move(made_);
 }
 

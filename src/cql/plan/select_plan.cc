@@ -35,7 +35,7 @@ class SelectPlanner {
  public:
   SelectPlanner(const Select& select, const CatalogSnapshot& catalog, model::TablePtr table,
                 PlanScope& scope)
-      : select_(select), scope_(scope) {
+      : select_(select), catalog_(catalog), scope_(scope) {
     plan_.table = std::move(table);
     plan_.storage = catalog.storage_of(plan_.table->id);
     plan_.speculation = replication::Speculation::parse(plan_.table->options.speculative_retry);
@@ -55,6 +55,7 @@ class SelectPlanner {
   void lay_out();
 
   const Select& select_;
+  const CatalogSnapshot& catalog_;
   PlanScope& scope_;
   model::KeyspaceNumber keyspace_;
   QueryResult<void> rows_;  // whether the table's are here
@@ -68,6 +69,9 @@ QueryResult<void> SelectPlanner::plan_where() {
   // All rows of a virtual table are made in any case.
   rules.allow_filtering = select_.allow_filtering || !plan_.storage;
   TRY(plan_.where, Restrictions::plan(select_.where, plan_.table, rules, scope_));
+  if (plan_.storage && plan_.where.index() != nullptr && !plan_.where.names_partitions()) {
+    plan_.index = catalog_.storage_of(plan_.where.index()->id);
+  }
   plan_.static_without_rows =
       !plan_.where.restricts_clustering() && !plan_.where.restricts_regular();
   return {};

@@ -25,6 +25,7 @@ namespace helenus::cql {
 struct SelectPlan {
   model::TablePtr table;
   std::optional<storage::TableId> storage;  // none: the table is virtual
+  std::optional<storage::TableId> index;    // of where.index(), if that is asked
   replication::Speculation speculation;     // of the table
   Restrictions where;
   Selection selection;

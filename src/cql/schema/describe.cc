@@ -172,8 +172,15 @@ QueryResult<void> Describer::tell_element(const parser::Describe& statement) {
       add_type(*type);
       return {};
     }
-    case DescribeKind::index:
-      return invalid("Table for existing index '{}' not found in '{}'", name, keyspace->name);
+    case DescribeKind::index: {
+      const model::TablePtr table = keyspace->find_table_of_index(name);
+      if (table == nullptr) {
+        return invalid("Table for existing index '{}' not found in '{}'", name, keyspace->name);
+      }
+      element(keyspace->name, "index", name,
+              model::describe_index(*table, *table->find_index(name)));
+      return {};
+    }
     case DescribeKind::materialized_view:
       return invalid("Materialized view '{}' not found in '{}'", name, keyspace->name);
     case DescribeKind::function:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cql/parser/to_text.h"
+#include "cql/schema/index_change.h"
 #include "cql/schema/keyspace_change.h"
 #include "cql/schema/table_change.h"
 #include "cql/schema/type_names.h"
@@ -356,6 +357,36 @@ Transition apply(const Input& in, const parser::DropType& statement) {
                  keyspace_name, name);
 }
 
+// ---- Indexes ----
+
+Transition apply(const Input& in, const parser::CreateIndex& statement) {
+  TRY(const std::string keyspace_name, modifiable_keyspace_of(in, statement.table));
+  const std::string& name = statement.table.name.text;
+  const KeyspacePtr keyspace = in.users.find_keyspace(keyspace_name);
+  if (keyspace == nullptr) return invalid("Keyspace '{}' doesn't exist", keyspace_name);
+  const model::TablePtr before = keyspace->find_table(name);
+  if (before == nullptr) return invalid("Table '{}' doesn't exist", name);
+  TRY(model::Table table, make_index(statement, *keyspace, *before, in.context.new_table_id));
+  if (table == *before) return unchanged(in);
+  TRY_VOID(model::validate(table));
+  return changed(in.users.with(std::move(table)), SchemaChangeKind::updated, SchemaTarget::table,
+                 keyspace_name, name);
+}
+
+Transition apply(const Input& in, const parser::DropIndex& statement) {
+  TRY(const std::string keyspace_name, keyspace_of(statement.index, in.context.session_keyspace));
+  const std::string& index = statement.index.name.text;
+  const KeyspacePtr keyspace = in.users.find_keyspace(keyspace_name);
+  const model::TablePtr before =
+      keyspace == nullptr ? nullptr : keyspace->find_table_of_index(index);
+  if (before == nullptr) {
+    if (statement.if_exists) return unchanged(in);
+    return invalid("Index '{}.{}' doesn't exist'", keyspace_name, index);
+  }
+  return changed(in.users.with(drop_index(*before, index)), SchemaChangeKind::updated,
+                 SchemaTarget::table, keyspace_name, before->name);
+}
+
 // ---- What is not built ----
 
 Transition refuse(std::string message) {
@@ -368,14 +399,6 @@ Transition absent(const Input& in, bool if_exists, std::string message) {
   return invalid(std::move(message));
 }
 
-Transition apply(const Input& /*in*/, const parser::CreateIndex& /*statement*/) {
-  return refuse("Secondary indexes are not supported");
-}
-Transition apply(const Input& in, const parser::DropIndex& statement) {
-  TRY(const std::string keyspace, keyspace_of(statement.index, in.context.session_keyspace));
-  return absent(in, statement.if_exists,
-                fmt::format("Index '{}.{}' doesn't exist'", keyspace, statement.index.name.text));
-}
 Transition apply(const Input& /*in*/, const parser::CreateMaterializedView& /*statement*/) {
   return refuse("Materialized views are not supported.");
 }

@@ -46,6 +46,10 @@ constexpr std::array kTables = {
                 "partitions_count bigint, "
                 "PRIMARY KEY ((keyspace_name), table_name, range_start, range_end)) "
                 "WITH comment = 'per-table primary range size estimates'"},
+    SystemTable{"system",
+                "CREATE TABLE \"IndexInfo\" (table_name text, index_name text, value blob, "
+                "PRIMARY KEY ((table_name), index_name)) "
+                "WITH comment = 'built column indexes'"},
     SystemTable{"system_schema",
                 "CREATE TABLE keyspaces (keyspace_name text PRIMARY KEY, durable_writes boolean, "
                 "replication frozen<map<text, text>>) WITH comment = 'keyspace definitions'"},

@@ -303,6 +303,20 @@ QueryResult<Table> apply(const parser::AddColumns& change, const model::Keyspace
   return table;
 }
 
+QueryResult<void> check_no_index(const Table& table, const Column& column, std::string_view verb) {
+  std::vector<std::string> names;
+  for (const model::Index& index : table.indexes) {
+    if (index.column == column.id) names.push_back(index.name);
+  }
+  if (names.empty()) return {};
+  if (verb == "rename") {
+    return invalid("Can't rename column {} because it has dependent secondary indexes ({})",
+                   column.name, fmt::join(names, ", "));
+  }
+  return invalid("Cannot drop column {} because it has dependent secondary indexes ({})",
+                 column.name, fmt::join(names, ", "));
+}
+
 QueryResult<Table> apply(const parser::DropColumns& change, const model::Keyspace& /*keyspace*/,
                          const Table& before, std::int64_t now_us) {
   std::int64_t dropped_at_us = now_us;
@@ -327,6 +341,7 @@ QueryResult<Table> apply(const parser::DropColumns& change, const model::Keyspac
       return invalid("Cannot drop non-frozen column {} of user type {}", name.text,
                      column->type.to_cql());
     }
+    TRY_VOID(check_no_index(before, *column, "drop"));
     gone.insert(column->name);
     columns.push_back(column);
   }
@@ -355,6 +370,7 @@ QueryResult<Table> apply(const parser::RenameColumns& change, const model::Keysp
     if (column->kind != ColumnKind::partition_key && column->kind != ColumnKind::clustering) {
       return invalid("Cannot rename non PRIMARY KEY column {}", renaming.from.text);
     }
+    TRY_VOID(check_no_index(before, *column, "rename"));
     if (table.find(renaming.to.text) != nullptr) {
       return invalid(
           "Cannot rename column {} to {} in table '{}'; another column with that name already "

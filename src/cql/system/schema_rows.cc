@@ -166,6 +166,21 @@ void add_dropped_columns(const model::Schema& schema, VirtualRows& rows) {
   });
 }
 
+void add_indexes(const model::Schema& schema, VirtualRows& rows) {
+  each_table(schema, is_real, [&](const model::Table& table) {
+    for (const model::Index& index : table.indexes) {
+      model::OptionMap options = index.options;
+      options["target"] = model::target_text(table, index);
+      rows.add();
+      rows.set("keyspace_name", text_value(table.keyspace));
+      rows.set("table_name", text_value(table.name));
+      rows.set("index_name", text_value(index.name));
+      rows.set("kind", text_value(index.is_custom ? "CUSTOM" : "COMPOSITES"));
+      rows.set("options", map_value(options));
+    }
+  });
+}
+
 void add_types(const model::Schema& schema, VirtualRows& rows) {
   each_keyspace(schema, is_real, [&](const model::Keyspace& keyspace) {
     for (const auto& [name, type] : keyspace.types) {
@@ -215,7 +230,8 @@ void add_schema_tables(const model::Schema& system, SchemaSource schema, Virtual
       [](const model::Schema& now, VirtualRows& rows) { add_columns(now, is_real, rows); });
   add("system_schema", "dropped_columns", add_dropped_columns);
   add("system_schema", "types", add_types);
-  for (const char* name : {"triggers", "views", "indexes", "functions", "aggregates"}) {
+  add("system_schema", "indexes", add_indexes);
+  for (const char* name : {"triggers", "views", "functions", "aggregates"}) {
     add("system_schema", name, nothing);
   }
   add("system_virtual_schema", "keyspaces", add_virtual_keyspaces);

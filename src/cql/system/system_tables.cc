@@ -5,6 +5,8 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/assert.h"
@@ -245,6 +247,29 @@ void add_counters(const std::vector<MetricRow>& metrics, VirtualRows& rows) {
   }
 }
 
+// Those that all cores of this node read. As in Cassandra the table's name is the keyspace's.
+runtime::Task<base::Result<void>> add_built_indexes(const CatalogReader& catalog,
+                                                    const replication::Coordinator& coordinator,
+                                                    VirtualRows& rows, runtime::Until until) {
+  CO_TRY(const auto unbuilt, co_await coordinator.indexes_being_built(std::move(until)));
+  const CatalogPtr now = catalog.snapshot();
+  for (const auto& [name, keyspace] : now->users().keyspaces()) {
+    std::set<std::string_view> built;
+    for (const auto& [table_name, table] : keyspace->tables) {
+      for (const model::Index& index : table->indexes) {
+        const auto storage = now->storage_of(index.id);
+        if (storage && !unbuilt.contains(*storage)) built.insert(index.name);
+      }
+    }
+    for (const std::string_view index : built) {
+      rows.add();
+      rows.set("table_name", text_value(name));
+      rows.set("index_name", text_value(index));
+    }
+  }
+  co_return {};
+}
+
 template <class Row>
 using Source = std::function<SystemSources::Gathered<Row>(runtime::Until)>;
 template <class Row>
@@ -314,6 +339,10 @@ VirtualTables make_system_tables(const CatalogReader& catalog,
       [&catalog, peers](VirtualRows& rows) { add_peers_v2(catalog, *peers(), rows); });
   // Programs that cut a scan into parts ask for it; where there is no estimate they go by tokens.
   add("system", "size_estimates", [](VirtualRows&) {});
+  add("system", "IndexInfo",
+      VirtualTable::WaitingMaker([&catalog, &coordinator](VirtualRows& rows, runtime::Until until) {
+        return add_built_indexes(catalog, coordinator, rows, std::move(until));
+      }));
   add("helenus", "tablets", [&coordinator](VirtualRows& rows) { add_tablets(coordinator, rows); });
   add("helenus", "clients", gathered(std::move(sources.clients), add_clients));
   add("helenus", "counters", gathered(sources.metrics, add_counters));

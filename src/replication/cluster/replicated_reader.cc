@@ -180,6 +180,7 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRe
     seen.push_back({.node = answer.from, .clock = answer.answer.clock, .lacks_of = {}});
     pages.push_back(std::move(answer.answer));
   }
+  if (how.unites_answers) co_return unite(request.backwards, std::move(pages));
   AnswerMerge merging(request.backwards, std::move(pages));
   const auto needed = merging.needed();
   for (std::size_t i = 0; i < needed.size(); ++i) {

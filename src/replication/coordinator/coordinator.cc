@@ -425,11 +425,26 @@ std::unique_ptr<RangeCursor> Coordinator::scan(TableId table, storage::KeyRange 
                                        std::move(options));
 }
 
+std::vector<storage::KeyRange> Coordinator::tablets_of(const storage::KeyRange& partitions) const {
+  std::vector<storage::KeyRange> tablets;
+  const bool is_hollow = partitions.to && *partitions.to <= partitions.from;
+  if (core_.held == nullptr || is_hollow) return tablets;
+  const ReplicaMapPtr map = core_.held->map();
+  const auto place = map->find_place(partitions.from.view());
+  if (!place) return tablets;
+  for (std::size_t i = place->index; i < place->keyspace->tablet_count(); ++i) {
+    const TabletBounds& bounds = place->keyspace->bounds(static_cast<ring::TabletIndex>(i));
+    if (partitions.to && bounds.from >= *partitions.to) break;
+    tablets.push_back({.from = bounds.from, .to = bounds.to});
+  }
+  return tablets;
+}
+
 // ---- Of all cores ----
 
 // `work` makes a task of an engine and an Until; it is asked on each core in turn.
 template <class T, class Work>
-Task<Result<std::vector<T>>> Coordinator::ask_all(Work work, Until until) {
+Task<Result<std::vector<T>>> Coordinator::ask_all(Work work, Until until) const {
   std::vector<T> answers;
   for (std::uint32_t core = 0; core < replicas_.cores(); ++core) {
     storage::Engine& engine = replicas_.on(CoreId{core}).replica.engine();
@@ -464,6 +479,10 @@ Task<Result<bool>> compact_on_core(storage::Engine& engine, TableId table, Until
   co_return found(co_await engine.compact(table, std::move(until)));
 }
 
+Task<Result<std::vector<TableId>>> unbuilt_on_core(storage::Engine& engine) {
+  co_return engine.indexes_being_built();
+}
+
 Result<void> found_somewhere(const std::vector<bool>& found, TableId table) {
   if (std::ranges::find(found, true) != found.end()) return {};
   return Error(Errc::not_found, "table {}", table);
@@ -485,6 +504,16 @@ Task<Result<void>> Coordinator::compact(TableId table, Until until) {
   };
   CO_TRY(const auto found, co_await ask_all<bool>(compact, std::move(until)));
   co_return found_somewhere(found, table);
+}
+
+Task<Result<std::set<TableId>>> Coordinator::indexes_being_built(Until until) const {
+  const auto ask = [](storage::Engine& engine, const Until& /*remaining*/) {
+    return unbuilt_on_core(engine);
+  };
+  CO_TRY(const auto told, co_await ask_all<std::vector<TableId>>(ask, std::move(until)));
+  std::set<TableId> unbuilt;
+  for (const auto& some : told) unbuilt.insert(some.begin(), some.end());
+  co_return unbuilt;
 }
 
 storage::EngineStatistics Coordinator::statistics_here() const {

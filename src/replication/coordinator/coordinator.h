@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/bytes.h"
@@ -89,9 +90,17 @@ class Coordinator {
   std::unique_ptr<RangeCursor> scan(storage::TableId table, storage::KeyRange partitions,
                                     ScanOptions options);
 
+  // The whole tablets that have something of the range, in the order of their keys. None: the
+  // keyspace is gone.
+  std::vector<storage::KeyRange> tablets_of(const storage::KeyRange& partitions) const;
+
   // Writes what the table has in memory into files; merges its files.
   runtime::Task<base::Result<void>> flush(storage::TableId table, runtime::Until until);
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
+
+  // Indexes that some core of this node does not read yet.
+  runtime::Task<base::Result<std::set<storage::TableId>>> indexes_being_built(
+      runtime::Until until) const;
 
   // What this node holds, and how the keyspaces are placed. Null before the first metadata.
   const std::shared_ptr<const HeldTablets>& tablets() const;
@@ -140,7 +149,7 @@ class Coordinator {
                                                                      runtime::Until until,
                                                                      RequestLevel how);
   template <class T, class Work>
-  runtime::Task<base::Result<std::vector<T>>> ask_all(Work work, runtime::Until until);
+  runtime::Task<base::Result<std::vector<T>>> ask_all(Work work, runtime::Until until) const;
 
   runtime::Runtime& runtime_;
   const Replicas& replicas_;

@@ -1,8 +1,10 @@
 #include "replication/merge/answer_merge.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/assert.h"
 #include "causality/clock.h"
@@ -143,6 +145,36 @@ bool lacks_some(const base::Bytes& row, const PartitionStore& merged, const Part
   }
   return std::ranges::any_of(
       answers, [&](const PartitionStore* answer) { return has_unseen(*answer, clock); });
+}
+
+RowsAnswer unite(bool backwards, std::vector<RowsAnswer> pages) {
+  const auto place = [](const RowsAnswer::Row& row) { return std::tie(row.partition, row.row); };
+  const auto before = [&](const RowsAnswer::Row& a, const RowsAnswer::Row& b) {
+    return backwards ? place(b) < place(a) : place(a) < place(b);
+  };
+  RowsAnswer united;
+  std::optional<RowsAnswer::Row> end;
+  for (RowsAnswer& page : pages) {
+    united.clock = causality::join(united.clock, page.clock);
+    united.wall = std::max(united.wall, page.wall);
+    united.more = united.more || page.more;
+    // Nothing is covered by a page that stopped before its first row.
+    if (page.more && page.rows.empty()) return united;
+    if (page.more && (!end || before(page.rows.back(), *end))) end = page.rows.back();
+    std::ranges::move(page.rows, std::back_inserter(united.rows));
+  }
+  if (end) std::erase_if(united.rows, [&](const auto& row) { return before(*end, row); });
+  std::ranges::sort(united.rows, before);
+  std::vector<RowsAnswer::Row> rows;
+  for (RowsAnswer::Row& row : united.rows) {
+    if (!rows.empty() && place(rows.back()) == place(row)) {
+      rows.back().stored.absorb(row.stored);
+    } else {
+      rows.push_back(std::move(row));
+    }
+  }
+  united.rows = std::move(rows);
+  return united;
 }
 
 bool AnswerMerge::Before::operator()(const RowName& a, const RowName& b) const {

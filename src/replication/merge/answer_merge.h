@@ -53,6 +53,10 @@ bool lacks_some(const base::Bytes& row, const causality::PartitionStore& merged,
                 const causality::PartitionStore& stored, const causality::Clock& clock,
                 std::span<const causality::PartitionStore* const> answers);
 
+// What any of the answers to one request has, in its direction, up to the least end; for hints.
+// Requires: at least one page.
+RowsAnswer unite(bool backwards, std::vector<RowsAnswer> pages);
+
 class AnswerMerge {
  public:
   // Requires: at least one page; all answer the same request, which reads in that direction.

@@ -341,6 +341,36 @@ TEST(AnswerMerge, RowsByTheirNamesShowWhatTheJoinShows) {
   }
 }
 
+RowsAnswer::Row hint(std::string_view row, std::uint64_t counter) {
+  Delta delta;
+  delta.dot = {.actor = causality::actor_of(1, 1), .counter = counter};
+  CellChange cell;
+  cell.row = bytes(row);
+  cell.column = kColumns[0];
+  delta.cells.push_back(cell);
+  return {.partition = bytes("p"),
+          .row = bytes(row),
+          .stored = causality::fragment_of(delta, Policy::lww)};
+}
+
+TEST(AnswerMerge, OfHintsEveryOneIsShownThatAnAnswerHas) {
+  RowsAnswer first;
+  first.rows = {hint("a", 1), hint("c", 2)};
+  first.more = true;
+  RowsAnswer second;
+  second.rows = {hint("b", 3), hint("c", 4), hint("d", 5)};
+  for (std::uint64_t counter = 1; counter <= 5; ++counter) {
+    second.clock.add({.actor = causality::actor_of(1, 1), .counter = counter});
+  }
+  const RowsAnswer united = unite(false, {first, second});
+  ASSERT_EQ(united.rows.size(), 3U)
+      << "what one has seen and lacks is there; d lies behind the end";
+  EXPECT_TRUE(united.more);
+  EXPECT_EQ(united.rows[0].row, bytes("a"));
+  EXPECT_EQ(united.rows[1].row, bytes("b"));
+  EXPECT_EQ(united.rows[2].stored.cell(bytes("c"), kColumns[0]).versions().size(), 2U);
+}
+
 TEST(AnswerMerge, OneAnswerIsItself) {
   RowsAnswer page;
   page.rows.push_back({.partition = bytes("p"), .row = bytes("a"), .stored = {}});

@@ -33,6 +33,9 @@ struct RequestLevel {
   // Whether replicas whose answers lack something get it before a read of several is answered: then
   // what one read has shown, later ones at such a level show too.
   bool repairs = true;
+  // Of scans of what are hints (R23): what any replica answers is answered, whatever the others
+  // have seen; and nothing is repaired.
+  bool unites_answers = false;
   // Of reads.
   Speculation speculation = {};
   RequestNotes* notes = nullptr;  // likewise

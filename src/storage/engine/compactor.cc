@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/in_background.h"
+#include "storage/engine/live_entries.h"
 #include "storage/read/entry_source.h"
 #include "storage/read/merged_entries.h"
 
@@ -234,8 +235,23 @@ Task<Result<Shard::Written>> Compactor::write_compacted(const CompactionJob& job
         entries_of(input->reader->cursor({.cache_use = CacheUse::bypass}), input->reader->path()));
   }
   MergedEntries merged(std::move(sources));
+  if (const TableStore* const indexed = table_to_look_into(job); indexed != nullptr) {
+    LiveEntries live(state_, *job.shard, *job.table, *indexed, merged);
+    auto written = co_await job.shard->write_file(*job.table, live, std::move(plan),
+                                                  &reserve_.merge_throttle(), state_.stop.token());
+    state_.statistics.index_entries_stale += live.stale();
+    co_return written;
+  }
   co_return co_await job.shard->write_file(*job.table, merged, std::move(plan),
                                            &reserve_.merge_throttle(), state_.stop.token());
+}
+
+// Of an index whose files are merged all together, so that each entry is looked for not too often.
+const TableStore* Compactor::table_to_look_into(const CompactionJob& job) {
+  const TableStore& index = *job.table;
+  if (!index.is_index() || !index.index_is_built() || !index.derives_entries()) return nullptr;
+  if (job.inputs.size() != index.sstables().size()) return nullptr;
+  return job.shard->table(index.options().index->table);
 }
 
 Task<Result<void>> Compactor::compact_files(CompactionJob job) {
@@ -330,12 +346,27 @@ Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Shard::Writte
   co_return {};
 }
 
+std::vector<TableId> Compactor::indexes_of(TableId table) const {
+  std::vector<TableId> indexes;
+  for (const auto& shard : state_.shards) {
+    const TableStore* store = shard->table(table);
+    if (store == nullptr) continue;
+    for (const auto& index : store->indexes()) indexes.push_back(index->id());
+    break;
+  }
+  return indexes;
+}
+
 Task<Result<void>> Compactor::compact(TableId table, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
   CO_TRY_VOID(co_await flusher_.flush(table, until));
   for (const auto& shard : state_.shards) {
     auto merged = compact_shard(*shard, table, until);
     CO_TRY_VOID(co_await runtime::in_background(state_.runtime, std::move(merged)));
+  }
+  for (const TableId index : indexes_of(table)) {
+    auto compacted = co_await compact(index, until);
+    if (!compacted && !compacted.failed_with(Errc::not_found)) co_return compacted;
   }
   for (const auto& shard : state_.shards) {
     const TableStore* store = shard->table(table);

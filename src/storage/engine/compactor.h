@@ -12,6 +12,8 @@
 //     cannot be, and is never merged again; everything else goes on without it.
 //   - A merge leaves the room that memtables need, and what is kept of a full disk, alone
 //     (disk_reserve.h). One that does not fit is not begun, or ends, and is tried again later.
+//   - A stale entry of an index goes only by what its table has since the merge began
+//     (live_entries.h).
 //   - A dropped range leaves the manifest only after every file that was there when it was dropped
 //     has been merged without it, or is set aside for nobody to read.
 //
@@ -73,6 +75,9 @@ class Compactor {
   static CompactionJob begin_job(Shard& shard, const std::shared_ptr<TableStore>& table,
                                  const std::vector<FileNumber>& files);
   static MergePlan plan_of(const CompactionJob& job);
+  // The table by which stale entries of an index are told; null if the merge leaves them.
+  static const TableStore* table_to_look_into(const CompactionJob& job);
+  std::vector<TableId> indexes_of(TableId table) const;
   // Requires: the plan was made in this step.
   runtime::Task<base::Result<Shard::Written>> write_compacted(const CompactionJob& job,
                                                               MergePlan plan);

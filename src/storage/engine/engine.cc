@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
 
 #include "runtime/executor.h"
 #include "runtime/task_group.h"
@@ -19,6 +20,7 @@
 #include "storage/engine/operation_record.h"
 #include "storage/engine/read_path.h"
 #include "storage/engine/schema_changes.h"
+#include "storage/engine/table_indexer.h"
 #include "storage/engine/tablet_transfer.h"
 #include "storage/engine/write_path.h"
 
@@ -46,6 +48,7 @@ struct Engine::Parts {
         mutation_reader(state),
         schema(state, manifests, mutations, flusher),
         transfer(state, reserve, manifests, flusher),
+        indexes(state, manifests, flusher),
         pressure(state),
         tasks(runtime, runtime::Priority::background) {
     runtime.executor.background_share().add(pressure);
@@ -65,6 +68,7 @@ struct Engine::Parts {
   MutationReader mutation_reader;
   SchemaChanges schema;
   TabletTransfer transfer;
+  TableIndexer indexes;
   EnginePressure pressure;
   runtime::TaskGroup tasks;
 };
@@ -127,6 +131,7 @@ void Engine::start_background() {
   parts.tasks.spawn(parts.mutations.mutation_loop());
   parts.tasks.spawn(parts.mutations.operation_loop());
   parts.tasks.spawn(parts.compactor.purge_loop());
+  parts.tasks.spawn(parts.indexes.build_loop());
   for (std::size_t index = 0; index < parts.state.options.compactions_max; ++index) {
     parts.tasks.spawn(parts.compactor.compaction_loop());
   }
@@ -184,6 +189,16 @@ std::vector<TableId> Engine::tables() const {
   if (parts_->state.shards.empty()) return tables;
   for (const auto& [id, table] : parts_->state.shards.front()->tables()) tables.push_back(id);
   return tables;
+}
+
+std::vector<TableId> Engine::indexes_being_built() const {
+  absl::btree_set<TableId> unbuilt;
+  for (const auto& shard : parts_->state.shards) {
+    for (const auto& [id, table] : shard->tables()) {
+      if (table->is_index() && !table->index_is_built()) unbuilt.insert(id);
+    }
+  }
+  return {unbuilt.begin(), unbuilt.end()};
 }
 
 std::vector<TabletInfo> Engine::tablets() const {
@@ -421,6 +436,7 @@ EngineStatistics Engine::statistics() const {
           table->compaction_candidates(runtime_.clock.now()), state.options.compaction);
     }
   }
+  now.indexes_being_built = indexes_being_built().size();
   now.compactions_running = parts_->compactor.running();
   now.sstable_counters = state.sstables.counters;
   now.cache_counters = state.sstables.cache.counters();

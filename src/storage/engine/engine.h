@@ -119,6 +119,8 @@ class Engine {
   std::vector<TabletInfo> tablets() const;
   // Ascending; only what its first shard has.
   std::vector<TableId> tables() const;
+  // Indexes that answer nobody yet, in some shard of this core; ascending (table_indexer.h).
+  std::vector<TableId> indexes_being_built() const;
   std::vector<TabletId> tablets_in_doubt() const;
   // Gives a tablet a new name to mint under. Errors: invalid_argument if the name was used before.
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);

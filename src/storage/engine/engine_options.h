@@ -11,6 +11,7 @@
 #include "base/uuid.h"
 #include "runtime/time.h"
 #include "storage/compaction/compaction_picker.h"
+#include "storage/entry/derived_entry.h"
 #include "storage/log/log_options.h"
 #include "storage/mutations/mutation_record.h"
 #include "storage/mutations/operation_screen.h"
@@ -92,6 +93,9 @@ struct EngineOptions {
   // no more than a part of a small disk, and at least a segment of the log and a bit. Zero: nothing
   // is kept, and nothing refused before there is no space.
   std::uint64_t disk_reserve_bytes = 0;
+
+  // How entries of indexes follow from mutations; without it there are none.
+  ReadIndexDefinition read_index_definition = {};
 
   // How long after a failed flush or compaction the next try begins.
   runtime::Duration retry_delay = std::chrono::seconds(1);

@@ -347,7 +347,7 @@ Result<void> EngineRecovery::replay(const ReplayedBatch& batch) {
     if (tablet == nullptr) {
       return damaged(Error(Errc::corrupt, "of tablet {}, which is not there", mutation->tablet));
     }
-    writes_.apply(*table, tablet->id, mutation->partition, *delta, mutation->delta,
+    writes_.apply(*table, *tablet, mutation->partition, *delta, mutation->delta,
                   StagedWrites::kReplayed);
     if (mutation->replication == Replication::peers) {
       mutations_.keep(*tablet, *table, mutation->partition, *delta, bytes, StagedWrites::kReplayed);

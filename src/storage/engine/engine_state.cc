@@ -16,6 +16,7 @@ EngineSignals::EngineSignals(runtime::Runtime& runtime)
       compaction_work(runtime),
       mutation_work(runtime),
       purge_work(runtime),
+      index_work(runtime),
       room_changed(runtime),
       files_changed(runtime) {}
 
@@ -24,6 +25,7 @@ void EngineSignals::wake_everybody() {
   compaction_work.wake_all();
   mutation_work.wake_all();
   purge_work.wake_all();
+  index_work.wake_all();
   room_changed.wake_all();
   files_changed.wake_all();
 }

@@ -9,14 +9,15 @@
 //   MutationKeeper   keeps and lets go what a peer may lack         the rest of memory, operations
 //   MutationReader   gives what a peer lacks                        -
 //   OperationRecord  finds what an operation id has made            -
+//   TableIndexer     brings into an index what was there before    memory.memtables
 //   SchemaChanges    tables and tablets come and go                 memory.memtables, staged
 //   ManifestChanges  the manifest of a shard is changed             flush_error
 // All of them count in `statistics` and wake whoever waits in `signals`.
 //
 // Order. A part knows those below it and none above:
 //
-//   SchemaChanges  Compactor  WritePath          ReadPath, MutationReader
-//         └────────────┼──────────┘                 know the state alone
+//   SchemaChanges  Compactor  WritePath  TableIndexer    ReadPath, MutationReader
+//         └────────────┼──────────┴──────────┘             know the state alone
 //                   Flusher   OperationRecord (the state alone)
 //               MutationKeeper
 //               ManifestChanges
@@ -78,6 +79,7 @@ struct EngineSignals {
   runtime::WaitQueue compaction_work;
   runtime::WaitQueue mutation_work;
   runtime::WaitQueue purge_work;
+  runtime::WaitQueue index_work;
   runtime::WaitQueue room_changed;   // writers that wait for room
   runtime::WaitQueue files_changed;  // whoever waits for a flush, a merge or a purge
 };

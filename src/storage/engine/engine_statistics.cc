@@ -77,6 +77,9 @@ void EngineStatistics::add(const EngineStatistics& other) {
   tablets_holding_operations += other.tablets_holding_operations;
   memtable_bytes += other.memtable_bytes;
   memtables_waiting += other.memtables_waiting;
+  index_rows_read += other.index_rows_read;
+  indexes_being_built += other.indexes_being_built;
+  index_entries_stale += other.index_entries_stale;
   sstables += other.sstables;
   sstables_set_aside += other.sstables_set_aside;
   sstable_bytes += other.sstable_bytes;

@@ -28,6 +28,9 @@ struct EngineStatistics {
   std::uint64_t reads_waited_for_log = 0;  // that saw a write before it was durable
   base::Histogram blocks_per_read;         // read from the disk
   base::Histogram sstables_per_read;       // looked into, past their filters
+  std::uint64_t index_rows_read = 0;       // that were brought into indexes made after them
+  std::uint64_t indexes_being_built = 0;   // by core
+  std::uint64_t index_entries_stale = 0;   // that merges left out
   // Flushes and compactions.
   std::uint64_t flushes = 0;
   std::uint64_t flushed_bytes = 0;

@@ -23,6 +23,7 @@ Flusher::Flusher(EngineState& state, DiskReserve& reserve, ManifestChanges& mani
 // ---- Freezing ----
 
 void Flusher::freeze(Shard& shard, const std::shared_ptr<TableStore>& table) {
+  for (const auto& index : table->indexes()) freeze(shard, index);
   if (table->active().empty() || table->dropped()) return;
   table->freeze({.number = shard.next_freeze(),
                  .log_end = state_.log->tail(),
@@ -148,7 +149,7 @@ Task<Result<void>> Flusher::flush_oldest(FlushJob job) {
     entered = true;
     if (written.file != nullptr) enter_file(record->second.sstables, written.file->record);
     record->second.flushed.add(state_.log->core(), at.log_end);
-    join_clocks(state, dots);
+    if (!table.is_index()) join_clocks(state, dots);
     MutationKeeper::enter_mutations(state, shard, mutations->get());
   }));
   ++state_.statistics.flushes;

@@ -12,6 +12,9 @@
 //   - Mutations of the memtable that some peer may lack enter the manifest by the same edit, in a
 //     file of their own; only then may the log let their records go.
 //   - Flushes are entered in the order of their freezes (table_store.h): one loop, one queue.
+//   - Entries of an index are in files before the log lets go of the mutations that they follow
+//     from, as they are in no log: an index is frozen before its table is. Its dots are its
+//     table's, and do not enter the manifest with it.
 //
 // A flush that fails is tried again, and until it succeeds EngineState::flush_error says why. One
 // that finds no space may have what is kept for deletes (disk_reserve.h).

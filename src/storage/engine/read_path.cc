@@ -116,6 +116,9 @@ Result<std::unique_ptr<TableCursor>> ReadPath::cursor(TableId table, TabletId ta
                                                       SstableCursorOptions options) {
   TRY(auto pass, state_.gate.enter());
   TRY(const auto found, state_.find(table, tablet));
+  if (found.table->is_index() && !found.table->index_is_built()) {
+    return Error(Errc::unavailable, "index {} is being built", table);
+  }
   state_.advance_durable();
   return std::make_unique<TableCursor>(std::move(pass), view_of(found), found.tablet->range,
                                        found.tablet->durable, std::move(options));

@@ -40,6 +40,7 @@ Task<Result<void>> SchemaChanges::create_table(TableId table, TableOptions optio
   }
   CO_TRY_VOID(co_await manifests_.note_generations());
   for (const auto& shard : state_.shards) shard->add_table(table, options);
+  if (options.index) state_.signals.index_work.wake_all();
   co_return {};
 }
 
@@ -59,6 +60,7 @@ Task<Result<void>> SchemaChanges::alter_table(TableId table, TableOptions option
         *shard, [=](ManifestState& state) { state.tables[table].options = options; }));
     CO_TRY_VOID(co_await manifests_.note_generations());
     store->set_options(options);
+    if (options.index) shard->tell_index(*store);
   }
   if (!found) co_return Error(Errc::not_found, "table {}", table);
   co_return {};
@@ -99,7 +101,7 @@ Task<Result<void>> SchemaChanges::drop_table(TableId table) {
     CO_TRY_VOID(co_await state_.log->sync_to(state_.log->tail(), {.stop = state_.stop.token()}));
     CO_TRY_VOID(co_await manifests_.install_until_done(*shard, [&](ManifestState& state) {
       state.tables.erase(table);
-      join_clocks(state, dropped);
+      if (!store->is_index()) join_clocks(state, dropped);
       MutationKeeper::enter_mutations(state, *shard, nullptr);
       for (const auto& [id, dots] : covered) {
         const auto tablet = state.tablets.find(id);

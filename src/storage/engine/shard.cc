@@ -117,6 +117,7 @@ Task<Result<void>> Shard::open_files() {
   for (const auto& [id, record] : manifest_.tablets) add_tablet(id, record);
   for (const auto& [id, record] : manifest_.tables) {
     const auto table = add_table(id, record.options);
+    if (record.index_is_built) table->set_index_built();
     for (const SstableRecord& file : record.sstables) {
       auto sstable = co_await open_file(file);
       if (sstable && (*sstable)->metadata.table != id) {
@@ -255,11 +256,30 @@ std::shared_ptr<TableStore> Shard::add_table(TableId id, TableOptions options) {
   environment_.runtime.random.fill_secret(seed);
   auto table =
       std::make_shared<TableStore>(id, number_, options, base::load_le<std::uint64_t>(seed.data()));
+  if (options.index) {
+    tell_index(*table);
+    const auto of = tables_.find(options.index->table);
+    if (of != tables_.end()) of->second->add_index(table);
+  }
+  for (const auto& [other, index] : tables_) {
+    if (index->is_index() && index->options().index->table == id) table->add_index(index);
+  }
   return tables_.emplace(id, std::move(table)).first->second;
 }
 
 void Shard::remove_table(TableId id) {
-  tables_.erase(id);
+  const auto at = tables_.find(id);
+  if (at == tables_.end()) return;
+  if (at->second->is_index()) {
+    const auto of = tables_.find(at->second->options().index->table);
+    if (of != tables_.end()) of->second->remove_index(id);
+  }
+  tables_.erase(at);
+}
+
+void Shard::tell_index(TableStore& index) const {
+  const auto& read = environment_.options.read_index_definition;
+  if (read != nullptr) index.derive_entries_by(read(index.options().index->definition));
 }
 
 Knowledge Shard::knowledge() const {

@@ -103,6 +103,8 @@ class Shard {
   void remove_tablet(TabletId id);
   std::shared_ptr<TableStore> add_table(TableId id, TableOptions options);
   void remove_table(TableId id);
+  // The index derives entries by its definition.
+  void tell_index(TableStore& index) const;
 
   // What the tablets have seen, and what may be concluded from it, now.
   Clocks clocks() const;

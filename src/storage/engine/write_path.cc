@@ -235,7 +235,7 @@ Result<LogPosition> WritePath::append(const TableOfTablet& found, ByteView parti
       encode_mutation(found.tablet->id, replication, partition, delta, record_);
   TRY(const auto position, state_.log->stage(found.table->stream(), record_.view()));
   const std::uint64_t sequence = state_.staged.next_sequence();
-  apply(*found.table, found.tablet->id, partition, delta, record_.view().subspan(delta_offset),
+  apply(*found.table, *found.tablet, partition, delta, record_.view().subspan(delta_offset),
         sequence);
   if (replication == Replication::peers) {
     mutations_.keep(*found.tablet, *found.table, partition, delta,
@@ -252,12 +252,22 @@ Result<LogPosition> WritePath::append(const TableOfTablet& found, ByteView parti
   return position;
 }
 
-void WritePath::apply(TableStore& table, TabletId tablet, ByteView partition,
+void WritePath::apply(TableStore& table, const Tablet& tablet, ByteView partition,
                       const causality::Delta& delta, ByteView encoded, std::uint64_t sequence) {
   const std::size_t bytes_before = table.active_bytes();
   table.active().apply(partition, delta, encoded, sequence);
-  table.note_applied(tablet, delta.dot);
+  table.note_applied(tablet.id, delta.dot);
   state_.memory.memtables += table.active_bytes() - bytes_before;
+  for (const auto& index : table.indexes()) {
+    const std::size_t index_bytes_before = index->active_bytes();
+    index->apply_entries(tablet.id, tablet.range.from, partition,
+                         {.dot = delta.dot,
+                          .context = delta.context,
+                          .timestamp = delta.timestamp,
+                          .cells = delta.cells},
+                         sequence);
+    state_.memory.memtables += index->active_bytes() - index_bytes_before;
+  }
 }
 
 Task<Result<causality::Delta>> WritePath::write(TableId table, TabletId tablet,

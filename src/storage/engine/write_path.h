@@ -59,8 +59,9 @@ class WritePath {
                                                       causality::Mutation mutation,
                                                       causality::Epoch epoch, runtime::Until until);
 
-  // Adds a fragment to the active memtable, and its bytes to the account. For a replay, too.
-  void apply(TableStore& table, TabletId tablet, base::ByteView partition,
+  // Adds a fragment to the active memtable, entries to those of the table's indexes, and their
+  // bytes to the account. For a replay, too.
+  void apply(TableStore& table, const Tablet& tablet, base::ByteView partition,
              const causality::Delta& delta, base::ByteView encoded, std::uint64_t sequence);
 
  private:

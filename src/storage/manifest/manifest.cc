@@ -1,5 +1,6 @@
 #include "storage/manifest/manifest.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/codec.h"
@@ -271,6 +272,47 @@ void FlushedLog::add(std::uint32_t core, LogPosition position) {
   positions_[core] = position;
 }
 
+namespace {
+
+constexpr std::size_t kIndexSizeMin = 4;
+
+// Those tables that are indexes.
+void put_indexes(Encoder& out, const ManifestState& state) {
+  const auto is_index = [](const auto& table) { return table.second.options.index.has_value(); };
+  out.varint(static_cast<std::uint64_t>(std::ranges::count_if(state.tables, is_index)));
+  for (const auto& [id, table] : state.tables) {
+    if (!table.options.index) continue;
+    out.varint(id.value());
+    out.varint(table.options.index->table.value());
+    out.u8(table.index_is_built ? 1 : 0);
+    out.prefixed(table.options.index->definition);
+  }
+}
+
+void get_indexes(Decoder& in, ManifestState& state) {
+  const std::size_t count = in.count(kIndexSizeMin);
+  if (count == 0) in.fail("that there are no indexes is written down");
+  std::optional<TableId> previous;
+  for (std::size_t left = count; left > 0 && in.ok(); --left) {
+    const TableId id{in.varint()};
+    const TableId of{in.varint()};
+    const std::uint8_t built = in.u8();
+    Bytes definition = Bytes::copy_of(in.prefixed());
+    if (previous && id <= *previous) in.fail("indexes are out of order");
+    if (built > 1) in.fail("an index is neither built nor not");
+    previous = id;
+    const auto table = state.tables.find(id);
+    if (table == state.tables.end()) {
+      in.fail("an index without a table");
+      return;
+    }
+    table->second.options.index = IndexOf{.table = of, .definition = std::move(definition)};
+    table->second.index_is_built = built == 1;
+  }
+}
+
+}  // namespace
+
 Bytes encode(const ManifestState& state) {
   base::Buffer buffer;
   Encoder out(buffer);
@@ -300,7 +342,10 @@ Bytes encode(const ManifestState& state) {
   out.varint(state.generation);
   put_reached(out, state.log_reached);
   out.raw(state.node.value_or(base::Uuid()).bytes());
-  if (state.operation_floor > 0) out.varint(state.operation_floor);
+  const bool has_indexes = std::ranges::any_of(
+      state.tables, [](const auto& table) { return table.second.options.index.has_value(); });
+  if (state.operation_floor > 0 || has_indexes) out.varint(state.operation_floor);
+  if (has_indexes) put_indexes(out, state);
   return base::encode_file(kFormat, buffer.view());
 }
 
@@ -340,8 +385,11 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
   }
   if (in.ok() && in.remaining() > 0) {
     state.operation_floor = in.varint();
-    if (state.operation_floor == 0) in.fail("an absent floor is written down");
+    if (state.operation_floor == 0 && in.remaining() == 0) {
+      in.fail("an absent floor is written down");
+    }
   }
+  if (in.ok() && in.remaining() > 0) get_indexes(in, state);
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));
   TRY_VOID(check_given(state, state.mutation_files));

@@ -56,12 +56,23 @@ struct SstableRecord {
   friend bool operator==(const SstableRecord&, const SstableRecord&) = default;
 };
 
+// An index: a table of storage's own, whose entries follow from what is written to another one
+// (storage/entry/derived_entry.h).
+struct IndexOf {
+  TableId table;
+  // What is indexed, and how; whoever derives the entries can read it.
+  base::Bytes definition;
+  friend bool operator==(const IndexOf&, const IndexOf&) = default;
+};
+
 struct TableOptions {
   // Fixed when a table is made.
   causality::Policy policy = causality::Policy::lww;
   // Of files that are written from now on.
   Compression compression = Compression::lz4;
   std::optional<TableFilter> filter = std::nullopt;  // none: as the node's settings say
+  // Of an index; of which table never changes.
+  std::optional<IndexOf> index = std::nullopt;
   friend bool operator==(const TableOptions&, const TableOptions&) = default;
 };
 
@@ -89,6 +100,8 @@ struct TableRecord {
   FlushedLog flushed = {};
   // Ascending by number.
   std::vector<SstableRecord> sstables;
+  // Of an index: it has an entry for everything that its table has.
+  bool index_is_built = false;
   friend bool operator==(const TableRecord&, const TableRecord&) = default;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "causality/codec.h"
+
 namespace helenus::storage {
 
 void join_clocks(ManifestState& state, const Clocks& clocks) {
@@ -23,6 +25,35 @@ void MemtableDots::add(TabletId tablet, const causality::Dot& dot) {
   if (last == 0) memory_bytes_ += sizeof(causality::Clock::Entry);
   if (last + 1 != dot.counter) memory_bytes_ += sizeof(causality::CounterRange);
   at->second.add(dot);
+}
+
+namespace {
+
+// What lasts as long need not be said twice.
+bool says_the_same(const DerivedEntry& a, const DerivedEntry& b) {
+  return a.partition == b.partition && a.cell.row == b.cell.row && a.cell.column == b.cell.column &&
+         !a.cell.expires && !b.cell.expires;
+}
+
+}  // namespace
+
+void TableStore::apply_entries(TabletId tablet, base::ByteView tablet_from,
+                               base::ByteView partition, const IndexedMutation& mutation,
+                               std::uint64_t sequence, DerivedEntry* last) {
+  if (derive_entries_ == nullptr) return;
+  std::vector<DerivedEntry> entries;
+  derive_entries_(tablet_from, partition, mutation.cells, entries);
+  for (DerivedEntry& entry : entries) {
+    if (last != nullptr && says_the_same(*last, entry)) continue;
+    if (last != nullptr) *last = entry;
+    causality::Delta delta;
+    delta.dot = mutation.dot;
+    delta.context = mutation.context;
+    delta.timestamp = mutation.timestamp;
+    delta.cells.push_back(std::move(entry.cell));
+    active_->apply(entry.partition, delta, causality::encoded(delta), sequence);
+    note_applied(tablet, mutation.dot);
+  }
 }
 
 Clocks TableStore::dots_in_memory() const {

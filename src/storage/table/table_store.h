@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "base/assert.h"
+#include "storage/entry/derived_entry.h"
 #include "storage/manifest/knowledge.h"
 #include "storage/manifest/manifest.h"
 #include "storage/memtable/memtable.h"
@@ -98,6 +100,38 @@ class TableStore {
 
   Memtable& active() { return *active_; }
   const Memtable& active() const { return *active_; }
+  // ---- Indexes (storage/entry/derived_entry.h) ----
+  // This is one.
+  bool is_index() const { return options_.index.has_value(); }
+  bool index_is_built() const { return index_is_built_; }
+  void set_index_built() { index_is_built_ = true; }
+  bool derives_entries() const { return derive_entries_ != nullptr; }
+  void derive_entries_by(DeriveEntries derive) { derive_entries_ = std::move(derive); }
+  // Requires: derives_entries().
+  void derive_entries(base::ByteView tablet_from, base::ByteView partition,
+                      std::span<const causality::CellChange> cells,
+                      std::vector<DerivedEntry>& into) const {
+    derive_entries_(tablet_from, partition, cells, into);
+  }
+  // Those of this table, in this shard.
+  const std::vector<std::shared_ptr<TableStore>>& indexes() const { return indexes_; }
+  void add_index(std::shared_ptr<TableStore> index) { indexes_.push_back(std::move(index)); }
+  void remove_index(TableId index) {
+    std::erase_if(indexes_, [index](const auto& each) { return each->id() == index; });
+  }
+  // What a mutation of the table that this is an index of says, or a part of it.
+  struct IndexedMutation {
+    causality::Dot dot;
+    const causality::Context& context;
+    causality::Timestamp timestamp;
+    std::span<const causality::CellChange> cells;
+  };
+  // Adds its entries to the active memtable. `last`: the last entry that was added, which need not
+  // be added again.
+  void apply_entries(TabletId tablet, base::ByteView tablet_from, base::ByteView partition,
+                     const IndexedMutation& mutation, std::uint64_t sequence,
+                     DerivedEntry* last = nullptr);
+
   // A mutation was applied to the active memtable.
   void note_applied(TabletId tablet, const causality::Dot& dot) { active_dots_.add(tablet, dot); }
   // What the active memtable and its dots take of memory.
@@ -187,6 +221,9 @@ class TableStore {
   absl::btree_map<FileNumber, base::Error> aside_;
   std::size_t wanted_whole_ = 0;
   bool dropped_ = false;
+  bool index_is_built_ = false;
+  DeriveEntries derive_entries_;
+  std::vector<std::shared_ptr<TableStore>> indexes_;
 };
 
 }  // namespace helenus::storage

@@ -1,6 +1,7 @@
 #include "sim/scenarios/cql/statements.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <optional>
@@ -74,8 +75,11 @@ class Comparison {
     for (const ReferenceTable& table : reference_.tables()) {
       co_await must(fmt::format("{}{}", table.create(), causal));
     }
+    co_await make_indexes(0);
     for (std::uint64_t left = kStatements; left > 0 && violations.empty(); --left) {
       co_await disturb();
+      // Others find rows when they are made.
+      if (left <= kStatements / 2 && away_for_ == 0) co_await make_indexes(1);
       if (statements_.prng().below(2) == 0) {
         co_await write();
       } else {
@@ -132,6 +136,14 @@ class Comparison {
     if (!answer || answer->error) {
       violations.add(
           fmt::format("{}: {}", text, answer ? answer->text() : answer.error().to_string()));
+    }
+  }
+
+  // Of every other table, once.
+  Task<void> make_indexes(std::size_t which) {
+    if (std::exchange(has_indexes_[which], true)) co_return;
+    for (std::size_t i = which; i < reference_.tables().size(); i += 2) {
+      for (const std::string& text : reference_.tables()[i].create_indexes()) co_await must(text);
     }
   }
 
@@ -309,6 +321,7 @@ class Comparison {
   std::deque<CqlClient> clients_;  // by node
   std::vector<bool> is_away_;      // by node
   std::size_t away_ = 0;
+  std::array<bool, 2> has_indexes_ = {};
   std::uint64_t away_for_ = 0;  // so many statements more
   ReferenceExecutor reference_;
   ReferenceStatements statements_;

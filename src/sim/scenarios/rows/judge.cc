@@ -1,5 +1,7 @@
 #include "sim/scenarios/rows/judge.h"
 
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -115,6 +117,7 @@ Task<void> RowsJudge::converge(StopToken stop) {
   }
   std::ignore = co_await ask_all(model::Consistency::one, "", true, stop);
   std::ignore = co_await ask_all(model::Consistency::all, " at ALL", true, stop);
+  co_await ask_indexes(stop);
   std::ignore = co_await runtime::sleep_for(runtime_, kAskedAgainAfter, stop);
   std::ignore = co_await ask_all(model::Consistency::one, " later", true, stop);
   for (const std::string& difference : check_convergence(board_.convergence)) {
@@ -169,6 +172,42 @@ Task<client::RequestResult<client::ResultSet>> RowsJudge::ask(std::string text,
   return session_.execute(client::Query{.text = std::move(text)}, {.consistency = level},
                           {.node = board_.nodes[node]},
                           Until::after(runtime_, board_.client_limit, std::move(stop)));
+}
+
+namespace {
+
+// The rows that have a value in the last of three columns.
+std::set<std::string> rows_with_value(const client::ResultSet& rows) {
+  std::set<std::string> texts;
+  for (const client::Row row : rows.rows()) {
+    if (row.cell(2).is_null()) continue;
+    texts.insert(fmt::format("({}, {}, {})", row.cell(0).to_text(), row.cell(1).to_text(),
+                             row.cell(2).to_text()));
+  }
+  return texts;
+}
+
+}  // namespace
+
+Task<void> RowsJudge::ask_indexes(StopToken stop) {
+  for (const RowsKeyspace& keyspace : board_.shape.keyspaces) {
+    const std::string all = fmt::format("SELECT k, c, v FROM {}", keyspace.table());
+    const std::string found = all + " WHERE v >= -9223372036854775808";
+    for (std::size_t i = 0; i < board_.nodes.size() && !stop.stop_requested(); ++i) {
+      const auto scanned = co_await ask(all, model::Consistency::quorum, i, stop);
+      const auto indexed = co_await ask(found, model::Consistency::quorum, i, stop);
+      const std::string who = fmt::format("{} by n{}", found, i);
+      if (!scanned || !indexed) {
+        const auto& error = scanned ? indexed.error() : scanned.error();
+        if (!board_.is_world_slow) board_.add_problem(error.to_string(), who);
+      } else if (rows_with_value(*scanned) != rows_with_value(*indexed)) {
+        board_.add_problem(fmt::format("an index has other rows than a scan: {}; {}",
+                                       fmt::join(rows_with_value(*indexed), " "),
+                                       fmt::join(rows_with_value(*scanned), " ")),
+                           who);
+      }
+    }
+  }
 }
 
 Task<void> RowsJudge::ask_for_schema(StopToken stop) {

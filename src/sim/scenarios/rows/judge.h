@@ -42,6 +42,9 @@ class RowsJudge final : public Process {
                                                               std::size_t node,
                                                               runtime::StopToken stop);
   runtime::Task<void> ask_for_schema(runtime::StopToken stop);
+  // Every node for the rows that the index of each table has: they are those that a scan has.
+  // Requires: all rows are equal everywhere, and nobody writes.
+  runtime::Task<void> ask_indexes(runtime::StopToken stop);
 
   runtime::Runtime& runtime_;
   RowsBoard& board_;

@@ -167,6 +167,7 @@ class RowsScenario final : public Scenario {
       must(dice, fmt::format("CREATE TABLE {} (k int, c int, s bigint static, v bigint, w bigint, "
                              "m map<int, bigint>, PRIMARY KEY (k, c))",
                              keyspace.table()));
+      must(dice, fmt::format("CREATE INDEX ON {} (v) USING 'sai'", keyspace.table()));
     }
     if (!cluster_->wait_quiet()) refuse("no schema: " + cluster_->phases());
   }
