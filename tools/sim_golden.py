@@ -25,7 +25,8 @@ GOLDEN = ROOT / "src/sim/golden.txt"
 LAST_LINE = re.compile(r"^(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})$")
 SEEDS_OF_OTHERS = 1
 # Of the same nodes as another scenario; toys are, too.
-VARIANTS = ("rows-periodic", "rows-restored", "cql-statements-of-three", "siblings", "counters")
+VARIANTS = ("rows-periodic", "rows-restored", "ring", "cql-statements-of-three", "siblings",
+            "counters")
 
 
 def read_entries():

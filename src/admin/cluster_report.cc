@@ -351,7 +351,11 @@ Result<std::string> ring_json(const ClusterMoment& moment, std::string_view keys
     json["epoch"] = tablet.epoch.value();
     if (!replicas.empty()) {
       json["replicas"] = places_of(replicas[i].members);
-      if (!replicas[i].pending.empty()) json["pending"] = places_of(replicas[i].pending);
+      // Those that come, whether they count already or not.
+      std::vector<NodeId> comers = replicas[i].all();
+      comers.erase(comers.begin(),
+                   comers.begin() + static_cast<std::ptrdiff_t>(replicas[i].members.size()));
+      if (!comers.empty()) json["pending"] = places_of(comers);
     }
     tablets.push_back(std::move(json));
   }
@@ -384,7 +388,7 @@ Result<std::string> tablets_json(const ClusterMoment& moment, std::string_view k
       const auto holds = [&](const std::vector<NodeId>& ids) {
         return std::ranges::find(ids, moment.self) != ids.end();
       };
-      if (!holds(replicas[i].members) && !holds(replicas[i].pending)) continue;
+      if (!holds(replicas[i].all())) continue;
       Json tablet;
       tablet["keyspace"] = name;
       tablet["from"] = token(i == 0 ? replicas.size() - 1 : i - 1);

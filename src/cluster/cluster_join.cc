@@ -1,6 +1,8 @@
 #include "cluster/cluster_join.h"
 
 #include "cluster/join_rules.h"
+#include "cluster/wait_rules.h"
+#include "runtime/sleep.h"
 
 namespace helenus::cluster {
 
@@ -20,15 +22,40 @@ Task<Result<void>> ClusterJoin::join(Until until) {
   }
 }
 
+Task<Result<void>> ClusterJoin::begin(Until until) {
+  const bool has_transfer = static_cast<bool>(transfer_);
+  const auto timeout = context_.options.attempt_timeout;
+  const std::string& replaces = context_.options.replaces;
+  if (replaces.empty()) {
+    const auto joins = [this, has_transfer](const ClusterMetadata& now) {
+      return begin_join(now, context_.self, has_transfer);
+    };
+    CO_TRY_VOID(co_await changer_.change(joins, context_.attempt(timeout, until)));
+    co_return {};
+  }
+  // Whoever is up has been heard of by then.
+  context_.phase.set("looks whether " + replaces + " is down");
+  const auto heard = kRoundsUntilHeard * context_.options.gossip_interval;
+  CO_TRY_VOID(co_await runtime::sleep_for(context_.runtime, heard, until.stop));
+  CO_TRY(const model::NodeId dead, node_named(*known_.metadata(), replaces));
+  const auto* seen = gossip_.view().find(dead);
+  if (seen != nullptr && seen->alive) {
+    co_return Error(Errc::refused,
+                    "node {} is up, and only a dead one is replaced: let it leave by helenus "
+                    "decommission",
+                    replaces);
+  }
+  const auto takes_place = [this, has_transfer, dead](const ClusterMetadata& now) {
+    return begin_replacement(now, context_.self, dead, has_transfer);
+  };
+  CO_TRY_VOID(co_await changer_.change(takes_place, context_.attempt(timeout, until)));
+  co_return {};
+}
+
 Task<Result<void>> ClusterJoin::try_to_join(Until until) {
   const model::NodeId self = context_.self.id;
   const auto timeout = context_.options.attempt_timeout;
-  const auto begin = [this](const ClusterMetadata& now) {
-    return begin_join(now, context_.self, static_cast<bool>(transfer_));
-  };
-  if (known_.metadata()->find(self) == nullptr) {
-    CO_TRY_VOID(co_await changer_.change(begin, context_.attempt(timeout, until)));
-  }
+  if (known_.metadata()->find(self) == nullptr) CO_TRY_VOID(co_await begin(until));
   for (;;) {
     const MetadataPtr pending = known_.metadata();
     const metadata::Node* node = pending->find(self);

@@ -8,6 +8,7 @@
 #include "cluster/known_metadata.h"
 #include "cluster/metadata_changer.h"
 #include "cluster/node_context.h"
+#include "membership/gossip_service.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 
@@ -17,8 +18,8 @@ class ClusterJoin {
  public:
   // All outlive it; the Transfer may be empty.
   ClusterJoin(const NodeContext& context, const Transfer& transfer, const KnownMetadata& known,
-              MetadataChanger& changer)
-      : context_(context), transfer_(transfer), known_(known), changer_(changer) {}
+              const membership::GossipService& gossip, MetadataChanger& changer)
+      : context_(context), transfer_(transfer), known_(known), gossip_(gossip), changer_(changer) {}
   ClusterJoin(const ClusterJoin&) = delete;
   ClusterJoin& operator=(const ClusterJoin&) = delete;
 
@@ -30,10 +31,13 @@ class ClusterJoin {
 
  private:
   runtime::Task<base::Result<void>> try_to_join(runtime::Until until);
+  // The metadata name this node as one that joins.
+  runtime::Task<base::Result<void>> begin(runtime::Until until);
 
   const NodeContext& context_;
   const Transfer& transfer_;
   const KnownMetadata& known_;
+  const membership::GossipService& gossip_;
   MetadataChanger& changer_;
 };
 

@@ -29,6 +29,9 @@ struct ClusterOptions {
   metadata::NodeDescription self;
   runtime::Address listen_address;
   std::vector<runtime::Address> seeds{};  // this node alone if empty
+  // The dead node in whose place this one joins, as people name it: its id or its address. Empty:
+  // none. It says nothing once this node is of the cluster.
+  std::string replaces{};
   // Of a cluster that this node founds.
   ring::Partitioner partitioner = ring::Partitioner::murmur3;
   std::size_t tokens = ring::kTokensDefault;

@@ -56,7 +56,7 @@ ClusterService::StoreParts::StoreParts(ClusterService& service, consensus::Paxos
     : discovery(service.context_, service.rpc_, store),
       changer(service.runtime_, store, service.known_),
       follower(service.context_, store, service.known_, service.gossip_),
-      join(service.context_, service.hooks_.transfer, service.known_, changer),
+      join(service.context_, service.hooks_.transfer, service.known_, service.gossip_, changer),
       addresses(service.context_, service.known_, changer) {}
 
 ClusterService::ClusterService(runtime::Runtime& runtime, Options options, Hooks hooks)

@@ -29,15 +29,41 @@ Result<void> check_place(const ClusterMetadata& metadata, const std::string& clu
   return {};
 }
 
+namespace {
+
+Result<void> check_transfer(const ClusterMetadata& now, const metadata::NodeDescription& self,
+                            bool has_transfer) {
+  if (has_transfer || now.keyspaces.empty() || now.was_removed(self.id)) return {};
+  return Error(Errc::unsupported,
+               "the cluster has {} keyspaces, and this release copies no data to a node that "
+               "joins: nodes join before the first keyspace is made",
+               now.keyspaces.size());
+}
+
+}  // namespace
+
 Result<ClusterMetadata> begin_join(const ClusterMetadata& now,
                                    const metadata::NodeDescription& self, bool has_transfer) {
-  if (!has_transfer && !now.keyspaces.empty() && !now.was_removed(self.id)) {
-    return Error(Errc::unsupported,
-                 "the cluster has {} keyspaces, and this release copies no data to a node that "
-                 "joins: nodes join before the first keyspace is made",
-                 now.keyspaces.size());
+  TRY_VOID(check_transfer(now, self, has_transfer));
+  return metadata::without_copied_counters(metadata::begin_join(now, self));
+}
+
+Result<model::NodeId> node_named(const ClusterMetadata& metadata, std::string_view name) {
+  for (const metadata::Node& node : metadata.nodes) {
+    if (node.id().value().to_string() == name ||
+        node.description.node_address.to_string() == name) {
+      return node.id();
+    }
   }
-  return metadata::begin_join(now, self);
+  return Error(Errc::not_found, "the cluster has no node {}: see helenus status", name);
+}
+
+Result<ClusterMetadata> begin_replacement(const ClusterMetadata& now,
+                                          const metadata::NodeDescription& self, model::NodeId dead,
+                                          bool has_transfer) {
+  TRY_VOID(check_transfer(now, self, has_transfer));
+  return metadata::without_copied_counters(
+      metadata::begin_replacement(now, dead, self, metadata::DataLoss::refused));
 }
 
 Result<ClusterMetadata> advance_join(const ClusterMetadata& now, model::NodeId self,

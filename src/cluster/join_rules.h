@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "metadata/cluster_metadata.h"
@@ -25,6 +26,16 @@ base::Result<void> check_place(const metadata::ClusterMetadata& metadata,
 base::Result<metadata::ClusterMetadata> begin_join(const metadata::ClusterMetadata& now,
                                                    const metadata::NodeDescription& self,
                                                    bool has_transfer);
+
+// The node that people name so: by its id or its address for nodes. Errors: not_found.
+base::Result<model::NodeId> node_named(const metadata::ClusterMetadata& metadata,
+                                       std::string_view name);
+
+// The metadata in which the node joins in the place of a dead one. Errors: as begin_join; those of
+// metadata::begin_replacement.
+base::Result<metadata::ClusterMetadata> begin_replacement(const metadata::ClusterMetadata& now,
+                                                          const metadata::NodeDescription& self,
+                                                          model::NodeId dead, bool has_transfer);
 
 // The metadata in which the node is one step further; the same if it has joined already. What the
 // step needs was there as of epoch `pending`. Errors: locked if the ring has changed since then;

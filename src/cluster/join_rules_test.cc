@@ -80,6 +80,19 @@ TEST(JoinRules, AJoinThatWasAbandonedIsNotFinished) {
   EXPECT_FALSE(advance_join(*abandoned, node_id(3), joining.epoch));
 }
 
+TEST(JoinRules, ANodeIsNamedByItsIdOrItsAddress) {
+  const ClusterMetadata metadata = a_cluster(3);
+  EXPECT_EQ(node_named(metadata, "10.0.0.2:7000"), node_id(2));
+  EXPECT_EQ(node_named(metadata, node_id(2).value().to_string()), node_id(2));
+  EXPECT_TRUE(node_named(metadata, "10.0.0.9:7000").failed_with(Errc::not_found));
+  const ClusterMetadata shop = with_keyspace(metadata, "shop", 2);
+  EXPECT_TRUE(begin_replacement(shop, a_node(4), node_id(2), false).failed_with(Errc::unsupported));
+  const auto replacing = begin_replacement(shop, a_node(4), node_id(2), true);
+  ASSERT_TRUE(replacing);
+  EXPECT_EQ(state_of(*replacing, 4), metadata::NodeState::joining);
+  EXPECT_EQ(state_of(*replacing, 2), metadata::NodeState::removing);
+}
+
 TEST(JoinRules, WhatMayPassIsTriedAgain) {
   for (const Errc code : {Errc::locked, Errc::timeout, Errc::unavailable, Errc::already_exists}) {
     EXPECT_TRUE(may_retry_join(code));

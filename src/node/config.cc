@@ -264,6 +264,7 @@ constexpr std::array kFields = {
     ConfigField{"cluster_secret_file", set_text<&Config::cluster_secret_file>,
                 show_text<&Config::cluster_secret_file>},
     ConfigField{"seeds", set_seeds_text, show_seeds, set_seeds},
+    ConfigField{"replace_node", set_text<&Config::replace_node>, show_text<&Config::replace_node>},
     ConfigField{"tokens", set_number<&Config::tokens, 1, ring::kTokensMax>,
                 show_number<&Config::tokens>},
     ConfigField{"partitioner", set_partitioner, show_partitioner},

@@ -58,6 +58,7 @@ struct Config {
   base::Secret<std::string> cluster_secret = {};
   // Nodes to ask for the cluster; none: this node alone.
   std::vector<runtime::Address> seeds = {};
+  std::string replace_node = {};  // a dead one, in whose place this one joins: its id or address
   // Of a cluster that this node founds.
   ring::Partitioner partitioner = ring::Partitioner::murmur3;
   std::uint32_t tokens = ring::kTokensDefault;

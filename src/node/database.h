@@ -92,6 +92,10 @@ class Database {
   // The tablets that this node holds now. Null before metadata were applied.
   replication::HeldTabletsPtr held() const { return replicas_->on(runtime_.cores.here()).held; }
   runtime::Task<replication::RingProgress> ring_progress() { return replicas_->ring_progress(); }
+  runtime::Task<base::Result<void>> copy(replication::HeldTablet tablet, model::NodeId source,
+                                         runtime::Until until) {
+    return replicas_->copy(std::move(tablet), source, std::move(until));
+  }
   runtime::Task<void> note_filled(replication::HeldTablet tablet) {
     return replicas_->note_filled(std::move(tablet));
   }

@@ -35,6 +35,7 @@ Node::Node(runtime::Runtime& runtime, Config config)
 // last.
 Node::~Node() {
   admin_.reset();
+  ring_change_.reset();
   if (database_) database_->abandon();
 }
 
@@ -170,13 +171,18 @@ void Node::make_cluster(std::vector<rpc::ClusterSecret> secrets) {
   up_nodes_->start();
 }
 
-// Nothing copies the rows of a replica that is new.
 cluster::Transfer Node::transfer_hook() {
-  return {};
+  return [this](cluster::MetadataPtr metadata, runtime::Until until) {
+    return ring_change_->transfer(std::move(metadata), std::move(until));
+  };
 }
 
 RingChange::Hooks Node::ring_hooks() {
-  return {.fill = {}, .let_go = [this] { return drain(); }};
+  return {.fill =
+              [this](replication::HeldTablet tablet, model::NodeId source, runtime::Until until) {
+                return database_->copy(std::move(tablet), source, std::move(until));
+              },
+          .let_go = [this] { return drain(); }};
 }
 
 Task<Result<void>> Node::start_cluster(StopToken stop) {
@@ -204,6 +210,7 @@ ClusterService::Options Node::cluster_options() const {
                    .rack = config_.rack},
           .listen_address = config_.listen_address,
           .seeds = config_.seeds,
+          .replaces = config_.replace_node,
           .partitioner = config_.partitioner,
           .tokens = config_.tokens,
           .gossip_interval = interval,
@@ -246,9 +253,11 @@ Task<void> Node::stop() {
   changes_stop_.request_stop();
   co_await changes_.close();
   if (reporter_) co_await reporter_->stop();
-  if (ring_change_) co_await ring_change_->stop();
+  if (ring_change_) ring_change_->request_stop();
   if (reentry_) co_await reentry_->stop();
   if (database_) co_await database_->stop_serving();
+  // A copy that is under way has ended with the anti-entropy that takes it.
+  if (ring_change_) co_await ring_change_->stop();
   if (up_nodes_) co_await up_nodes_->stop();
   if (cluster_ && !std::exchange(cluster_stopped_, true)) co_await cluster_->stop();
   if (database_) co_await database_->stop();

@@ -107,8 +107,7 @@ class Node {
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_accept_data_loss();
   runtime::Task<admin::HttpResponse> answer_ring(const admin::HttpRequest& request);
-  admin::HttpResponse answer_ring_progress() const;
-  std::string phase_of_ring() const;
+  runtime::Task<admin::HttpResponse> answer_ring_progress();
   cluster::Transfer transfer_hook();
   RingChange::Hooks ring_hooks();
   // Serves no clients any more, and says so to the other nodes. For good; also a second time.

@@ -49,11 +49,6 @@ admin::HttpResponse method_refusal(std::string allow) {
 
 }  // namespace
 
-std::string Node::phase_of_ring() const {
-  const bool knows = ring_change_ && cluster_ && (in_cluster_ || started_);
-  return knows ? ring_change_->phase() : std::string();
-}
-
 Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   if (request.path.starts_with(admin::kDataPath) && config_.with_database) {
     co_return co_await answer_rows(request);
@@ -65,7 +60,7 @@ Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   if (request.path == "/healthz") co_return co_await answer_health();
   if (request.path == kAcceptDataLoss && reentry_) co_return co_await answer_accept_data_loss();
   if (changes && request.path.starts_with(kRing)) co_return co_await answer_ring(request);
-  if (request.path == "/ring" && ring_change_) co_return answer_ring_progress();
+  if (request.path == "/ring" && ring_change_) co_return co_await answer_ring_progress();
   if (changes && database_) co_return co_await answer_change(request);
   if (request.path == "/cluster/missing" && database_) co_return co_await answer_missing();
   if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
@@ -211,9 +206,15 @@ Task<admin::HttpResponse> Node::answer_ring(const admin::HttpRequest& request) {
   co_return json_answer(200, admin::done_json(what, 0));
 }
 
-admin::HttpResponse Node::answer_ring_progress() const {
-  nlohmann::ordered_json json = {{"phase", phase_of_ring()}};
-  return json_answer(
+Task<admin::HttpResponse> Node::answer_ring_progress() {
+  const auto pass = changes_.enter();
+  if (!pass) co_return refusal(pass.error());
+  // A node that joins knows the metadata before it has started.
+  if (!started_ && (!cluster_ || cluster_->applied_version().value() == 0)) {
+    co_return json_answer(503, admin::starting_json(phase()));
+  }
+  const nlohmann::ordered_json json = {{"phase", co_await ring_change_->tell()}};
+  co_return json_answer(
       200, json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 

@@ -65,7 +65,7 @@ Task<void> RingChange::stop() {
 bool RingChange::is_up(NodeId node) const {
   if (node == self_) return true;
   const auto* known = cluster_.gossip().view().find(node);
-  return known != nullptr && known->up;
+  return known != nullptr && known->alive;
 }
 
 std::string RingChange::name_of(NodeId node) const {
@@ -205,7 +205,7 @@ void RingChange::start_fills() {
     if (filling_.size() >= kFillsAtOnce || filling_.contains(id)) continue;
     if (runtime_.clock.now() < not_before_[id]) continue;
     filling_.insert(id);
-    tasks_.spawn(fill(tablet), runtime::Priority::background);
+    tasks_.spawn(fill(held, tablet), runtime::Priority::background);
   }
   std::erase_if(filled_, [&](const auto& each) { return !pending.contains(each.first); });
   std::erase_if(not_before_, [&](const auto& each) { return !pending.contains(each.first); });
@@ -220,10 +220,8 @@ std::vector<NodeId> RingChange::sources_of(const HeldTablet& tablet) const {
   return sources;
 }
 
-Task<void> RingChange::fill(HeldTablet tablet) {
+Task<void> RingChange::fill(replication::HeldTabletsPtr /*held*/, HeldTablet tablet) {
   const storage::TabletId id = tablet.info.id;
-  // It keeps what the tablet refers to.
-  const replication::HeldTabletsPtr held = database_.held();
   const bool has_members = !tablet.keyspace->tablet(tablet.key.index).members.empty();
   const std::vector<NodeId> sources = sources_of(tablet);
   Result<void> done;
@@ -249,7 +247,8 @@ Task<void> RingChange::fill(HeldTablet tablet) {
 // ---- Operators ----
 
 Result<ClusterMetadata> RingChange::checked(Result<ClusterMetadata> next) const {
-  if (!next || hooks_.fill) return next;
+  if (hooks_.fill) return metadata::without_copied_counters(std::move(next));
+  if (!next) return next;
   for (const auto& [name, keyspace] : next->keyspaces) {
     for (const auto& tablet : metadata::replicas_of(*next, keyspace.replication)) {
       if (tablet.pending.empty()) continue;
@@ -325,6 +324,14 @@ Task<Result<void>> RingChange::abandon(Until until) {
   co_return {};
 }
 
+Task<std::string> RingChange::tell() {
+  const MetadataPtr metadata = cluster_.metadata();
+  if (metadata != nullptr && metadata::change_is_under_way(*metadata)) {
+    std::ignore = co_await look(metadata);
+  }
+  co_return phase();
+}
+
 std::string RingChange::phase() const {
   const MetadataPtr metadata = cluster_.metadata();
   if (metadata == nullptr || !metadata::change_is_under_way(*metadata)) return {};
@@ -338,14 +345,12 @@ std::string RingChange::phase() const {
   const bool is_joint = metadata->joint != Epoch(0);
   what += fmt::format(": {} of {} replicas {}", last_.replicas - last_.behind, last_.replicas,
                       is_joint ? "have pulled from every member" : "are filled");
-  std::vector<std::string> waits_for;
-  for (const auto* nodes : {&last_.silent, &last_.waits_for}) {
-    for (const NodeId node : *nodes) {
-      const bool is_silent = nodes == &last_.silent;
-      if (is_silent || !is_up(node)) {
-        waits_for.push_back(name_of(node) + (is_up(node) ? "" : ", which is down"));
-      }
-    }
+  std::set<std::string> waits_for;
+  for (const NodeId node : last_.silent) {
+    waits_for.insert(name_of(node) + (is_up(node) ? "" : ", which is down"));
+  }
+  for (const NodeId node : last_.waits_for) {
+    if (!is_up(node)) waits_for.insert(name_of(node) + ", which is down");
   }
   if (!waits_for.empty()) what += fmt::format("; waits for {}", fmt::join(waits_for, "; "));
   if (last_.withheld > 0) {

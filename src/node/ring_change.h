@@ -54,7 +54,7 @@ class RingChange {
   static constexpr runtime::Duration kAttemptTimeout = std::chrono::seconds(5);
   static constexpr runtime::Duration kFillTimeout = std::chrono::hours(1);
   static constexpr runtime::Duration kFillPause = std::chrono::seconds(1);
-  static constexpr std::size_t kFillsAtOnce = 2;
+  static constexpr std::size_t kFillsAtOnce = 4;
 
   struct Hooks {
     FillTablet fill = {};                         // none: no replica can be filled
@@ -73,6 +73,8 @@ class RingChange {
   void begin_filling();
   // And drives. Requires: this node is of the cluster. Once.
   void start();
+  void request_stop() { stopping_.request_stop(); }
+  // Waits for what is under way. Once.
   runtime::Task<void> stop();
 
   // A cluster::Transfer. Errors: cancelled, timeout.
@@ -86,8 +88,10 @@ class RingChange {
                                            runtime::Until until);
   runtime::Task<base::Result<void>> abandon(runtime::Until until);
 
-  // What is under way, for people; empty if nothing is.
+  // What is under way, for people; empty if nothing is. As of the last look.
   std::string phase() const;
+  // The same as of now. Requires: metadata are known.
+  runtime::Task<std::string> tell();
 
  private:
   // What is known of the step that is due.
@@ -103,13 +107,15 @@ class RingChange {
 
   runtime::Task<Look> look(cluster::MetadataPtr metadata);
   bool drives(const metadata::ClusterMetadata& metadata) const;
+  // Its heart beats, whether it serves clients or not.
   bool is_up(model::NodeId node) const;
   std::string name_of(model::NodeId node) const;
   runtime::Task<void> drive_loop();
   runtime::Task<void> drive_once();
   runtime::Task<void> fill_loop();
   void start_fills();
-  runtime::Task<void> fill(replication::HeldTablet tablet);
+  // `held` keeps what the tablet refers to.
+  runtime::Task<void> fill(replication::HeldTabletsPtr held, replication::HeldTablet tablet);
   std::vector<model::NodeId> sources_of(const replication::HeldTablet& tablet) const;
   runtime::Task<base::Result<void>> begin(cluster::Transition transition, runtime::Until until);
   // A change that would have to fill replicas is refused where nothing can.

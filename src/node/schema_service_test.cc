@@ -370,15 +370,23 @@ TEST_F(StrangerTest, IsRefusedWithAReasonInBothLogs) {
   stop(3);
 }
 
-TEST_F(StrangerTest, DoesNotJoinOnceThereAreKeyspaces) {
+TEST_F(StrangerTest, JoinsAndServesWhatThereWas) {
   start_and_expect_up({0, 1, 2});
   EXPECT_EQ(ask(0, kCreateKeyspace), "done");
-  start({3});
-  run_until_refused(3);
-  EXPECT_EQ(start_error(3)->code(), Errc::unsupported);
-  EXPECT_THAT(start_error(3)->to_string(), HasSubstr("before the first keyspace"));
-  EXPECT_EQ(node(0).cluster().metadata()->nodes.size(), 3U);
   EXPECT_EQ(ask(0, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert), "done");
+  start_and_expect_up({3});
+  const auto metadata = node(3).cluster().metadata();
+  EXPECT_EQ(metadata->nodes.size(), 4U);
+  EXPECT_FALSE(metadata::change_is_under_way(*metadata));
+  EXPECT_EQ(ask(3, kSelect), "00000001");
+  EXPECT_EQ(ask(3,
+                "ALTER KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', "
+                "'replication_factor': 4}"),
+            "done");
+  EXPECT_TRUE(world_.run_until(
+      [&] { return !metadata::change_is_under_way(*node(3).cluster().metadata()); }, 1min));
+  for (const std::size_t i : {0U, 1U, 2U, 3U}) EXPECT_EQ(ask(i, kSelect), "00000001");
 }
 
 // ---- A node alone ----
@@ -388,14 +396,11 @@ class LonelyTest : public NodesTest {
   LonelyTest() : NodesTest(2, 1) {}
 };
 
-TEST_F(LonelyTest, ServesRowsAndKeepsThemFromWhoWouldJoin) {
+TEST_F(LonelyTest, ServesRowsOverLives) {
   start_and_expect_up({0});
   EXPECT_EQ(ask(0, kCreateKeyspace), "done");
   EXPECT_EQ(ask(0, kCreateTable), "done");
   EXPECT_EQ(ask(0, kInsert), "done");
-  start({1});
-  run_until_refused(1);
-  EXPECT_EQ(start_error(1)->code(), Errc::unsupported);
   EXPECT_EQ(ask(0, kSelect), "00000001");
   machine(0).power_loss();
   start_and_expect_up({0});

@@ -22,6 +22,7 @@ namespace {
 // A node that is up is heard of within an interval of gossip or two.
 constexpr auto kOthersUnheardWait = std::chrono::seconds(1);
 constexpr auto kNobodyHeardWait = std::chrono::seconds(3);
+constexpr auto kJoiningLookPeriod = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -37,14 +38,30 @@ UpNodes::UpNodes(runtime::Runtime& runtime, cluster::ClusterService& cluster, mo
     changed_ = true;
     news_.wake_all();
   });
+  // Somebody may begin to join.
+  cluster_.on_metadata([this](const cluster::MetadataPtr&) { news_.wake_all(); });
 }
 
 replication::UpNodesPtr UpNodes::now() const {
   std::set<model::NodeId> up;
   for (const auto& [node, known] : cluster_.gossip().view().nodes()) {
-    if (known.up) up.insert(node);
+    if (known.up || (known.alive && joins(node))) up.insert(node);
   }
   return std::make_shared<const std::set<model::NodeId>>(std::move(up));
+}
+
+bool UpNodes::joins(model::NodeId node) const {
+  const cluster::MetadataPtr& metadata = cluster_.metadata();
+  const metadata::Node* known = metadata == nullptr ? nullptr : metadata->find(node);
+  return known != nullptr && known->state == metadata::NodeState::joining;
+}
+
+bool UpNodes::somebody_joins() const {
+  const cluster::MetadataPtr& metadata = cluster_.metadata();
+  return metadata != nullptr &&
+         std::ranges::any_of(metadata->nodes, [](const metadata::Node& node) {
+           return node.state == metadata::NodeState::joining;
+         });
 }
 
 Task<void> UpNodes::follow() {
@@ -56,7 +73,13 @@ Task<void> UpNodes::follow() {
       news_.wake_all();
       continue;
     }
-    if (!co_await news_.wait({.stop = stopping_.token()})) co_return;
+    // Gossip tells of members alone when they come and go.
+    const auto until = somebody_joins()
+                           ? Until::after(runtime_, kJoiningLookPeriod, stopping_.token())
+                           : Until{.stop = stopping_.token()};
+    const auto woken = co_await news_.wait(until);
+    if (!woken && !woken.failed_with(Errc::timeout)) co_return;
+    changed_ = changed_ || told_ == nullptr || *now() != *told_;
   }
 }
 

@@ -1,4 +1,6 @@
-// UpNodes: tells the replicas of all cores which other nodes are up, as gossip has it.
+// UpNodes: tells the replicas of all cores which other nodes are up, as gossip has it. A node that
+// joins is no member to gossip yet, and is up if it is alive: its replicas get writes, and count
+// before it has joined (R17).
 //
 // Core affinity: the core of its Runtime, which is the ClusterService's.
 #pragma once
@@ -39,6 +41,8 @@ class UpNodes {
  private:
   runtime::Task<void> follow();
   std::size_t count_unheard() const;
+  bool joins(model::NodeId node) const;
+  bool somebody_joins() const;
   replication::UpNodesPtr now() const;
 
   runtime::Runtime& runtime_;

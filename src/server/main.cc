@@ -47,6 +47,8 @@ constexpr std::array kFieldOptions = {
     FieldOption{"--cluster-secret", "cluster_secret_file",
                 "File of the secret that the nodes of a cluster share; see helenus secret --help"},
     FieldOption{"--seeds", "seeds", "IP:PORT,... of nodes to ask for the cluster"},
+    FieldOption{"--replace", "replace_node",
+                "A dead node in whose place this new one joins: its id, or its IP:PORT for nodes"},
     FieldOption{"--admin", "admin_address", "IP:PORT for health, status and metrics over HTTP"},
     FieldOption{"--cores", "cores", "Event loops, one a core, that serve; 0: on every core"},
     FieldOption{"--file-backend", "file_backend",

@@ -3,7 +3,7 @@
 is removed. Nothing that was acknowledged is lost, and no client sees an error but of the node
 that was killed under it.
 
-    ring_test.py HELENUS [LeaveTest|RemoveTest]
+    ring_test.py HELENUS [JoinTest|LeaveTest|RemoveTest]
 """
 
 import os
@@ -72,7 +72,7 @@ class RingTest(unittest.TestCase):
         self.addCleanup(self.scratch.cleanup)
         ports = {kind: free_port([f"127.0.0.{number}" for number in NUMBERS])
                  for kind in ("node", "cql", "admin")}
-        self.members = [Member(self.scratch.name, number, ports) for number in NUMBERS]
+        self.members = [Member(self.scratch.name, number, ports, tokens=32) for number in NUMBERS]
         self.addCleanup(self.end_all)
         up = [self.members[number - 1] for number in self.started]
         for member in up:
@@ -137,6 +137,70 @@ class RingTest(unittest.TestCase):
         with clients_of(members) as clients:
             for client in clients:
                 ThreeNodes.assert_rows(self, client, expected)
+
+
+class JoinTest(RingTest):
+    def load(self, member, count):
+        """Rows that are in no mutation log any more: only a copy brings them."""
+        expected = {f"old-{number}": number for number in range(count)}
+        with clients_of([member]) as (client,):
+            for key, value in expected.items():
+                client.put(key, value)
+        for each in self.members[:3]:
+            await_that(lambda: run("missing", "--admin", each.admin).stdout.endswith(
+                "nothing to repair\n"), f"{each.ip} lacks nothing")
+            self.order(each, "flush")
+        return expected
+
+    def test_a_node_joins_and_another_one_leaves_while_rows_are_written(self):
+        first, second, third, fourth = self.members
+        old = self.load(first, 300)
+        expected = self.under_load([first, second], fourth.start)
+        self.await_states([first, fourth], {member.ip: "UN" for member in self.members})
+        self.assert_rows([first, fourth], old | expected)
+        # One of three copies of everything is with the newcomer: without another one, it is needed.
+        more = self.under_load([first, fourth], lambda: self.order(third, "decommission"))
+        third.end(signal.SIGTERM)
+        self.await_states([first, fourth], {member.ip: "UN" for member in (first, second, fourth)})
+        self.assert_rows([first, fourth], old | expected | more)
+        second.end(signal.SIGKILL)
+        self.await_states([first, fourth], {first.ip: "UN", second.ip: "DN", fourth.ip: "UN"})
+        self.assert_rows([fourth], old | expected | more)
+
+    def test_a_new_node_takes_the_place_of_a_dead_one(self):
+        first, second, third, fourth = self.members
+        old = self.load(first, 300)
+        address = f"{third.ip}:{third.ports['node']}"
+        with open(fourth.config, "a") as config:
+            config.write(f"replace_node: {address}\n")
+        fourth.begin()
+        self.assertNotEqual(fourth.process.wait(timeout=SECONDS_MAX), 0)
+        self.assertIn("is up, and only a dead one is replaced", fourth.log())
+        fourth.process.stdout.close()
+        third.end(signal.SIGKILL)
+        self.await_states([first, second], {first.ip: "UN", second.ip: "UN", third.ip: "DN"})
+        expected = self.under_load([first, second], fourth.start)
+        self.await_states([first, fourth], {member.ip: "UN" for member in (first, second, fourth)})
+        second.end(signal.SIGKILL)
+        self.await_states([fourth], {first.ip: "UN", second.ip: "DN", fourth.ip: "UN"})
+        self.assert_rows([fourth], old | expected)
+
+    def test_a_join_that_hangs_is_given_up(self):
+        first, second, third, fourth = self.members
+        old = self.load(first, 50)
+        third.end(signal.SIGKILL)
+        self.await_states([first, second], {first.ip: "UN", second.ip: "UN", third.ip: "DN"})
+        fourth.begin()
+        # Whoever is down has to give what it has before the newcomer counts.
+        waits = f"waits for {third.ip}:{third.ports['node']}, which is down"
+        await_that(lambda: "have pulled" in self.order(first, "netstats"), "it has become joint")
+        await_that(lambda: waits in self.order(first, "netstats"), "it waits for who is down")
+        self.assert_refused("wait for it, or give that up", second, "decommission")
+        self.assertIn("given up", self.order(second, "abandon"))
+        # It would learn of it by and by.
+        fourth.end(signal.SIGKILL)
+        self.await_states([first], {first.ip: "UN", second.ip: "UN", third.ip: "DN"})
+        self.assert_rows([first, second], old)
 
 
 class LeaveTest(RingTest):

@@ -12,15 +12,6 @@ using metadata::ClusterMetadata;
 
 namespace {
 
-// Whether replicas are to be filled.
-bool copies_data(const ClusterMetadata& metadata) {
-  return std::ranges::any_of(metadata.keyspaces, [&](const auto& keyspace) {
-    const auto replicas = metadata::replicas_of(metadata, keyspace.second.replication);
-    return std::ranges::any_of(replicas,
-                               [](const auto& tablet) { return !tablet.pending.empty(); });
-  });
-}
-
 CatalogSnapshot::StorageIds storage_ids(const ClusterMetadata& metadata) {
   CatalogSnapshot::StorageIds ids;
   for (const auto& [table, id] : metadata.storage) {
@@ -38,14 +29,10 @@ CatalogSnapshot::KeyspaceNumbers keyspace_numbers(const ClusterMetadata& metadat
 }  // namespace
 
 Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Schema schema) {
-  TRY(ClusterMetadata next, metadata::change_schema(metadata, std::move(schema)));
-  if (copies_data(next) && !copies_data(metadata)) {
-    return base::Error(base::Errc::unsupported,
-                       "more nodes would hold the keyspace's rows, and rows are not copied between "
-                       "nodes yet");
-  }
+  TRY(ClusterMetadata next,
+      metadata::without_copied_counters(metadata::change_schema(metadata, std::move(schema))));
   if (!metadata::change_is_under_way(next) || metadata::change_is_under_way(metadata)) return next;
-  // Where replicas only go, those that stay pull from them first (R17): the nodes see to it.
+  // Where replicas move the nodes see to it that nothing is lost (R17).
   return metadata::moves_replicas(next) ? next : metadata::finish_change(next, next.epoch);
 }
 

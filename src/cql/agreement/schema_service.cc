@@ -53,15 +53,19 @@ QueryError error_of(const Error& error) {
   }
 }
 
-// R9: whether more than half of the members of each tablet of the keyspace are here.
+// R9: whether more than half of the members of each tablet of the keyspace are here; in a joint
+// change of those of either set.
 bool has_majorities(const ClusterMetadata& metadata, std::string_view keyspace,
                     const std::function<bool(model::NodeId)>& is_here) {
   const auto found = metadata.keyspaces.find(keyspace);
   if (found == metadata.keyspaces.end()) return true;
   const auto tablets = metadata::replicas_of(metadata, found->second.replication);
+  const auto has_majority = [&](const std::vector<model::NodeId>& nodes) {
+    const auto here = static_cast<std::size_t>(std::ranges::count_if(nodes, is_here));
+    return nodes.empty() || 2 * here > nodes.size();
+  };
   return std::ranges::all_of(tablets, [&](const metadata::TabletReplicas& tablet) {
-    const auto here = static_cast<std::size_t>(std::ranges::count_if(tablet.members, is_here));
-    return tablet.members.empty() || 2 * here > tablet.members.size();
+    return has_majority(tablet.members) && has_majority(tablet.next);
   });
 }
 

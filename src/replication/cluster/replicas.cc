@@ -240,6 +240,14 @@ Task<RingProgress> Replicas::ring_progress() {
   co_return progress;
 }
 
+Task<Result<void>> Replicas::copy(HeldTablet tablet, model::NodeId source, Until until) {
+  AntiEntropy& there_is = *on(tablet.core).anti_entropy;
+  const auto there = [&](Runtime&, Until remaining) {
+    return there_is.copy(tablet.info.id, source, std::move(remaining));
+  };
+  co_return co_await on_core<void>(runtime_, tablet.core, there, std::move(until));
+}
+
 Task<void> Replicas::note_filled(HeldTablet tablet) {
   const auto there = [&](Runtime&, const Until&) {
     return note_filled_on_core(on(tablet.core), tablet);

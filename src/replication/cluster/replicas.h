@@ -84,6 +84,9 @@ class Replicas {
   runtime::Task<ReentryProgress> reentry();
   // How far those of all cores are in a change of the ring.
   runtime::Task<RingProgress> ring_progress();
+  // See AntiEntropy::copy.
+  runtime::Task<base::Result<void>> copy(HeldTablet tablet, model::NodeId source,
+                                         runtime::Until until);
   // See AntiEntropy::note_filled.
   runtime::Task<void> note_filled(HeldTablet tablet);
   // See AntiEntropy::give_up.

@@ -71,6 +71,11 @@ const std::vector<ScenarioInfo>& all_scenarios() {
          .description = "a schema changed from all sides: what was acknowledged is in all nodes",
          .is_dear = true,
          .make = make_schema_scenario},
+        {.name = "ring",
+         .description = "the same, and nodes join and leave while clients write",
+         .is_dear = true,
+         .make =
+             [] { return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .late_max = 2}); }},
         {.name = "siblings",
          .description = "concurrent values of nodes that fail: each stays until it is replaced",
          .is_dear = true,

@@ -117,6 +117,9 @@ class TestCluster {
   // Whether those are up before the limit has passed.
   bool wait_up(std::initializer_list<std::size_t> nodes, Duration limit = 2min);
   bool wait_all_up(Duration limit = 2min);
+  // One that is absent has not joined yet, or has left: nobody waits for it. None is at first.
+  void set_absent(std::size_t i, bool is_absent) { plans_[i].is_absent = is_absent; }
+  bool is_absent(std::size_t i) const { return plans_[i].is_absent; }
   // All nodes are up, see each other, and have applied the same metadata, in which nothing is under
   // way and all of them are members.
   bool is_quiet();
@@ -143,6 +146,7 @@ class TestCluster {
     node::Config config;
     NodeProcess* process = nullptr;
     std::optional<base::Error> start_error = std::nullopt;
+    bool is_absent = false;
   };
 
   void configure(const Machine& machine, std::size_t number);

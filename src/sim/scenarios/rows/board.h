@@ -40,7 +40,9 @@ struct RowsBoard {
   // Nodes do not wait for each other as long as some packets take in calm, too: then not every
   // request of the calm can succeed.
   bool is_world_slow = false;
-  std::vector<runtime::Address> nodes;
+  std::vector<runtime::Address> nodes;  // that are asked now
+  // Also of those that come later, and of those that have gone.
+  std::vector<runtime::Address> contact_points;
   // Whether writes have the time of their client; else that of their coordinator.
   bool has_client_timestamps = true;
   std::function<WorldTime()> true_time;

@@ -36,7 +36,7 @@ bool was_not_executed(const client::RequestError& error) {
 }  // namespace
 
 client::SessionOptions rows_session_options(const RowsBoard& board) {
-  client::SessionOptions options{.contact_points = board.nodes};
+  client::SessionOptions options{.contact_points = board.contact_points};
   options.connect_timeout = 2s;
   options.back_off_max = 1s;
   options.connection.heartbeat_interval = 2s;

@@ -1,7 +1,9 @@
 #include "sim/scenarios/rows/rows.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,9 @@ constexpr std::int64_t kSlowestPacket = 130;
 constexpr std::uint64_t kChoreEveryMaxMs = 4'000;
 constexpr Duration kClientLostAfter = 2s;
 constexpr Duration kSyncPeriod = 300ms;
+constexpr std::uint64_t kJoinsWithinMs = 12'000;
+constexpr Duration kLookAtRingEvery = 100ms;
+constexpr double kLeaves = 0.05;  // at each look
 
 void remove_folder(SimDisk& disk, const std::string& folder) {
   const auto entries = disk.list(folder);
@@ -72,6 +77,7 @@ class RowsScenario final : public Scenario {
   void setup(World& world, base::Prng& dice) override {
     world_ = &world;
     board_.shape = RowsShape::draw(dice, options_.nodes_min, options_.nodes_max);
+    if (options_.late_max > 0) board_.shape.add_late(dice, dice.between(1, options_.late_max));
     if (options_.reads_too_few) {
       for (RowsKeyspace& keyspace : board_.shape.keyspaces) {
         keyspace.write_level = model::Consistency::quorum;
@@ -100,6 +106,8 @@ class RowsScenario final : public Scenario {
   void on_healed() override {
     board_.healed = true;
     cluster_->reset_clocks();
+    // What was begun comes to its end; who was to come later comes now.
+    for (std::size_t i = 0; i < board_.shape.nodes(); ++i) join_late(i);
   }
   bool quiet() const override { return board_.is_over || !has_begun_; }
 
@@ -109,6 +117,8 @@ class RowsScenario final : public Scenario {
         .timestamps_follow_time = board_.has_client_timestamps || !has_clock_faults_};
     std::vector<std::string> problems = check_rows(board_.history, rules);
     for (const std::string& what : cluster_->failed_starts()) {
+      // Of one that has left.
+      if (options_.late_max > 0 && what.find("was removed") != std::string::npos) continue;
       problems.push_back("a start failed: " + what);
     }
     problems.insert(problems.end(), board_.problems.begin(), board_.problems.end());
@@ -134,13 +144,17 @@ class RowsScenario final : public Scenario {
     sightings.push_back({"changes of the schema", board_.schema_changes.size(), 1});
     sightings.push_back({"flushes and compactions", chores_, 1});
     if (loses_power()) sightings.push_back({"power losses", power_losses_, 1});
+    if (options_.late_max > 0) {
+      sightings.push_back({"nodes that joined", joined_, 1});
+      sightings.push_back({"nodes that left, of four joined", 4 * left_, 1});
+    }
   }
   void add_to(base::Digest& digest) const override { board_.history.add_to(digest); }
 
  private:
   void begin_cluster(base::Prng& dice) {
     const RowsShape& shape = board_.shape;
-    const std::size_t seeds = std::min(kSeedsMax, shape.nodes());
+    const std::size_t seeds = std::min(kSeedsMax, shape.nodes() - shape.late);
     const auto configure = [this](node::Config& config) {
       config.request_timeout_ms = static_cast<std::uint32_t>(board_.node_limit / 1ms);
       config.write_timeout_ms = config.request_timeout_ms;
@@ -157,7 +171,9 @@ class RowsScenario final : public Scenario {
     for (std::size_t i = 0; i < shape.nodes(); ++i) {
       cluster_->config(i).data_center = shape.datacenters[i];
       cluster_->config(i).rack = shape.racks[i];
-      board_.nodes.push_back(cluster_->address(i));
+      cluster_->set_absent(i, shape.is_late(i));
+      board_.contact_points.push_back(cluster_->address(i));
+      if (!shape.is_late(i)) board_.nodes.push_back(cluster_->address(i));
     }
     cluster_->start_all();
     if (!cluster_->wait_quiet()) return refuse("no cluster: " + cluster_->phases());
@@ -193,6 +209,7 @@ class RowsScenario final : public Scenario {
     look_at_clocks();
     if (dice.chance(0.5)) plan_chore();
     if (loses_power()) look_for_power_loss();
+    plan_ring(dice);
     board_.phase = RowsBoard::Phase::faults;
     has_begun_ = true;
   }
@@ -202,7 +219,7 @@ class RowsScenario final : public Scenario {
   }
   void refuse(std::string why) { board_.problems.push_back(std::move(why)); }
   void must(base::Prng& dice, const std::string& text) {
-    const std::string answer = cluster_->ask(dice.below(cluster_->size()), text);
+    const std::string answer = cluster_->ask(dice.below(board_.nodes.size()), text);
     if (answer != "done") refuse(fmt::format("{}: {}", text, answer));
   }
 
@@ -211,6 +228,10 @@ class RowsScenario final : public Scenario {
     rest_is_checked_ = true;
     board_.rest_checks_left = cluster_->size();
     for (std::size_t i = 0; i < cluster_->size(); ++i) {
+      if (cluster_->is_absent(i)) {
+        --board_.rest_checks_left;
+        continue;
+      }
       if (!cluster_->is_up(i)) {
         board_.add_problem("at rest", fmt::format("n{} is not up", i));
         --board_.rest_checks_left;
@@ -303,6 +324,80 @@ class RowsScenario final : public Scenario {
     world_->after(kSyncPeriod / 4, [this] { look_for_power_loss(); });
   }
 
+  // ---- The ring ----
+
+  void plan_ring(base::Prng& dice) {
+    for (std::size_t i = 0; i < board_.shape.nodes(); ++i) {
+      if (!board_.shape.is_late(i)) continue;
+      const auto comes_after = std::chrono::milliseconds(dice.below(kJoinsWithinMs));
+      world_->after(comes_after, [this, i] {
+        if (!board_.healed) join_late(i);
+      });
+      if (dice.chance(0.5)) leavers_.insert(i);
+    }
+    if (board_.shape.late > 0) look_at_ring();
+  }
+  // It is started, and joins by itself.
+  void join_late(std::size_t i) {
+    if (!board_.shape.is_late(i) || !cluster_->is_absent(i) || gone_.contains(i)) return;
+    cluster_->set_absent(i, false);
+    if (!cluster_->machine(i).is_up()) cluster_->start(i);
+  }
+  void look_at_ring() {
+    if (board_.is_over) return;
+    for (std::size_t i = 0; i < board_.shape.nodes(); ++i) {
+      if (board_.shape.is_late(i) && !cluster_->is_absent(i)) look_at_late(i);
+    }
+    world_->after(kLookAtRingEvery, [this] { look_at_ring(); });
+  }
+  // The newest that a node that is up knows.
+  const metadata::ClusterMetadata* newest_metadata() const {
+    const cluster::ClusterService* newest = nullptr;
+    for (std::size_t i = 0; i < board_.shape.nodes(); ++i) {
+      if (!cluster_->is_up(i)) continue;
+      const cluster::ClusterService& service = cluster_->node(i).cluster();
+      if (newest == nullptr || service.version() > newest->version()) newest = &service;
+    }
+    return newest == nullptr ? nullptr : newest->metadata().get();
+  }
+  // One that has joined serves clients; some leave again.
+  void look_at_late(std::size_t i) {
+    const metadata::ClusterMetadata* metadata = newest_metadata();
+    if (metadata == nullptr) return;
+    if (cluster_->is_up(i)) late_ids_[i] = cluster_->node(i).identity().node;
+    const auto id = late_ids_.find(i);
+    if (id == late_ids_.end()) return;
+    const bool is_member = metadata->find(id->second) != nullptr;
+    const runtime::Address address = cluster_->address(i);
+    const auto listed = std::ranges::find(board_.nodes, address);
+    if (asked_to_leave_.contains(i)) {
+      if (is_member) return;
+      cluster_->set_absent(i, true);
+      gone_.insert(i);
+      ++left_;
+      cluster_->machine(i).request_stop();
+      return;
+    }
+    if (listed == board_.nodes.end()) {
+      if (!is_member) return;
+      board_.nodes.push_back(address);
+      ++joined_;
+      return;
+    }
+    const bool leaves = leavers_.contains(i) && !board_.healed && cluster_->is_up(i) &&
+                        chore_dice_->chance(kLeaves);
+    if (!leaves) return;
+    // Its clients go elsewhere first: what it answers them while it goes is no matter here.
+    board_.nodes.erase(listed);
+    asked_to_leave_.insert(i);
+    cluster_->begin(
+        i,
+        [](runtime::Runtime& runtime, node::Node& leaver) -> Task<void> {
+          std::ignore = co_await leaver.ring_change().leave(Until::after(runtime, 1min));
+        },
+        [] {});
+  }
+
   // Now and then a node writes a table to files, or merges them.
   void plan_chore() {
     const auto pause = std::chrono::milliseconds(chore_dice_->below(kChoreEveryMaxMs));
@@ -324,6 +419,12 @@ class RowsScenario final : public Scenario {
 
   const RowsScenarioOptions options_;
   World* world_ = nullptr;
+  std::set<std::size_t> leavers_;  // of those that join later
+  std::set<std::size_t> asked_to_leave_;
+  std::set<std::size_t> gone_;
+  std::map<std::size_t, model::NodeId> late_ids_;
+  std::uint64_t joined_ = 0;
+  std::uint64_t left_ = 0;
   // Called by const functions that look on.
   mutable std::optional<TestCluster> cluster_;
   RowsBoard board_;

@@ -20,6 +20,8 @@ struct RowsScenarioOptions {
   // Nodes acknowledge what is not on their disks yet, and one at a time loses its power: what it
   // had acknowledged the others give back to it (R10).
   bool periodic_sync = false;
+  // So many nodes at most join while clients write; some of them leave again.
+  std::size_t late_max = 0;
   // One node at a time loses its power, and with it all that it keeps of rows: others give it back
   // (R12).
   bool loses_disks = false;

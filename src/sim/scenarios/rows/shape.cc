@@ -52,6 +52,17 @@ RowsShape RowsShape::draw(base::Prng& dice, std::size_t nodes_min, std::size_t n
   return shape;
 }
 
+void RowsShape::add_late(base::Prng& dice, std::size_t count) {
+  const std::size_t before = nodes();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t like = dice.below(before);
+    cores.push_back(dice.chance(0.2) ? 2 : 1);
+    datacenters.push_back(datacenters[like]);
+    racks.push_back(racks[like]);
+  }
+  late = count;
+}
+
 void RowsShape::draw_keyspaces(base::Prng& dice, std::size_t datacenter_count) {
   std::map<std::string, std::size_t> sizes;
   for (const std::string& datacenter : datacenters) ++sizes[datacenter];
@@ -133,6 +144,7 @@ std::string RowsShape::to_string() const {
     text += fmt::format("; {} {} {}/{}", keyspace.name, keyspace.replication,
                         model::name_of(keyspace.write_level), model::name_of(keyspace.read_level));
   }
+  if (late > 0) text += fmt::format("; the last {} join later", late);
   return text + fmt::format("; {} partitions each, {} clients", partitions, clients);
 }
 

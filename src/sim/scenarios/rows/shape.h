@@ -39,6 +39,9 @@ class RowsShape {
   // As statements name it: "m[0]".
   static std::string_view text_of(Column column);
 
+  // So many more nodes, which join later.
+  void add_late(base::Prng& dice, std::size_t count);
+
   static RowsShape draw(base::Prng& dice, std::size_t nodes_min, std::size_t nodes_max);
 
   std::vector<std::uint16_t> cores;      // of each node
@@ -48,8 +51,10 @@ class RowsShape {
   std::int32_t partitions = 0;         // of each keyspace
   std::int32_t partitions_of_one = 0;  // the first ones: each is written by one client
   std::uint32_t clients = 0;
+  std::size_t late = 0;  // of the nodes the last ones: they join while clients write
 
   std::size_t nodes() const { return cores.size(); }
+  bool is_late(std::size_t node) const { return node + late >= nodes(); }
   // The only client that writes that partition; all do if it is none.
   bool may_write(std::uint32_t client, std::int32_t partition) const {
     return partition >= partitions_of_one ||
