@@ -1,5 +1,6 @@
 #include "storage/engine/tablet_difference.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -82,7 +83,7 @@ class Difference final : public EntrySource {
       }
       found_.clear();
       if (key_parts(base::as_bytes(key_), partition_size_).kind == EntryKind::row) {
-        compare_rows();
+        CO_TRY_VOID(compare_rows());
       } else {
         compare_ranges();
       }
@@ -180,22 +181,46 @@ class Difference final : public EntrySource {
     return causality::subtract(around, alive);
   }
 
-  void compare_rows() {
+  Result<void> compare_rows() {
     const Clock around = let_go_around_row();
     const CellStore deletes = news_of_deletes(their_entry_.row_deletes(), our_entry_.row_deletes());
     if (!deletes.empty()) found_.absorb_row_deletes(deletes);
     for (const auto& [column, ours] : our_entry_.row().cells()) {
-      compare_cells(column, their_entry_.row().cell(column), ours, around);
+      TRY_VOID(compare_cells(column, their_entry_.row().cell(column), ours, around));
     }
     const CellStore nothing;
     for (const auto& [column, theirs] : their_entry_.row().cells()) {
       const auto& ours = our_entry_.row().cells();
-      if (ours.find(column) == ours.end()) compare_cells(column, theirs, nothing, around);
+      if (ours.find(column) != ours.end()) continue;
+      TRY_VOID(compare_cells(column, theirs, nothing, around));
     }
+    return {};
   }
 
-  void compare_cells(causality::ColumnId column, const CellStore& theirs, const CellStore& ours,
-                     const Clock& around) {
+  static bool is_folded(const CellStore& store) {
+    return std::ranges::any_of(store.versions(), [](const Version& version) {
+      return version.kind == causality::VersionKind::total || causality::is_record(version.kind);
+    });
+  }
+
+  // Of a counter that was folded the dots do not say what is in it (R14): it is taken as it is
+  // where nothing of it was ever here, and not united with anything else.
+  Result<void> check_folded(const CellStore& theirs, const CellStore& ours) const {
+    if (!is_folded(theirs) && !is_folded(ours)) return {};
+    if (std::ranges::equal(theirs.versions(), ours.versions())) return {};
+    const bool is_new_here =
+        ours.empty() && std::ranges::none_of(theirs.versions(), [&](const Version& version) {
+          return of_.clock.contains(version.dot);
+        });
+    if (is_new_here) return {};
+    return base::Error(base::Errc::unsupported,
+                       "a counter that was folded is not united with what is here of it: give up "
+                       "what this node has of rows, and let others give it back");
+  }
+
+  Result<void> compare_cells(causality::ColumnId column, const CellStore& theirs,
+                             const CellStore& ours, const Clock& around) {
+    TRY_VOID(check_folded(theirs, ours));
     Versions news = news_of(theirs);
     Clock here;
     add_dots(ours, here);
@@ -211,6 +236,7 @@ class Difference final : public EntrySource {
                            : theirs.context();
     CellStore cell(std::move(news), causality::join(said, gone));
     if (!cell.empty()) found_.absorb_cell(column, std::move(cell));
+    return {};
   }
 
   static void add_dots(const CellStore& store, Clock& dots) {

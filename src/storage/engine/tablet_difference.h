@@ -27,6 +27,9 @@
 // Nothing here names a dot that is in no clock of the two, or in theirs alone and theirs: so
 // nothing of ours goes but by a clock that says so.
 //
+// Counters that were folded have no such union (R14): one is taken where nothing of it was ever
+// here; anything else is an error, and the replica is to be made anew from an empty one.
+//
 // In memory: one entry of each, and the ranges of one partition of each, without their contexts.
 // Cost of a row: the ranges of its partition that are here and that the other one has let go of.
 #pragma once
