@@ -69,6 +69,7 @@ struct Engine::Parts {
   SchemaChanges schema;
   TabletTransfer transfer;
   TableIndexer indexes;
+  bool is_indexing = false;
   EnginePressure pressure;
   runtime::TaskGroup tasks;
 };
@@ -131,10 +132,16 @@ void Engine::start_background() {
   parts.tasks.spawn(parts.mutations.mutation_loop());
   parts.tasks.spawn(parts.mutations.operation_loop());
   parts.tasks.spawn(parts.compactor.purge_loop());
-  parts.tasks.spawn(parts.indexes.build_loop());
+  if (parts.state.has_indexes()) begin_indexing();
   for (std::size_t index = 0; index < parts.state.options.compactions_max; ++index) {
     parts.tasks.spawn(parts.compactor.compaction_loop());
   }
+}
+
+// An engine without indexes has nobody who waits for some.
+void Engine::begin_indexing() {
+  if (!parts_->state.goes_on() || std::exchange(parts_->is_indexing, true)) return;
+  parts_->tasks.spawn(parts_->indexes.build_loop());
 }
 
 Task<Result<void>> Engine::stop() {
@@ -156,6 +163,7 @@ Task<Result<void>> Engine::stop() {
 // ---- Tables and tablets ----
 
 Task<Result<void>> Engine::create_table(TableId table, TableOptions options) {
+  if (options.index) begin_indexing();
   return parts_->schema.create_table(table, options);
 }
 

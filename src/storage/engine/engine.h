@@ -273,6 +273,7 @@ class Engine {
   // each is a class with a header of its own, which says what it owns, borrows and keeps to.
   struct Parts;
   void start_background();
+  void begin_indexing();
 
   runtime::Runtime& runtime_;
   const std::unique_ptr<Parts> parts_;

@@ -25,7 +25,6 @@ void EngineSignals::wake_everybody() {
   compaction_work.wake_all();
   mutation_work.wake_all();
   purge_work.wake_all();
-  index_work.wake_all();
   room_changed.wake_all();
   files_changed.wake_all();
 }
@@ -47,6 +46,15 @@ Tablet* EngineState::find_tablet(TabletId tablet) const {
   Shard* shard = shard_of(tablet);
   Tablet* found = shard == nullptr ? nullptr : shard->tablet(tablet);
   return found == nullptr || found->dropping ? nullptr : found;
+}
+
+bool EngineState::has_indexes() const {
+  for (const auto& shard : shards) {
+    for (const auto& [id, table] : shard->tables()) {
+      if (table->is_index()) return true;
+    }
+  }
+  return false;
 }
 
 Result<TableOfTablet> EngineState::find(TableId table, TabletId tablet) const {

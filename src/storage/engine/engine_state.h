@@ -73,6 +73,7 @@ struct EngineMemory {
 // Who waits for what.
 struct EngineSignals {
   explicit EngineSignals(runtime::Runtime& runtime);
+  // But whoever builds indexes: nothing that goes or ends makes work for them.
   void wake_everybody();
 
   runtime::WaitQueue flush_work;
@@ -106,6 +107,7 @@ struct EngineState {
   // Errors: not_found; why the tablet is stopped (Tablet::lost_mutations).
   base::Result<TableOfTablet> find(TableId table, TabletId tablet) const;
   std::vector<TabletId> tablets_in_doubt() const;
+  bool has_indexes() const;
   ShardEnvironment shard_environment() { return {runtime, options, sstables, logger}; }
 
   // Errors: fatal_error(); closed.

@@ -39,8 +39,11 @@ Task<Result<void>> SchemaChanges::create_table(TableId table, TableOptions optio
         *shard, [=](ManifestState& state) { state.tables[table] = record; }));
   }
   CO_TRY_VOID(co_await manifests_.note_generations());
-  for (const auto& shard : state_.shards) shard->add_table(table, options);
-  if (options.index) state_.signals.index_work.wake_all();
+  bool has_index = options.index.has_value();
+  for (const auto& shard : state_.shards) {
+    has_index = !shard->add_table(table, options)->indexes().empty() || has_index;
+  }
+  if (has_index) state_.signals.index_work.wake_all();
   co_return {};
 }
 
