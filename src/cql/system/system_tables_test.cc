@@ -79,8 +79,10 @@ SystemSources::Gathered<ClientRow> clients(runtime::Until) {
 }
 
 SystemSources::Gathered<MetricRow> metrics(runtime::Until) {
-  co_return std::vector<MetricRow>{{.name = "a", .labels = "", .value = 1},
-                                   {.name = "a", .labels = "x=\"1\"", .value = 2.5}};
+  co_return std::vector<MetricRow>{
+      {.name = "a", .labels = "", .value = 1},
+      {.name = "a", .labels = "x=\"1\"", .value = 2.5},
+      {.name = "helenus_operations_duplicates_total", .labels = "", .value = 3}};
 }
 
 SystemSources sources() {
@@ -312,7 +314,11 @@ TEST(SystemTables, OursTellHowTheNodeFares) {
     EXPECT_THAT(clients.front(), Not(Contains(Key("driver_version"))));
     EXPECT_EQ((co_await rows_of(tables, schema, "helenus", "settings")).front().at("value"),
               "'r1'");
-    EXPECT_THAT(co_await rows_of(tables, schema, "helenus", "metrics"), SizeIs(2));
+    EXPECT_THAT(co_await rows_of(tables, schema, "helenus", "metrics"), SizeIs(3));
+    const auto counters = co_await rows_of(tables, schema, "helenus", "counters");
+    EXPECT_THAT(counters, SizeIs(1));
+    EXPECT_EQ(counters.front().at("name"), "'duplicates'");
+    EXPECT_EQ(counters.front().at("value"), "3");
     co_return;
   });
 }
