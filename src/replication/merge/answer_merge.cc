@@ -37,11 +37,14 @@ std::set<ColumnId> columns_of(const base::Bytes& row, std::span<const Seen> answ
   return columns;
 }
 
-// R14.
+// R14. Whichever answer is taken whole, the value is the same; one that has seen what others have
+// seen has no need of their news.
 CellStore merge_counter(const base::Bytes& row, ColumnId column, std::span<const Seen> answers) {
   std::vector<causality::CounterAnswer> cells;
   for (const Seen& answer : answers) {
     cells.push_back({.cell = answer.stored->cell(row, column), .clock = *answer.clock});
+    const bool has_seen_more = cells.size() > 1 && cells.back().clock.covers(cells.front().clock);
+    if (has_seen_more) std::swap(cells.front(), cells.back());
   }
   return causality::merge_counters(cells);
 }
