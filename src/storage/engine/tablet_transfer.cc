@@ -209,6 +209,7 @@ Clock TabletTransfer::note_shed(Tablet& tablet, const Ingest& ingest) {
     dots.add(each);
   }
   tablet.mutations.found_shed(dots);
+  state_.operations.refuse_up_to(state_.operations.now());
   state_.memory.floors -= tablet.floors.memory_bytes();
   tablet.floors.add(dots, ingest.feed->claim().floor);
   state_.memory.floors += tablet.floors.memory_bytes();

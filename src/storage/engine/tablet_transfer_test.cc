@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "base/test_scale.h"
+#include "causality/counter.h"
 #include "causality/resolve.h"
 #include "runtime/contract/world.h"
 #include "runtime/sleep.h"
@@ -539,6 +540,53 @@ TEST(TabletTransfer, AnyTwoHistoriesMeetAsTheirDeltasDo) {
     world.run([&](Runtime& runtime) { return any_history(runtime, seed, policy); });
     if (::testing::Test::HasFailure()) break;
   }
+}
+
+// ---- Counters ----
+
+Mutation increment_of(std::string row, std::int64_t amount) {
+  Mutation mutation = put_of(row, "", 1);
+  mutation.cells.front().kind = causality::VersionKind::increment;
+  mutation.cells.front().amount = amount;
+  return mutation;
+}
+
+Task<std::int64_t> counted(Replica& replica, std::string row) {
+  const auto read = co_await replica.engine().read_row(kTable, kTablet, Bytes::copy_of("p"),
+                                                       Bytes::copy_of(row), Until::forever());
+  EXPECT_TRUE(read.has_value());
+  if (!read) co_return 0;
+  co_return causality::counter_value(
+      read->partition.cell(Bytes::copy_of(row), causality::ColumnId{0}));
+}
+
+// Totals do not meet by dots: they are copied whole, or the copy says that it cannot be made.
+Task<void> folded_counters(Runtime& runtime) {
+  Replica source(runtime, 1);
+  Replica empty(runtime, 2);
+  Replica counting(runtime, 3);
+  for (Replica* replica : {&source, &empty, &counting}) {
+    CO_ASSERT_OK(co_await replica->open(causality::Policy::counter));
+  }
+  source.find_stable({});
+  CO_ASSERT_OK(co_await source.write(kTable, increment_of("a", 5)));
+  CO_ASSERT_OK(co_await source.write(kTable, increment_of("a", 6)));
+  CO_ASSERT_OK(co_await source.engine().flush(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await source.write(kTable, increment_of("a", 7)));
+  CO_ASSERT_OK(co_await empty.write(kTable, increment_of("b", 1)));
+  CO_ASSERT_OK(co_await empty.take_all_of(source));
+  EXPECT_EQ(co_await counted(empty, "a"), 18);
+  EXPECT_EQ(co_await counted(empty, "b"), 1);
+  CO_ASSERT_OK(co_await empty.take_all_of(source));
+  EXPECT_EQ(co_await counted(empty, "a"), 18) << "nothing of it is new";
+  CO_ASSERT_OK(co_await counting.write(kTable, increment_of("a", 9)));
+  EXPECT_TRUE((co_await counting.take_all_of(source)).failed_with(Errc::unsupported));
+  EXPECT_EQ(co_await counted(counting, "a"), 9);
+  for (Replica* replica : {&source, &empty, &counting}) CO_ASSERT_OK(co_await replica->stop());
+}
+
+TEST(TabletTransfer, FoldedCountersAreCopiedWholeOrNotAtAll) {
+  live(&folded_counters);
 }
 
 }  // namespace

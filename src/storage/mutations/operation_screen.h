@@ -48,6 +48,9 @@ class OperationScreen {
 
   // Ids up to `floor` were forgotten by an earlier start. Requires: nothing was told yet.
   void begin(causality::OperationTime floor) { floor_min_ = std::max(floor_min_, floor); }
+  // Data has come of which the mutation log does not say what ids made it (C8): those up to `floor`
+  // are refused from now on, until the next start.
+  void refuse_up_to(causality::OperationTime floor) { floor_min_ = std::max(floor_min_, floor); }
   // Both in nanoseconds: since 1970, and since any moment.
   void tell(std::int64_t wall_ns, std::int64_t monotonic_ns);
 
