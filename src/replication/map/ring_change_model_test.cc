@@ -274,13 +274,15 @@ class Search {
   bool read(const State& state, std::size_t node, const Visit& visit) const {
     const std::uint8_t epoch = state.epochs[node];
     if (state.read == 0) {
-      // Whoever coordinates it: by the documents that there are. What must be seen is the worst.
+      // Whoever coordinates it need not be a replica, and goes by any document that was decided.
       if (state.write != 2) return false;
-      State next = state;
-      next.read = 1;
-      next.read_epoch = epoch;
-      next.must_see = true;
-      visit(next);
+      for (std::uint8_t decided = before; decided <= state.document; ++decided) {
+        State next = state;
+        next.read = 1;
+        next.read_epoch = decided;
+        next.must_see = true;
+        visit(next);
+      }
       return false;
     }
     const bool answers = epoch == state.read_epoch ||

@@ -146,7 +146,7 @@ class RowsScenario final : public Scenario {
     if (loses_power()) sightings.push_back({"power losses", power_losses_, 1});
     if (options_.late_max > 0) {
       sightings.push_back({"nodes that joined", joined_, 1});
-      sightings.push_back({"nodes that left, of four joined", 4 * left_, 1});
+      sightings.push_back({"nodes that left, of eight joined", 8 * left_, 1});
     }
   }
   void add_to(base::Digest& digest) const override { board_.history.add_to(digest); }
