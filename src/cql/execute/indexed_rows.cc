@@ -176,7 +176,13 @@ Task<Result<void>> IndexedRows::read_entries(std::size_t tablet, Bytes row, Entr
   const auto cursor = coordinator_.scan(
       index_, {.from = from, .to = to},
       {.until = request_.until, .how = {.level = request_.level, .unites_answers = true}});
-  CO_TRY_VOID(co_await cursor->seek(from, std::move(row)));
+  // Without a lower bound `from` is where values begin, and itself no partition, whose rows would
+  // lie behind values that begin with a zero byte.
+  if (row.empty()) {
+    CO_TRY_VOID(co_await cursor->seek_first());
+  } else {
+    CO_TRY_VOID(co_await cursor->seek(from, std::move(row)));
+  }
   const std::size_t entries_max = wanted.is_one_value ? kEntriesAtOnce : kEntriesSortedMax;
   const std::size_t bytes_max = wanted.is_one_value ? kBytesAtOnce : kBytesSortedMax;
   std::size_t bytes = 0;
