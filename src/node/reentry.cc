@@ -134,9 +134,9 @@ void Reentry::tell(const replication::ReentryProgress& progress) {
       progress.tablets - progress.tablets_behind, progress.tablets);
   if (!waits_for.empty()) phase_ += fmt::format("; pulls from {}", fmt::join(waits_for, "; "));
   if (progress.withheld > 0) {
-    phase_ +=
-        fmt::format("; {} writes are kept by none of them any more, all of {} tablets is copied",
-                    progress.withheld, progress.copying);
+    phase_ += fmt::format(
+        "; {} writes are kept by none of them any more, so their tablets are copied, {} now",
+        progress.withheld, progress.copying);
   }
 }
 

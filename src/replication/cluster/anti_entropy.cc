@@ -415,7 +415,9 @@ void AntiEntropy::finish_pull(TabletId id, std::uint64_t life, NodeId from,
   if (tablet == nullptr) return;
   tablet->pulling = false;
   if (end && *end == PullEnd::complete) note_pulled(*tablet, from);
-  if (end && *end != PullEnd::stuck) {
+  if (end && *end == PullEnd::postponed) {
+    tablet->pulled_not_before = runtime_.clock.now() + options_.pause_min;
+  } else if (end && *end != PullEnd::stuck) {
     tablet->pause = {};
     tablet->pulled_not_before = {};
     tablet->avoided.reset();

@@ -284,9 +284,10 @@ class AntiEntropy {
     std::uint64_t clock_number = 0;
   };
   enum class PullEnd : std::uint8_t {
-    complete,  // nothing is left that this peer could give
-    cut,       // there is more, in another turn
-    stuck,     // something could not be taken, or was not given
+    complete,   // nothing is left that this peer could give
+    cut,        // there is more, in another turn
+    stuck,      // something could not be taken, or was not given
+    postponed,  // a copy of the tablet is needed, and as many others as may are being taken
   };
 
   // Null if it is not there, or no longer the same one.

@@ -16,12 +16,12 @@ using storage::TabletId;
 
 bool AntiEntropy::must_stream(TabletId id, std::uint64_t life, const Result<PullEnd>& end) {
   const Tablet* tablet = find(id, life);
-  return tablet != nullptr && end && *end == PullEnd::stuck && !tablet->withheld.empty() &&
-         streaming_ < options_.streams_max;
+  return tablet != nullptr && end && *end == PullEnd::stuck && !tablet->withheld.empty();
 }
 
 Task<Result<AntiEntropy::PullEnd>> AntiEntropy::stream(TabletId id, std::uint64_t life,
                                                        NodeId from) {
+  if (streaming_ >= options_.streams_max) co_return PullEnd::postponed;
   ++streaming_;
   ++counts_.streams;
   auto end = co_await stream_tablet(id, life, from);
