@@ -163,7 +163,8 @@ class Engine {
   runtime::Task<base::Result<void>> cover(TabletId tablet, causality::Clock dots);
   // ---- Copies of tablets (tablet_transfer.h) ----
   // All that the tablet has now, with the clock of this very step, which is synced when it returns.
-  // Whoever holds one keeps the engine from stopping. Errors: not_found; what stops the tablet;
+  // Whoever holds one keeps the engine from stopping. Errors: not_found; unavailable while an index
+  // is being built; what stops the tablet;
   // timeout, cancelled, closed, the log's failure.
   runtime::Task<base::Result<std::shared_ptr<const TabletSnapshot>>> snapshot(TabletId tablet,
                                                                               runtime::Until until);

@@ -156,6 +156,8 @@ Task<void> ask_too_early(EngineStory& story) {
   CO_ASSERT_OK(co_await story.engine().create_table(kIndex, options));
   EXPECT_TRUE(story.engine().cursor(kIndex, kTablet, {}).failed_with(Errc::unavailable));
   EXPECT_EQ(story.engine().indexes_being_built(), std::vector{kIndex});
+  const auto copy = co_await story.engine().snapshot(kTablet, Until::forever());
+  EXPECT_TRUE(copy.failed_with(Errc::unavailable));
   CO_ASSERT_OK(co_await story.engine().drop_table(kIndex));
   EXPECT_TRUE(story.engine().indexes_being_built().empty());
   CO_ASSERT_OK(co_await story.put("p", "r", "w"));

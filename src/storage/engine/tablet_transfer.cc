@@ -67,8 +67,20 @@ Result<std::shared_ptr<const TabletSnapshot>> TabletTransfer::freeze(TabletId id
                                                 std::move(views));
 }
 
+// What an index lacks that is being built, its copy would lack for ever.
+Result<void> TabletTransfer::check_indexes(TabletId tablet) const {
+  if (state_.find_tablet(tablet) == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
+  for (const auto& [id, table] : state_.shard_of(tablet)->tables()) {
+    if (!table->is_index() || table->index_is_built()) continue;
+    return Error(Errc::unavailable, "no copy of tablet {} while index {} is being built", tablet,
+                 id);
+  }
+  return {};
+}
+
 Task<Result<std::shared_ptr<const TabletSnapshot>>> TabletTransfer::snapshot(TabletId tablet,
                                                                              Until until) {
+  CO_TRY_VOID(check_indexes(tablet));
   CO_TRY(auto taken, freeze(tablet));
   CO_TRY_VOID(co_await state_.log->sync_to(state_.log->tail(), std::move(until)));
   co_return taken;

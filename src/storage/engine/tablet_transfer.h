@@ -83,6 +83,7 @@ class TabletTransfer {
 
   // In this step.
   base::Result<std::shared_ptr<const TabletSnapshot>> freeze(TabletId tablet);
+  base::Result<void> check_indexes(TabletId tablet) const;
   base::Result<void> check_claim(const Tablet& tablet, const TabletClaim& claim) const;
   runtime::Task<base::Result<void>> take(Ingest& ingest);
   runtime::Task<base::Result<void>> receive(Ingest& ingest);
