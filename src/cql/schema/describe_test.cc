@@ -123,7 +123,7 @@ TEST_F(DescribeTest, VirtualTablesArePrintedInAComment) {
                   "    value double,\n    PRIMARY KEY (name, labels)\n"
                   ") WITH CLUSTERING ORDER BY (labels ASC)\n"
                   "    AND comment = 'what /metrics tells, of this node';\n*/"));
-  EXPECT_THAT(told("DESCRIBE KEYSPACE helenus").size(), 6U);
+  EXPECT_THAT(told("DESCRIBE KEYSPACE helenus").size(), 7U);
 }
 
 TEST_F(DescribeTest, WhatIsNotThereIsAnError) {
