@@ -90,7 +90,7 @@ CoreService::Options Database::service_options() const {
 
 // ---- Start and stop ----
 
-Task<Result<void>> Database::open() {
+Task<Result<void>> Database::open(bool was_used) {
   CO_TRY_VOID(count_cores());
   // A port that is taken is told before a recovery that may take long, not behind it.
   auto port_is_free = runtime_.transport.listen(config_.cql_address);
@@ -98,7 +98,7 @@ Task<Result<void>> Database::open() {
   (*port_is_free)->close();
   port_is_free->reset();
 
-  CO_TRY_VOID(co_await open_storage());
+  CO_TRY_VOID(co_await open_storage(was_used));
   cql::CatalogOptions catalog_options;
   catalog_options.system = cql::make_system_schema();
   catalog_options.data_center = config_.data_center;
@@ -106,10 +106,11 @@ Task<Result<void>> Database::open() {
   co_return {};
 }
 
-Task<Result<void>> Database::open_storage() {
+Task<Result<void>> Database::open_storage(bool was_used) {
   phase_ = "recovery of the storage engine in " + config_.data_directory;
   storage::EngineOptions options = engine_options(config_, cores_);
   options.node = node_.value();
+  options.was_used = was_used;
   CO_TRY(engines_, co_await storage::Engines::open(runtime_, std::move(options), cores_));
   const storage::EngineOpenReport& report = engines_->report();
   CO_TRY(tablets_, co_await replication::TabletDirectory::open(runtime_, *engines_));
@@ -139,13 +140,7 @@ Task<Result<void>> Database::doubt_all() {
   if (held == nullptr) co_return {};
   CO_TRY(replication::HeldTabletsPtr doubted, co_await tablets_->hold(held->map()));
   co_await replicas_->take(std::move(doubted));
-  co_return {};
-}
-
-void Database::doubt_new_storage() {
-  if (!engines_->report().created) return;
-  log_.error("the folder has this node's identity and nothing of its data: it may have been lost");
-  tablets_->doubt_all();
+  co_return co_await tablets_->note_doubt();
 }
 
 Task<void> Database::begin_replication() {

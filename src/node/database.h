@@ -63,9 +63,9 @@ class Database {
   // Requires: `config` outlives it.
   Database(runtime::Runtime& runtime, const Config& config, model::NodeId node);
 
-  // Recovers what there is. Errors name the file, the folder or the address at fault. After an
-  // error, call stop().
-  runtime::Task<base::Result<void>> open();
+  // Recovers what there is. If the folder was used before and there is nothing, it was lost. Errors
+  // name the file, the folder or the address at fault. After an error, call stop().
+  runtime::Task<base::Result<void>> open(bool was_used);
   // Other nodes ask this one for rows, and are asked. Requires: open; on the core of the Rpc,
   // before it listens.
   void connect(rpc::Rpc& rpc);
@@ -77,12 +77,10 @@ class Database {
   // ---- Re-entry (reentry.h) ----
   // See TabletDirectory's of these names.
   bool must_reenter() const { return tablets_->must_reenter(); }
-  void forget_doubts() { tablets_->forget_doubts(); }
+  runtime::Task<base::Result<void>> forget_doubts() { return tablets_->forget_doubts(); }
   void begin_reentry(causality::Epoch after) { tablets_->begin_reentry(after); }
-  // This node is older than its storage if that was made by this start: what it had is lost.
-  // Requires: open; before metadata are applied.
-  void doubt_new_storage();
-  // Replicas that others hold too serve nobody from now on. Errors: of the engines.
+  // Replicas that others hold too serve nobody from now on, nor after another start. Errors: of the
+  // engines.
   runtime::Task<base::Result<void>> doubt_all();
   // Replicas here and those of other nodes become equal from now on. Requires: connected, and
   // metadata were applied. Also a second time.
@@ -175,7 +173,7 @@ class Database {
   cql::NodeFacts facts() const;
   CoreService::Options service_options() const;
 
-  runtime::Task<base::Result<void>> open_storage();
+  runtime::Task<base::Result<void>> open_storage(bool was_used);
   runtime::Task<base::Result<void>> start_services();
   runtime::Task<void> destroy_services();
   // Whatever it takes: a core that has too much to do is asked again.

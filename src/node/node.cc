@@ -112,8 +112,7 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   auto port_is_free = check_port(config_.listen_address);
   if (!port_is_free) co_return std::move(port_is_free).error().within("listening for other nodes");
   database_.emplace(runtime_, config_, identity_->node);
-  CO_TRY_VOID(co_await database_->open());
-  if (!identity_is_new_) database_->doubt_new_storage();
+  CO_TRY_VOID(co_await database_->open(!identity_is_new_));
   make_cluster(std::move(secrets));
   CO_TRY_VOID(co_await start_cluster(stop));
   reentry_.emplace(runtime_, *cluster_, *database_, identity_->node);

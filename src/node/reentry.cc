@@ -36,7 +36,7 @@ bool Reentry::is_in_doubt() const {
 }
 
 Task<Result<void>> Reentry::run(StopToken stop) {
-  if (cluster_.metadata()->nodes.size() == 1) database_.forget_doubts();
+  if (cluster_.metadata()->nodes.size() == 1) CO_TRY_VOID(co_await database_.forget_doubts());
   if (is_in_doubt()) CO_TRY_VOID(co_await reenter(std::move(stop)));
   co_await database_.begin_replication();
   co_return {};

@@ -18,6 +18,7 @@
 #include "runtime/sleep.h"
 #include "runtime/when_all.h"
 #include "sim/function_process.h"
+#include "sim/lost_folder.h"
 #include "sim/process.h"
 #include "sim/world.h"
 
@@ -346,6 +347,34 @@ TEST_F(NodesTest, WhoAreAllInDoubtReenterTogetherAndWaitForTheLastOne) {
   }
   start({2});
   expect_up({0, 1, 2});
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i, kSelect), "00000001");
+}
+
+// Whoever has lost all that it had, and falls again before the others have heard of it.
+TEST_F(NodesTest, WhoHasLostItsDataReentersHoweverOftenItFallsBefore) {
+  start_and_expect_up({0, 1, 2});
+  EXPECT_EQ(ask(1, kCreateKeyspace), "done");
+  EXPECT_EQ(ask(1, kCreateTable), "done");
+  EXPECT_EQ(ask(0, kInsert, model::Consistency::all), "done");
+  const auto names = [&] {
+    return metadata::began_on(*node(1).cluster().metadata()->find(node(0).identity().node),
+                              node(1).cluster().metadata()->keyspaces.find("ks")->second, 0);
+  };
+  const causality::Epoch before = names();
+  machine(0).power_loss();
+  sim::lose_folder(machine(0).disk(), "/data/tables");
+  sim::lose_folder(machine(0).disk(), "/data/commitlog");
+  // Nobody is there to give new names: it makes its tablets and asks, until it is killed.
+  machine(2).power_loss();
+  machine(1).power_loss();
+  for (int life = 0; life < 2; ++life) {
+    start({0});
+    const auto asks = [&] { return node(0).phase().contains("asks for new names"); };
+    EXPECT_TRUE(world_.run_until(asks, 1min)) << node(0).phase();
+    machine(0).kill();
+  }
+  start_and_expect_up({0, 1, 2});
+  EXPECT_GT(names(), before);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(ask(i, kSelect), "00000001");
 }
 

@@ -48,6 +48,7 @@ class NodeStorage {
                                            std::uint64_t version) {
     CO_TRY(auto held, co_await tablets_->hold(ReplicaMap::make(metadata, version, own_id())));
     co_await replicas_->take(std::move(held));
+    if (metadata.nodes.size() == 1) CO_TRY_VOID(co_await tablets_->forget_doubts());
     co_return {};
   }
   void let_go() { tablets_->let_go(*coordinator_->tablets()); }

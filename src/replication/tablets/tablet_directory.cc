@@ -43,9 +43,11 @@ Task<Result<HeldTabletsPtr>> TabletDirectory::hold(ReplicaMapPtr map) {
   for (const HeldTablet& tablet : wanted.all()) {
     if (!tablets_.contains(tablet.info.id)) missing.push_back(tablet.info);
   }
+  if (doubts_all_ && !has_new_names(wanted)) name_apart(missing);
   CO_TRY_VOID(co_await make(std::move(missing)));
   CO_TRY_VOID(co_await rename_doubtful(wanted));
   CO_TRY_VOID(co_await take_names(wanted));
+  if (!doubts_all_) CO_TRY_VOID(co_await engines_.clear_tail_doubt());
   std::vector<TabletId> doubtful;
   for (const HeldTablet& tablet : wanted.all()) {
     if (doubts_all_ && !tablet.is_alone()) doubtful.push_back(tablet.info.id);
@@ -75,8 +77,21 @@ Task<Result<void>> TabletDirectory::drop_outdated(const HeldTablets& held) {
   co_return co_await engines_.drop_tablets(std::move(outdated));
 }
 
+bool TabletDirectory::has_new_names(const HeldTablets& held) const {
+  return reentry_after_ && held.map()->reentered() > *reentry_after_;
+}
+
+Task<Result<void>> TabletDirectory::forget_doubts() {
+  doubts_all_ = false;
+  co_return co_await engines_.clear_tail_doubt();
+}
+
+Task<Result<void>> TabletDirectory::note_doubt() {
+  return engines_.note_doubt();
+}
+
 Task<Result<void>> TabletDirectory::take_names(const HeldTablets& held) {
-  const bool are_new = reentry_after_ && held.map()->reentered() > *reentry_after_;
+  const bool are_new = has_new_names(held);
   CO_TRY(const std::vector<TabletId> in_doubt, co_await engines_.tablets_in_doubt());
   CO_TRY(const auto there, co_await engines_.tablets());
   std::vector<storage::TabletName> names;
@@ -124,6 +139,13 @@ std::uint32_t incarnation_after(std::uint32_t last, runtime::WallTime now) {
 }
 
 }  // namespace
+
+void TabletDirectory::name_apart(std::vector<storage::TabletInfo>& tablets) const {
+  for (storage::TabletInfo& tablet : tablets) {
+    tablet.actor.incarnation = causality::Incarnation(
+        incarnation_after(tablet.actor.incarnation.value(), runtime_.clock.wall_now()));
+  }
+}
 
 Task<Result<void>> TabletDirectory::rename_doubtful(const HeldTablets& held) {
   CO_TRY(const std::vector<TabletId> doubts, co_await engines_.tablets_in_doubt());

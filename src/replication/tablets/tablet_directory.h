@@ -27,6 +27,10 @@
 // have been minted under, and what then happened may be lost: a folder that was put back knows
 // nothing of it. So it is with a name that the metadata say and the folder does not have.
 //
+// A doubt outlives the start that found it, until there are new names. Tablets that are made in
+// doubt get names of their own: with those of the metadata the next start would take what is empty
+// for all that was ever minted under them. And of a folder without tablets the log directory knows.
+//
 // Core affinity: that of the Engines. What may be asked on any core says so.
 #pragma once
 
@@ -75,7 +79,7 @@ class TabletDirectory {
   // As of the last hold().
   bool must_reenter() const { return doubts_all_; }
   // No other node counts on what this one has acknowledged.
-  void forget_doubts() { doubts_all_ = false; }
+  runtime::Task<base::Result<void>> forget_doubts();
   // The metadata are asked for new names: those that they give after that epoch are taken. May be
   // called again, with what they are when they are asked again.
   void begin_reentry(causality::Epoch after) { reentry_after_ = after; }
@@ -85,6 +89,8 @@ class TabletDirectory {
     doubts_all_ = true;
     reentry_after_.reset();
   }
+  // And if there is another start before that. Errors: of the engines.
+  runtime::Task<base::Result<void>> note_doubt();
   // Drops all other tablets with all that is in them, in its own time.
   void let_go(const HeldTablets& held);
   // Waits for what is being dropped. Once, when nobody lets go of anything any more.
@@ -104,6 +110,10 @@ class TabletDirectory {
   runtime::Task<base::Result<void>> drop_table(storage::TableId table);
 
  private:
+  // Whether the map has names that this life asked for.
+  bool has_new_names(const HeldTablets& held) const;
+  // Gives them names that nobody else knows.
+  void name_apart(std::vector<storage::TabletInfo>& tablets) const;
   runtime::Task<base::Result<void>> make(std::vector<storage::TabletInfo> missing);
   // A replica that is to be filled is another one than this node may have had before: what others
   // have forgotten since would come back with that.

@@ -86,6 +86,10 @@ struct EngineOptions {
   // that accepts is a later one, so that left on it accepts nothing more.
   std::optional<std::uint32_t> accept_lost_log_of_start = {};
 
+  // Who opens the folder knows that it was opened before. If no log was ever begun in it, all that
+  // it had is lost, and it is in doubt.
+  bool was_used = false;
+
   // Whose folder it is: one that was another node's is refused. None: nobody's in particular.
   std::optional<base::Uuid> node = {};
 

@@ -29,6 +29,10 @@ EngineRecovery::EngineRecovery(EngineState& state, DiskReserve& reserve, Manifes
 Task<Result<void>> EngineRecovery::open_alone() {
   CO_TRY_VOID(co_await lock_folder());
   CO_TRY(auto shares, co_await recover(1));
+  const bool no_tablets = std::ranges::all_of(
+      state_.shards, [](const auto& shard) { return shard->tablets().empty(); });
+  if (state_.report.log.tail_may_be_lost && no_tablets)
+    CO_TRY_VOID(co_await state_.log_directory->clear_tail_doubt());
   co_return co_await take_share(std::move(shares.front()));
 }
 
@@ -234,6 +238,12 @@ Task<Result<std::vector<CoreShare>>> EngineRecovery::recover(std::uint32_t cores
          co_await LogDirectory::open(state_.runtime, state_.options.log_directory_or_default()));
   CO_TRY(const auto set, co_await inspect_directories());
   CO_TRY_VOID(co_await judge_directories(set));
+  // The doubt is durable with the first log, from which on this folder is no longer as new.
+  if (state_.options.was_used && set.log.fresh && !state_.report.lost_log_accepted) {
+    state_.logger.error("the folder was used before, and nothing of it is there: it is lost",
+                        base::kv("directory", state_.options.data_directories.front()));
+    state_.log_directory->doubt();
+  }
   for (const auto& shard : state_.shards) CO_TRY_VOID(co_await shard->check_files());
   CO_TRY_VOID(co_await DiskReserve::give_up_all(state_.runtime, state_.options));
   if (state_.report.created) CO_TRY_VOID(co_await make_folder());
@@ -251,10 +261,6 @@ Task<Result<std::vector<CoreShare>>> EngineRecovery::recover(std::uint32_t cores
   CO_TRY_VOID(co_await remove_generations_of_cores(state_.runtime,
                                                    state_.options.log_directory_or_default()));
   CO_TRY_VOID(co_await state_.log_directory->release(state_.log_directory->tables_unreleased()));
-  const bool no_tablets = std::ranges::all_of(
-      state_.shards, [](const auto& shard) { return shard->tablets().empty(); });
-  if (state_.report.log.tail_may_be_lost && no_tablets)
-    CO_TRY_VOID(co_await state_.log_directory->clear_tail_doubt());
   std::vector<CoreShare> shares;
   for (LogShare& log : logs) {
     shares.push_back({.log = std::move(log),

@@ -163,8 +163,7 @@ Task<Result<void>> Engines::create_tablet(TabletId tablet, KeyRange range,
 Task<Result<void>> Engines::drop_tablet(TabletId tablet) {
   const CoreId core = core_of(tablet);
   auto drop = [engine = &on(core), tablet](Runtime&) { return engine->drop_tablet(tablet); };
-  CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever()));
-  co_return co_await clear_tail_doubt();
+  co_return co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever());
 }
 
 Task<Result<void>> Engines::create_tablets(std::vector<TabletInfo> tablets) {
@@ -189,7 +188,7 @@ Task<Result<void>> Engines::drop_tablets(std::vector<TabletId> tablets) {
     };
     CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(drop), Until::forever()));
   }
-  co_return co_await clear_tail_doubt();
+  co_return {};
 }
 
 Task<Result<std::vector<TabletInfo>>> Engines::tablets() {
@@ -221,8 +220,7 @@ Task<Result<void>> Engines::reincarnate(TabletId tablet, causality::ActorId acto
   auto reborn = [engine = &on(core), tablet, actor](Runtime&) {
     return engine->reincarnate(tablet, actor);
   };
-  CO_TRY_VOID(co_await runtime::call_on<void>(runtime_, core, std::move(reborn), Until::forever()));
-  co_return co_await clear_tail_doubt();
+  co_return co_await runtime::call_on<void>(runtime_, core, std::move(reborn), Until::forever());
 }
 
 Task<Result<void>> Engines::reincarnate(std::vector<TabletName> names) {
@@ -235,12 +233,11 @@ Task<Result<void>> Engines::reincarnate(std::vector<TabletName> names) {
     CO_TRY_VOID(
         co_await runtime::call_on<void>(runtime_, core, std::move(reborn), Until::forever()));
   }
-  co_return co_await clear_tail_doubt();
+  co_return {};
 }
 
 // The doubt is of the folder: it is over when no core has one left.
 Task<Result<void>> Engines::clear_tail_doubt() {
-  if (!folder_.report.log.tail_may_be_lost) co_return {};
   CO_TRY(const auto doubtful, co_await tablets_in_doubt());
   if (doubtful.empty()) CO_TRY_VOID(co_await folder_.logs->clear_tail_doubt());
   co_return {};

@@ -79,11 +79,15 @@ class Engines {
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
   runtime::Task<base::Result<void>> reincarnate(std::vector<TabletName> names);
   runtime::Task<base::Result<std::vector<TabletId>>> tablets_in_doubt();
+  // Every start finds the folder in doubt until this is called and no tablet is: whoever renames
+  // the tablets knows what else the folder may have had.
+  runtime::Task<base::Result<void>> clear_tail_doubt();
+  // The next start finds the folder in doubt.
+  runtime::Task<base::Result<void>> note_doubt() { return folder_.logs->note_doubt(); }
 
  private:
   runtime::Task<base::Result<void>> open_engines(EngineOptions options);
   runtime::Task<base::Result<void>> stop_engine(std::size_t index);
-  runtime::Task<base::Result<void>> clear_tail_doubt();
 
   runtime::Runtime& runtime_;
   OpenedFolder folder_;

@@ -136,6 +136,8 @@ class FolderHistory {
         EXPECT_TRUE(reborn.has_value()) << reborn.error().to_string();
       }
     }
+    const auto settled = co_await engines.clear_tail_doubt();
+    EXPECT_TRUE(settled.has_value()) << settled.error().to_string();
     made_once_ = true;
   }
 

@@ -504,13 +504,21 @@ Task<void> LogDirectory::trim_ends() {
 }
 
 Task<Result<void>> LogDirectory::clear_tail_doubt() {
+  return store_doubt(false);
+}
+
+Task<Result<void>> LogDirectory::note_doubt() {
+  return store_doubt(true);
+}
+
+Task<Result<void>> LogDirectory::store_doubt(bool in_doubt) {
   ASSERT(begun_);
   CO_TRY(const auto turn, co_await catalog_turn_.acquire(1, Until::forever()));
-  if (!catalog_.in_doubt) co_return {};
+  if (catalog_.in_doubt == in_doubt) co_return {};
   LogCatalog settled = catalog_now();
-  settled.in_doubt = false;
+  settled.in_doubt = in_doubt;
   CO_TRY_VOID(co_await store_log_catalog(runtime_, directory_, settled));
-  catalog_.in_doubt = false;
+  catalog_.in_doubt = in_doubt;
   co_return {};
 }
 

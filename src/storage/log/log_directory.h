@@ -158,6 +158,8 @@ class LogDirectory {
                                                            CommitLogOptions options,
                                                            std::uint32_t incarnation_known = 0);
 
+  // The same after begin(): it is found by the next start.
+  runtime::Task<base::Result<void>> note_doubt();
   // What tail_may_be_lost warned of has been dealt with, durably.
   runtime::Task<base::Result<void>> clear_tail_doubt();
 
@@ -214,6 +216,7 @@ class LogDirectory {
       const OldLog& log, std::uint32_t sequence);
   runtime::Task<base::Result<void>> check_present(const OldLog& log, std::uint32_t sequence);
   void judge_last_stop();
+  runtime::Task<base::Result<void>> store_doubt(bool in_doubt);
 
   runtime::Task<base::Result<bool>> open_next_segment();
   runtime::Task<base::Result<std::optional<LogSegmentReader::Batch>>> next_raw_batch();

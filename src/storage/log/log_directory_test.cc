@@ -46,6 +46,7 @@ struct Life {
   CommitLogOptions options = small_log();
   std::uint32_t cores = 1;
   bool settle = false;
+  bool doubt = false;
   std::vector<TableId> release = {};
   bool idle = false;  // long enough for the claims
   TableId table = kUsers;
@@ -62,6 +63,10 @@ Task<void> live(Runtime& runtime, const Life& life, Ending ending, bool& done) {
   if (life.settle) {
     auto settled = co_await open->folder->clear_tail_doubt();
     CO_ASSERT_OK(settled);
+  }
+  if (life.doubt) {
+    auto noted = co_await open->folder->note_doubt();
+    CO_ASSERT_OK(noted);
   }
   if (!life.release.empty()) {
     auto released = co_await open->folder->release(life.release);
@@ -181,6 +186,16 @@ TEST(LogDirectory, ADoubtIsReportedUntilItIsSettled) {
   EXPECT_EQ(recover(world).report.last_stop, LastStop::killed);
   EXPECT_TRUE(recover(world).report.tail_may_be_lost);
   live_and_end(world, {.texts = {}}, Ending::stop);
+  EXPECT_TRUE(recover(world).report.tail_may_be_lost);
+  live_and_end(world, {.texts = {}, .settle = true}, Ending::stop);
+  EXPECT_FALSE(recover(world).report.tail_may_be_lost);
+}
+
+TEST(LogDirectory, WhoeverFindsOutLaterThatSomethingIsLostNotesIt) {
+  LogWorld world;
+  live_and_end(world, {.texts = {"a"}, .doubt = true}, Ending::kill);
+  EXPECT_TRUE(recover(world).report.tail_may_be_lost);
+  live_and_end(world, {.texts = {}, .settle = true, .doubt = true}, Ending::stop);
   EXPECT_TRUE(recover(world).report.tail_may_be_lost);
   live_and_end(world, {.texts = {}, .settle = true}, Ending::stop);
   EXPECT_FALSE(recover(world).report.tail_may_be_lost);

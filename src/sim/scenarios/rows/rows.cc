@@ -12,6 +12,7 @@
 #include "cql/catalog/catalog.h"
 #include "replication/coordinator/coordinator.h"
 #include "sim/checkers/rows_checker.h"
+#include "sim/lost_folder.h"
 #include "sim/scenarios/rows/board.h"
 #include "sim/scenarios/rows/clients.h"
 #include "sim/scenarios/rows/judge.h"
@@ -43,21 +44,10 @@ constexpr std::uint64_t kJoinsWithinMs = 12'000;
 constexpr Duration kLookAtRingEvery = 100ms;
 constexpr double kLeaves = 0.05;  // at each look
 
-void remove_folder(SimDisk& disk, const std::string& folder) {
-  const auto entries = disk.list(folder);
-  if (!entries) return;
-  for (const runtime::DirectoryEntry& entry : *entries) {
-    const std::string path = folder + "/" + entry.name;
-    if (entry.is_directory) remove_folder(disk, path);
-    ASSERT(disk.remove(path));
-  }
-  disk.commit_names(*disk.find_directory(folder), disk.names_mark());
-}
-
 // What is left says which node it is.
 void lose_rows(SimDisk& disk) {
-  remove_folder(disk, "/data/tables");
-  remove_folder(disk, "/data/commitlog");
+  lose_folder(disk, "/data/tables");
+  lose_folder(disk, "/data/commitlog");
 }
 
 class RowsScenario final : public Scenario {
