@@ -24,9 +24,10 @@ ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "src/sim/golden.txt"
 LAST_LINE = re.compile(r"^(\d+) seeds, (\d+) violations, state hash ([0-9a-f]{16})$")
 SEEDS_OF_OTHERS = 1
-# Of the same nodes as another scenario; toys are, too.
+# Of the same nodes or engine as another scenario; toys are, too.
 VARIANTS = ("rows-periodic", "rows-restored", "ring", "cql-statements-of-three", "siblings",
-            "counters")
+            "counters", "storage-two-crashes", "storage-lost-log", "storage-trouble",
+            "storage-ranges")
 
 
 def read_entries():
