@@ -14,6 +14,7 @@ using model::NodeId;
 using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
+using storage::TabletId;
 
 namespace {
 
@@ -80,44 +81,44 @@ Task<Result<AnnounceReply>> AntiEntropyService::announce(NodeId from, AnnounceMe
   co_return reply;
 }
 
-Task<Result<PullReply>> AntiEntropyService::pull(NodeId from, PullMessage message, Until until) {
-  const auto core = cores_.find(message.tablet);
+template <class Reply, class Ask>
+Task<Result<Reply>> AntiEntropyService::ask_core_of(TabletId tablet, const Ask& ask, Until until) {
+  const auto core = cores_.find(tablet);
   if (core == cores_.end()) {
-    co_return Error(Errc::refused, "this node has no replica of tablet {}", message.tablet);
+    co_return Error(Errc::refused, "this node has no replica of tablet {}", tablet);
   }
   AntiEntropy& anti_entropy = anti_entropy_of_(core->second);
   const auto there = [&](Runtime&, Until remaining) {
-    return anti_entropy.on_pull(from, std::move(message), std::move(remaining));
+    return ask(anti_entropy, std::move(remaining));
   };
-  co_return co_await on_core<PullReply>(here_, core->second, there, std::move(until));
+  co_return co_await on_core<Reply>(here_, core->second, there, std::move(until));
+}
+
+Task<Result<PullReply>> AntiEntropyService::pull(NodeId from, PullMessage message, Until until) {
+  const TabletId tablet = message.tablet;
+  const auto ask = [&](AntiEntropy& there, Until remaining) {
+    return there.on_pull(from, std::move(message), std::move(remaining));
+  };
+  co_return co_await ask_core_of<PullReply>(tablet, ask, std::move(until));
 }
 
 Task<Result<StreamOpenReply>> AntiEntropyService::open_stream(NodeId from,
                                                               StreamOpenMessage message,
                                                               Until until) {
-  const auto core = cores_.find(message.tablet);
-  if (core == cores_.end()) {
-    co_return Error(Errc::refused, "this node has no replica of tablet {}", message.tablet);
-  }
-  AntiEntropy& anti_entropy = anti_entropy_of_(core->second);
-  const auto there = [&](Runtime&, Until remaining) {
-    return anti_entropy.on_stream_open(from, message, std::move(remaining));
+  const auto ask = [&](AntiEntropy& there, Until remaining) {
+    return there.on_stream_open(from, message, std::move(remaining));
   };
-  co_return co_await on_core<StreamOpenReply>(here_, core->second, there, std::move(until));
+  co_return co_await ask_core_of<StreamOpenReply>(message.tablet, ask, std::move(until));
 }
 
 Task<Result<StreamPageReply>> AntiEntropyService::page_of_stream(NodeId from,
                                                                  StreamPageMessage message,
                                                                  Until until) {
-  const auto core = cores_.find(message.tablet);
-  if (core == cores_.end()) {
-    co_return Error(Errc::refused, "this node has no replica of tablet {}", message.tablet);
-  }
-  AntiEntropy& anti_entropy = anti_entropy_of_(core->second);
-  const auto there = [&](Runtime&, Until remaining) {
-    return anti_entropy.on_stream_page(from, std::move(message), std::move(remaining));
+  const TabletId tablet = message.tablet;
+  const auto ask = [&](AntiEntropy& there, Until remaining) {
+    return there.on_stream_page(from, std::move(message), std::move(remaining));
   };
-  co_return co_await on_core<StreamPageReply>(here_, core->second, there, std::move(until));
+  co_return co_await ask_core_of<StreamPageReply>(tablet, ask, std::move(until));
 }
 
 }  // namespace helenus::replication

@@ -57,6 +57,10 @@ class AntiEntropyService {
   runtime::Task<base::Result<StreamPageReply>> page_of_stream(model::NodeId from,
                                                               StreamPageMessage message,
                                                               runtime::Until until);
+  // What `ask`(AntiEntropy&, Until) answers on the core that has the tablet. Errors: refused.
+  template <class Reply, class Ask>
+  runtime::Task<base::Result<Reply>> ask_core_of(storage::TabletId tablet, const Ask& ask,
+                                                 runtime::Until until);
 
   runtime::Runtime& here_;
   const AntiEntropyOf anti_entropy_of_;
