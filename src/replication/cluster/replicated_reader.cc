@@ -106,6 +106,7 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId 
         seen[k].lacks_of.insert(message->rows[i].partition);
       }
       seen[k].clock = std::move(versions[k].clock);
+      seen[k].is_newer_than_clock |= versions[k].is_newer_than_clock;
     }
   }
   if (how.repairs && !seen.empty()) {
@@ -177,7 +178,9 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRe
   std::vector<RowsAnswer> pages;
   std::vector<Seen> seen;
   for (auto& answer : answers) {
-    seen.push_back({.node = answer.from, .clock = answer.answer.clock, .lacks_of = {}});
+    seen.push_back({.node = answer.from,
+                    .clock = answer.answer.clock,
+                    .is_newer_than_clock = answer.answer.is_newer_than_clock});
     pages.push_back(std::move(answer.answer));
   }
   if (how.unites_answers) co_return unite(request.backwards, std::move(pages));
@@ -187,6 +190,7 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRe
     if (needed[i].empty()) continue;
     CO_TRY(auto reads,
            co_await read_named(answers[i].from, tablet.epoch, request.table, needed[i], until));
+    for (const RowRead& read : reads) seen[i].is_newer_than_clock |= read.is_newer_than_clock;
     merging.supply(i, std::move(reads));
   }
   auto merged = merging.take();
@@ -258,7 +262,9 @@ Task<Result<void>> ReplicatedReader::repair(causality::Epoch epoch, storage::Tab
   for (const Seen& behind : seen) {
     for (const Bytes& partition : behind.lacks_of) {
       for (const Seen& ahead : seen) {
-        if (&ahead == &behind || behind.clock.covers(ahead.clock)) continue;
+        if (&ahead == &behind) continue;
+        // What it showed beyond its clock the other may lack, though it has seen all of that clock.
+        if (!ahead.is_newer_than_clock && behind.clock.covers(ahead.clock)) continue;
         auto message = std::make_shared<RepairMessage>();
         message->epoch = epoch;
         message->table = table;

@@ -93,7 +93,8 @@ class ReplicatedReader {
   struct Seen {
     model::NodeId node;
     causality::Clock clock;
-    std::set<base::Bytes> lacks_of;  // partitions
+    bool is_newer_than_clock = false;
+    std::set<base::Bytes> lacks_of = {};  // partitions
   };
   // Brings replicas what others have answered and they lack, and waits for it. Errors: of those
   // that send it, or do not get it.

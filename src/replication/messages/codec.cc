@@ -251,6 +251,7 @@ void put(Writer& writer, const storage::RowRead& read) {
   writer.nested(read.clock);
   writer.out().signed_varint(read.floor.value());
   writer.out().signed_varint(read.wall.value());
+  writer.flag(read.is_newer_than_clock);
 }
 
 storage::RowRead get_read(Reader& reader) {
@@ -259,6 +260,7 @@ storage::RowRead get_read(Reader& reader) {
   read.clock = reader.nested(&causality::decode_clock);
   read.floor = Timestamp{reader.in().signed_varint()};
   read.wall = causality::WallTime{reader.in().signed_varint()};
+  read.is_newer_than_clock = reader.flag();
   return read;
 }
 
@@ -444,6 +446,7 @@ Bytes Codec<RowsAnswer>::encode(const RowsAnswer& answer, ProtocolVersion) {
   writer.nested(answer.clock);
   writer.flag(answer.more);
   writer.out().signed_varint(answer.wall.value());
+  writer.flag(answer.is_newer_than_clock);
   writer.out().varint(answer.rows.size());
   for (const RowsAnswer::Row& row : answer.rows) {
     writer.bytes(row.partition);
@@ -459,6 +462,7 @@ Result<RowsAnswer> Codec<RowsAnswer>::decode(const Bytes& bytes, ProtocolVersion
   answer.clock = reader.nested(&causality::decode_clock);
   answer.more = reader.flag();
   answer.wall = causality::WallTime{reader.in().signed_varint()};
+  answer.is_newer_than_clock = reader.flag();
   constexpr std::size_t kRowBytesMin = 4;
   const std::size_t count = reader.in().count(kRowBytesMin);
   if (count > kAnswerRowsMax) reader.in().fail("too many rows");

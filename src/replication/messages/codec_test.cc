@@ -63,12 +63,15 @@ RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
                      .table = storage::TableId{7},
                      .partition = bytes("partition"),
                      .delta = causality::testing::delta_of({causality::actor_of(1, 1), 5})});
-  check(ReadReply{
-      .rows = {{.partition = a_store(), .clock = clock, .wall = causality::WallTime{77}}}});
+  check(ReadReply{.rows = {{.partition = a_store(),
+                            .clock = clock,
+                            .wall = causality::WallTime{77},
+                            .is_newer_than_clock = true}}});
   RowsAnswer answer;
   answer.clock = clock;
   answer.more = true;
   answer.wall = causality::WallTime{78};
+  answer.is_newer_than_clock = true;
   answer.rows.push_back({.partition = bytes("p"), .row = bytes("r"), .stored = a_store()});
   check(answer);
   check(ClockReply{.clock = clock, .floor = causality::Timestamp{-4}});

@@ -492,6 +492,7 @@ Task<Result<std::vector<storage::RowRead>>> Replica::look_together(storage::Tabl
       CO_TRY(read.partition, cursor.read());
     }
     bytes += size_of(read.partition);
+    read.is_newer_than_clock = cursor.is_newer_than_clock();
     reads.push_back(std::move(read));
     if (bytes >= RowsAnswer::kBytesMax) break;
   }
@@ -549,6 +550,7 @@ Task<Result<RowsAnswer>> Replica::look_at_rows(storage::TableCursor& cursor,
   }
   answer.clock = cursor.clock();
   answer.wall = engine_.dropped_before(request.tablet);
+  answer.is_newer_than_clock = cursor.is_newer_than_clock();
   co_return answer;
 }
 

@@ -44,8 +44,9 @@ struct RowsAnswer {
   std::vector<Row> rows;  // in the order of reading
   causality::Clock clock;
   bool more = false;  // there may be rows behind the last one
-  // As RowRead's of this name.
+  // As RowRead's of these names.
   causality::WallTime wall = {};
+  bool is_newer_than_clock = false;
 };
 
 }  // namespace helenus::replication

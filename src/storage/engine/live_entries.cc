@@ -66,7 +66,7 @@ Result<TableCursor*> LiveEntries::cursor_of(ByteView partition) {
     options.until = {.stop = state_.stop.token()};
     range_ = tablet->range;
     cursor_ = std::make_unique<TableCursor>(std::move(pass), view_, tablet->range, tablet->durable,
-                                            options);
+                                            state_.staged.durable_sequence(), options);
     return cursor_.get();
   }
   return nullptr;

@@ -84,6 +84,7 @@ Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::B
                .clock = found.tablet->durable,
                .floor = found.tablet->floors.of_row(table, partition, row)};
   const std::uint64_t sequence = state_.staged.last_sequence();
+  const std::uint64_t clock_sequence = state_.staged.durable_sequence();
   ReadTrace trace;
   const std::string key = encode_key({partition, EntryKind::row, row});
   CO_TRY(auto entry, co_await view.find_older(base::as_bytes(key), until, trace));
@@ -102,6 +103,7 @@ Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::B
   }
   if (entry.empty()) ++state_.statistics.reads_found_nothing;
   read.partition = assemble_row(row, std::move(entry), older, active);
+  read.is_newer_than_clock = trace.sequence > clock_sequence;
   ++state_.statistics.reads;
   if (trace.memtables_with_key > 0) ++state_.statistics.reads_from_memtables;
   if (trace.sstables_with_key > 0) ++state_.statistics.reads_from_sstables;
@@ -121,7 +123,8 @@ Result<std::unique_ptr<TableCursor>> ReadPath::cursor(TableId table, TabletId ta
   }
   state_.advance_durable();
   return std::make_unique<TableCursor>(std::move(pass), view_of(found), found.tablet->range,
-                                       found.tablet->durable, std::move(options));
+                                       found.tablet->durable, state_.staged.durable_sequence(),
+                                       std::move(options));
 }
 
 Result<causality::Timestamp> ReadPath::row_floor(TableId table, TabletId tablet, ByteView partition,

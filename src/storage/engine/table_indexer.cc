@@ -78,7 +78,8 @@ Task<Result<void>> TableIndexer::build_tablet(const Job& job, TabletId tablet) {
   if (found == nullptr || found->dropping) co_return {};
   SstableCursorOptions options;
   options.until = {.stop = state_.stop.token()};
-  TableCursor cursor(std::move(pass), job.table->view(), found->range, found->durable, options);
+  TableCursor cursor(std::move(pass), job.table->view(), found->range, found->durable,
+                     state_.staged.durable_sequence(), options);
   DerivedEntry last;
   CO_TRY_VOID(co_await cursor.seek_first());
   for (std::size_t rows = 1; cursor.valid(); ++rows) {

@@ -17,6 +17,9 @@ struct RowRead {
   causality::Timestamp floor = causality::kTimestampMin;
   // A reader's moment is no earlier: what had expired before it may have been dropped here (R8).
   causality::WallTime wall = {};
+  // It shows what was written after its clock was taken, which the clock may not have seen: a
+  // version, or by its absence a delete.
+  bool is_newer_than_clock = false;
 };
 
 }  // namespace helenus::storage

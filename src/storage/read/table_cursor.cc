@@ -24,11 +24,13 @@ causality::PartitionStore assemble_row(base::ByteView row, Entry entry,
 }
 
 TableCursor::TableCursor(runtime::Gate::Pass pass, TableView view, KeyRange range,
-                         causality::Clock clock, SstableCursorOptions options)
+                         causality::Clock clock, std::uint64_t clock_sequence,
+                         SstableCursorOptions options)
     : pass_(std::move(pass)),
       view_(std::move(view)),
       range_(std::move(range)),
       clock_(std::move(clock)),
+      clock_sequence_(clock_sequence),
       until_(options.until),
       older_may_have_ranges_(view_.older_may_have_ranges()),
       entries_(view_.entries(options)) {}

@@ -42,9 +42,10 @@ causality::PartitionStore assemble_row(base::ByteView row, Entry entry,
 
 class TableCursor {
  public:
-  // The pass keeps the engine from going away.
+  // The pass keeps the engine from going away. The clock has seen all writes of the tablet up to
+  // that sequence number.
   TableCursor(runtime::Gate::Pass pass, TableView view, KeyRange range, causality::Clock clock,
-              SstableCursorOptions options);
+              std::uint64_t clock_sequence, SstableCursorOptions options);
   TableCursor(const TableCursor&) = delete;
   TableCursor& operator=(const TableCursor&) = delete;
 
@@ -95,6 +96,8 @@ class TableCursor {
 
   // The clock that everything it shows may be shown with.
   const causality::Clock& clock() const { return clock_; }
+  // RowRead::is_newer_than_clock, of all that it has shown.
+  bool is_newer_than_clock() const { return trace_.sequence > clock_sequence_; }
   const ReadTrace& trace() const { return trace_; }
 
  private:
@@ -125,6 +128,7 @@ class TableCursor {
   const TableView view_;
   const KeyRange range_;
   const causality::Clock clock_;
+  const std::uint64_t clock_sequence_;
   const runtime::Until until_;
   const bool older_may_have_ranges_;
   std::unique_ptr<MergedEntries> entries_;
