@@ -501,9 +501,10 @@ Task<Result<std::size_t>> Database::maintain(Maintenance what, std::string keysp
   std::size_t done = 0;
   for (const admin::TableReport& report : found) {
     const storage::TableId storage = report.here.table;
-    const auto outcome = what == Maintenance::flush
-                             ? co_await coordinator_->flush(storage, until)
-                             : co_await coordinator_->compact(storage, until);
+    auto work = what == Maintenance::flush     ? coordinator_->flush(storage, until)
+                : what == Maintenance::compact ? coordinator_->compact(storage, until)
+                                               : coordinator_->verify(storage, until);
+    const auto outcome = co_await std::move(work);
     // It was dropped meanwhile, or this node has no tablet of its keyspace.
     if (outcome.failed_with(base::Errc::not_found)) continue;
     if (!outcome) {

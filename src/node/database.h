@@ -79,6 +79,8 @@ class Database {
   bool must_reenter() const { return tablets_->must_reenter(); }
   runtime::Task<base::Result<void>> forget_doubts() { return tablets_->forget_doubts(); }
   void begin_reentry(causality::Epoch after) { tablets_->begin_reentry(after); }
+  // See TabletDirectory's.
+  void make_anew(std::set<storage::TabletId> damaged) { tablets_->make_anew(std::move(damaged)); }
   // Replicas that others hold too serve nobody from now on, nor after another start. Errors: of the
   // engines.
   runtime::Task<base::Result<void>> doubt_all();
@@ -161,7 +163,7 @@ class Database {
                                                                       std::string table);
   // What is done to such tables one after the other; says to how many. Errors: not_found; those of
   // the engine; timeout, cancelled.
-  enum class Maintenance : std::uint8_t { flush, compact };
+  enum class Maintenance : std::uint8_t { flush, compact, verify };
   runtime::Task<base::Result<std::size_t>> maintain(Maintenance what, std::string keyspace,
                                                     std::string table, runtime::Until until);
 

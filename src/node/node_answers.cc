@@ -24,9 +24,9 @@ constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 
 constexpr std::string_view kAcceptDataLoss = "/reentry/accept-data-loss";
 constexpr std::string_view kRing = "/ring/";
-constexpr std::array<std::string_view, 7> kChanges = {
-    "/tables/flush", "/tables/compact", "/drain",       kAcceptDataLoss,
-    "/ring/leave",   "/ring/remove",    "/ring/abandon"};
+constexpr std::array<std::string_view, 8> kChanges = {
+    "/tables/flush", "/tables/compact", "/tables/verify", "/drain",
+    kAcceptDataLoss, "/ring/leave",     "/ring/remove",   "/ring/abandon"};
 
 admin::HttpResponse json_answer(int status, std::string body) {
   return {.status = status, .content_type = "application/json", .body = std::move(body)};
@@ -143,8 +143,9 @@ Task<admin::HttpResponse> Node::answer_change(const admin::HttpRequest& request)
     }
     co_await drain();
   }
-  const auto maintenance =
-      what == "compact" ? Database::Maintenance::compact : Database::Maintenance::flush;
+  const auto maintenance = what == "compact"  ? Database::Maintenance::compact
+                           : what == "verify" ? Database::Maintenance::verify
+                                              : Database::Maintenance::flush;
   const auto until = runtime::Until::after(runtime_, kChangeTimeout, changes_stop_.token());
   const auto done = co_await database_->maintain(maintenance, *keyspace, *table, until);
   if (!done) co_return refusal(done.error());

@@ -157,6 +157,22 @@ Task<Result<std::set<NodeId>>> Reentry::accept_data_loss() {
 
 // ---- While it serves ----
 
+void Reentry::note_damage(const replication::ReentryProgress& progress) {
+  const std::size_t damaged = progress.damaged.size() + progress.damaged_alone;
+  if (damaged == damaged_) return;
+  damaged_ = damaged;
+  if (damaged == 0) return;
+  if (progress.damaged_alone == 0) {
+    log_.error("files of replicas here are damaged: they are made anew from other nodes",
+               kv("tablets", damaged));
+  } else {
+    log_.error(
+        "files of replicas here are damaged: they are made anew from other nodes when those have "
+        "all that these have seen",
+        kv("tablets", damaged), kv("of_which_wait", progress.damaged_alone));
+  }
+}
+
 void Reentry::watch() {
   tasks_.spawn(keep_watching());
 }
@@ -169,7 +185,13 @@ Task<void> Reentry::stop() {
 Task<void> Reentry::keep_watching() {
   while (co_await runtime::sleep_for(runtime_, kWatchPeriod, stopping_.token())) {
     const replication::ReentryProgress progress = co_await database_.reentry();
-    if (!progress.has_lost_writes && !is_in_doubt()) continue;
+    note_damage(progress);
+    const bool must_make_anew = !progress.damaged.empty() && progress.damaged_alone == 0;
+    if (!progress.has_lost_writes && !must_make_anew && !is_in_doubt()) continue;
+    if (must_make_anew) {
+      database_.make_anew(progress.damaged);
+      std::ignore = co_await database_.doubt_all();
+    }
     if (progress.has_lost_writes) {
       log_.error(
           "other nodes have seen writes of this node that it does not have: it has lost "

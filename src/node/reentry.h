@@ -6,9 +6,10 @@
 // In doubt is a node whose last stop may have lost acknowledged writes (commitlog_sync: periodic
 // and no orderly stop; logs that are lost and accepted as lost; a folder that was copied or put
 // back), which does not have the names that the metadata say, or of whose own writes a peer has
-// seen more than it has (S13). From the first moment on its replicas refuse what others ask of
-// them, but for what they have seen; what a pull brings depends on what was missed, not on how much
-// there is.
+// seen more than it has (S13), or of whose replicas files are damaged and others have what they had
+// seen (S6): these are made anew, empty. From the first moment on its replicas refuse what others
+// ask of them, but for what they have seen; what a pull brings depends on what was missed, not on
+// how much there is.
 //
 // It waits as long as it must: where too few others are not in doubt, for every other one, and for
 // one that is down until it is back or an operator gives up what it alone has.
@@ -74,6 +75,7 @@ class Reentry {
   runtime::Task<base::Result<void>> wait_applied(runtime::StopToken stop);
   runtime::Task<void> keep_watching();
   void tell(const replication::ReentryProgress& progress);
+  void note_damage(const replication::ReentryProgress& progress);
   bool is_up(model::NodeId node) const;
 
   runtime::Runtime& runtime_;
@@ -84,6 +86,7 @@ class Reentry {
   std::string phase_;
   metadata::Epoch reentered_;
   std::uint64_t count_ = 0;
+  std::size_t damaged_ = 0;  // tablets, as of the last look
   runtime::StopSource stopping_;
   runtime::TaskGroup tasks_;
 };

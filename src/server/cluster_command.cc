@@ -48,6 +48,8 @@ constexpr std::array kSubcommands = {
                "Write what this node has in memory into files"},
     Subcommand{"compact", Kind::compact, "/tables/compact", false, 2, true,
                "Flush, and merge the files of each table of this node"},
+    Subcommand{"verify", Kind::verify, "/tables/verify", false, 2, true,
+               "Read all files of each table of this node, and find what is damaged"},
     Subcommand{"drain", Kind::drain, "/drain", false, 0, true,
                "Serve no clients any more, and flush: before a stop"},
     Subcommand{"reenter", Kind::reenter, "/reentry/accept-data-loss", false, 0, true,
@@ -157,6 +159,7 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
     }
     case Kind::flush:
     case Kind::compact:
+    case Kind::verify:
     case Kind::drain:
     case Kind::reenter:
     case Kind::decommission:

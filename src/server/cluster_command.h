@@ -1,7 +1,7 @@
 // helenus status, ring, tablets, missing, tablestats: ask a node over HTTP for its cluster, and for
-// what it has, and show it to people. helenus flush, compact, drain: ask it to do something;
-// helenus decommission, remove, abandon: to change the ring; helenus netstats: how far such a
-// change is.
+// what it has, and show it to people. helenus flush, compact, verify, drain: ask it to do
+// something; helenus decommission, remove, abandon: to change the ring; helenus netstats: how far
+// such a change is.
 //
 // Exit codes: 0 it was shown, or done; 1 it could not be: nobody listens, it is no node, or a node
 // that is not there yet; 2 the command line is wrong.
@@ -51,6 +51,7 @@ struct ClusterCommand {
     table_statistics,
     flush,
     compact,
+    verify,
     drain,
     reenter,
     decommission,

@@ -6,6 +6,7 @@ caught up, say so, and what was acknowledged is there.
     reentry_test.py HELENUS [KilledTest|RestoredTest]
 """
 
+import glob
 import json
 import os
 import shutil
@@ -194,6 +195,33 @@ class RestoredTest(ThreeNodes):
         for folder in ("tables", "commitlog"):
             shutil.rmtree(os.path.join(data, folder))
         self.assert_is_copied_to(gone, others, rows)
+
+
+class DamagedTest(ThreeNodes):
+    """A block in the middle of a file that cannot be read any more."""
+
+    def test_replicas_with_a_damaged_file_are_made_anew_from_others(self):
+        hit, others = self.members[2], self.members[:2]
+        rows = {f"row-{number}": number for number in range(200)}
+        with clients_of(self.members) as clients:
+            for key, value in rows.items():
+                clients[2].put(key, value, replication_test.ALL)
+        self.assertEqual(run("flush", "--admin", hit.admin).returncode, 0)
+        files = glob.glob(os.path.join(hit.folder, "data", "tables", "**", "*.sst"), recursive=True)
+        for path in sorted(files, key=os.path.getsize)[-3:]:
+            with open(path, "r+b") as file:
+                file.seek(os.path.getsize(path) // 3)
+                file.write(bytes(64))
+        # Whoever reads all of it notices: it is an error, and never an empty answer.
+        self.assertNotEqual(run("verify", "--admin", hit.admin).returncode, 0)
+        await_that(lambda: "this node has re-entered" in hit.log(), "it has re-entered")
+        self.await_all_up()
+        self.assertIn("made anew from other", hit.log())
+        with clients_of([hit]) as (client,):
+            self.await_rows(client, rows)
+            self.assert_rows(client, rows)
+            client.put("after", 1, replication_test.ALL)
+        self.assertEqual(run("verify", "--admin", hit.admin).returncode, 0)
 
 
 if __name__ == "__main__":

@@ -180,7 +180,8 @@ std::optional<std::size_t> AntiEntropy::index_of(const Tablet& tablet, NodeId pe
 
 void AntiEntropy::refresh(Tablet& tablet) {
   const auto clock = replica_.engine().synced_clock(tablet.held.info.id);
-  if (!clock) return;
+  // One that was made anew begins with the next metadata.
+  if (!clock || !clock->covers(tablet.sync.clock())) return;
   const std::uint64_t number = tablet.sync.clock_number();
   if (tablet.sync.on_clock(*clock)) moved_.insert(tablet.held.info.id);
   if (tablet.sync.clock_number() != number) tell_all(tablet);

@@ -166,6 +166,10 @@ struct ReentryProgress {
   std::size_t copying = 0;  // of them: a copy of a peer's is being taken
   // Of the metadata that this is about; of all cores the oldest.
   causality::Epoch as_of;
+  // Of other replicas: those of which files are damaged, and others have all of what they have
+  // seen; and how many there are of which others have not, yet.
+  std::set<storage::TabletId> damaged;
+  std::size_t damaged_alone = 0;
   // Of other replicas: a peer has seen writes that they have lost.
   bool has_lost_writes = false;
 
@@ -319,6 +323,10 @@ class AntiEntropy {
   void note_pulled(Tablet& tablet, model::NodeId from);
 
   // ---- Copies of tablets (anti_entropy_streams.cc) ----
+  // Whether so many others have told that they have all that is here that losing it loses nothing
+  // that was acknowledged (S6).
+  bool is_taken_by_others(const Tablet& tablet) const;
+  void add_damaged(ReentryProgress& progress) const;
   bool must_stream(storage::TabletId id, std::uint64_t life, const base::Result<PullEnd>& end);
   runtime::Task<base::Result<PullEnd>> stream(storage::TabletId id, std::uint64_t life,
                                               model::NodeId from);

@@ -18,6 +18,8 @@ void ReentryProgress::add(const ReentryProgress& other) {
   waits_for.insert(other.waits_for.begin(), other.waits_for.end());
   withheld += other.withheld;
   copying += other.copying;
+  damaged.insert(other.damaged.begin(), other.damaged.end());
+  damaged_alone += other.damaged_alone;
   as_of = std::min(as_of, other.as_of);
   has_lost_writes |= other.has_lost_writes;
 }
@@ -121,6 +123,7 @@ void AntiEntropy::note_pulled(Tablet& tablet, NodeId from) {
 
 ReentryProgress AntiEntropy::reentry() const {
   ReentryProgress progress;
+  add_damaged(progress);
   progress.as_of = held_ == nullptr ? causality::Epoch(0) : held_->map()->epoch();
   for (const auto& [id, tablet] : tablets_) {
     if (!tablet->held.is_in_doubt) {

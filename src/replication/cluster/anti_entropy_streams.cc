@@ -1,7 +1,9 @@
 // What no mutation log has any more comes with a copy of the tablet (R12).
+#include <algorithm>
 #include <utility>
 
 #include "replication/cluster/anti_entropy.h"
+#include "runtime/in_background.h"
 #include "runtime/sleep.h"
 
 namespace helenus::replication {
@@ -13,6 +15,28 @@ using model::NodeId;
 using runtime::Task;
 using runtime::Until;
 using storage::TabletId;
+
+bool AntiEntropy::is_taken_by_others(const Tablet& tablet) const {
+  const auto staged = replica_.engine().staged_clock(tablet.held.info.id);
+  if (!staged || *staged != tablet.sync.clock()) return false;
+  const std::size_t peers = tablet.sync.peers().size();
+  const std::size_t majority = (peers + 1) / 2 + 1;
+  const auto have_it = std::ranges::count_if(
+      tablet.sync.peers(), [&](NodeId peer) { return tablet.sync.missing_there(peer) == 0; });
+  return static_cast<std::size_t>(have_it) >= std::min(peers, majority);
+}
+
+void AntiEntropy::add_damaged(ReentryProgress& progress) const {
+  for (const TabletId id : replica_.engine().damaged_tablets()) {
+    const auto tablet = tablets_.find(id);
+    if (tablet == tablets_.end() || tablet->second->held.is_in_doubt) continue;
+    if (is_taken_by_others(*tablet->second)) {
+      progress.damaged.insert(id);
+    } else {
+      ++progress.damaged_alone;
+    }
+  }
+}
 
 bool AntiEntropy::must_stream(TabletId id, std::uint64_t life, const Result<PullEnd>& end) {
   const Tablet* tablet = find(id, life);
@@ -122,7 +146,8 @@ Task<Result<StreamOpenReply>> AntiEntropy::on_stream_open(NodeId from, StreamOpe
 
 Task<Result<StreamPageReply>> AntiEntropy::on_stream_page(NodeId from, StreamPageMessage message,
                                                           Until /*until*/) {
-  auto reply = co_await source_.page(from, std::move(message));
+  auto page = source_.page(from, std::move(message));
+  auto reply = co_await runtime::in_background(runtime_, std::move(page));
   if (reply) {
     for (const StreamedEntry& each : reply->entries) {
       counts_.stream_bytes_served += each.key.size() + each.entry.size();

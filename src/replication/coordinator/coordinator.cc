@@ -483,6 +483,10 @@ Task<Result<std::vector<TableId>>> unbuilt_on_core(storage::Engine& engine) {
   co_return engine.indexes_being_built();
 }
 
+Task<Result<bool>> verify_on_core(storage::Engine& engine, TableId table, Until until) {
+  co_return found(co_await engine.verify(table, std::move(until)));
+}
+
 Result<void> found_somewhere(const std::vector<bool>& found, TableId table) {
   if (std::ranges::find(found, true) != found.end()) return {};
   return Error(Errc::not_found, "table {}", table);
@@ -514,6 +518,14 @@ Task<Result<std::set<TableId>>> Coordinator::indexes_being_built(Until until) co
   std::set<TableId> unbuilt;
   for (const auto& some : told) unbuilt.insert(some.begin(), some.end());
   co_return unbuilt;
+}
+
+Task<Result<void>> Coordinator::verify(TableId table, Until until) {
+  const auto verify = [table](storage::Engine& engine, Until remaining) {
+    return verify_on_core(engine, table, std::move(remaining));
+  };
+  CO_TRY(const auto found, co_await ask_all<bool>(verify, std::move(until)));
+  co_return found_somewhere(found, table);
 }
 
 storage::EngineStatistics Coordinator::statistics_here() const {

@@ -97,6 +97,8 @@ class Coordinator {
   // Writes what the table has in memory into files; merges its files.
   runtime::Task<base::Result<void>> flush(storage::TableId table, runtime::Until until);
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
+  // See Engine::verify.
+  runtime::Task<base::Result<void>> verify(storage::TableId table, runtime::Until until);
 
   // Indexes that some core of this node does not read yet.
   runtime::Task<base::Result<std::set<storage::TableId>>> indexes_being_built(

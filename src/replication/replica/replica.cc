@@ -405,22 +405,28 @@ Task<Result<ReadReply>> Replica::read(TabletId tablet, const ReadMessage& messag
   if (message.at_one_moment) {
     std::vector<Bytes> rows;
     for (const RowName& name : message.rows) rows.push_back(name.row);
-    CO_TRY(reply.rows,
-           co_await read_rows_at_one_moment(message.table, tablet, message.rows.front().partition,
-                                            std::move(rows), std::move(until)));
+    auto reads = co_await read_rows_at_one_moment(
+        message.table, tablet, message.rows.front().partition, std::move(rows), std::move(until));
+    if (!reads) co_return note_damage(message.table, std::move(reads).error());
+    reply.rows = *std::move(reads);
     for (auto& read : reply.rows) read.wall = engine_.dropped_before(tablet);
     co_return reply;
   }
   std::size_t bytes = 0;
   for (const RowName& name : message.rows) {
-    CO_TRY(auto read,
-           co_await engine_.read_row(message.table, tablet, name.partition, name.row, until));
-    bytes += size_of(read.partition);
-    read.wall = engine_.dropped_before(tablet);
-    reply.rows.push_back(std::move(read));
+    auto read = co_await engine_.read_row(message.table, tablet, name.partition, name.row, until);
+    if (!read) co_return note_damage(message.table, std::move(read).error());
+    bytes += size_of(read->partition);
+    read->wall = engine_.dropped_before(tablet);
+    reply.rows.push_back(*std::move(read));
     if (bytes >= RowsAnswer::kBytesMax) break;
   }
   co_return reply;
+}
+
+Error Replica::note_damage(storage::TableId table, Error error) {
+  if (error.code() == Errc::corrupt || error.code() == Errc::unsupported) engine_.suspect(table);
+  return error;
 }
 
 Task<Result<ClockReply>> Replica::clock_of(TabletId tablet, storage::TableId table,
@@ -523,7 +529,9 @@ Task<Result<RowsAnswer>> Replica::read_rows(const RowsRequest& request, Until un
   for (int round = 1;; ++round) {
     const std::uint64_t before = engine_.last_write();
     CO_TRY(const auto cursor, engine_.cursor(request.table, request.tablet, {.until = until}));
-    CO_TRY(RowsAnswer answer, co_await look_at_rows(*cursor, request));
+    auto looked = co_await look_at_rows(*cursor, request);
+    if (!looked) co_return note_damage(request.table, std::move(looked).error());
+    RowsAnswer answer = *std::move(looked);
     const bool is_settled = !request.at_one_moment || engine_.last_write() == before;
     if (!is_settled && round < kLooksTogetherMax) continue;
     CO_TRY_VOID(co_await engine_.wait_durable(cursor->trace(), std::move(until)));

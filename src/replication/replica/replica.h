@@ -123,6 +123,8 @@ class Replica {
                                                              runtime::Until until);
 
  private:
+  // A file may be damaged: storage looks (Engine::suspect).
+  base::Error note_damage(storage::TableId table, base::Error error);
   runtime::Task<base::Result<RowsAnswer>> look_at_rows(storage::TableCursor& cursor,
                                                        const RowsRequest& request);
   // Waits until there is room for so many bytes and nobody else holds the partition: it may be

@@ -39,6 +39,7 @@ Task<Result<HeldTabletsPtr>> TabletDirectory::hold(ReplicaMapPtr map) {
   const auto core_of = [this](TabletId tablet) { return engines_.core_of(tablet); };
   const HeldTablets wanted(map, core_of);
   CO_TRY_VOID(co_await drop_outdated(wanted));
+  CO_TRY_VOID(co_await drop_damaged(wanted));
   std::vector<storage::TabletInfo> missing;
   for (const HeldTablet& tablet : wanted.all()) {
     if (!tablets_.contains(tablet.info.id)) missing.push_back(tablet.info);
@@ -88,6 +89,19 @@ Task<Result<void>> TabletDirectory::forget_doubts() {
 
 Task<Result<void>> TabletDirectory::note_doubt() {
   return engines_.note_doubt();
+}
+
+// The metadata say that the node is in doubt by now: a crash from here on leaves it so, and what
+// was dropped is not taken for empty.
+Task<Result<void>> TabletDirectory::drop_damaged(const HeldTablets& held) {
+  if (damaged_.empty() || !has_new_names(held)) co_return {};
+  std::vector<TabletId> dropped;
+  for (const TabletId tablet : std::exchange(damaged_, {})) {
+    if (tablets_.erase(tablet) > 0) dropped.push_back(tablet);
+  }
+  if (dropped.empty()) co_return {};
+  log_.warn("replicas with damaged files are made anew from others", kv("tablets", dropped.size()));
+  co_return co_await engines_.drop_tablets(std::move(dropped));
 }
 
 Task<Result<void>> TabletDirectory::take_names(const HeldTablets& held) {

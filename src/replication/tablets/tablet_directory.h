@@ -91,6 +91,9 @@ class TabletDirectory {
   }
   // And if there is another start before that. Errors: of the engines.
   runtime::Task<base::Result<void>> note_doubt();
+  // Files of these are damaged, and others have what can be read of them: with the next new names
+  // they are made anew, empty, and take copies from others.
+  void make_anew(std::set<storage::TabletId> damaged) { damaged_ = std::move(damaged); }
   // Drops all other tablets with all that is in them, in its own time.
   void let_go(const HeldTablets& held);
   // Waits for what is being dropped. Once, when nobody lets go of anything any more.
@@ -118,6 +121,9 @@ class TabletDirectory {
   // A replica that is to be filled is another one than this node may have had before: what others
   // have forgotten since would come back with that.
   runtime::Task<base::Result<void>> drop_outdated(const HeldTablets& held);
+  runtime::Task<base::Result<void>> drop_damaged(const HeldTablets& held);
+  // Whether the map has names that this life of the node asked for.
+  bool has_new_names(const HeldTablets& held) const;
   runtime::Task<base::Result<void>> rename_doubtful(const HeldTablets& held);
   // Gives replicas the names of the map, if this life asked for them. Otherwise finds out whether
   // they are in doubt.
@@ -130,6 +136,7 @@ class TabletDirectory {
   std::set<storage::TabletId> tablets_;  // of the engines, but for those that are being dropped
   bool doubts_all_ = false;              // of those that others hold too
   std::optional<causality::Epoch> reentry_after_;
+  std::set<storage::TabletId> damaged_;
   runtime::TaskGroup drops_;
 };
 

@@ -357,6 +357,68 @@ std::vector<TableId> Compactor::indexes_of(TableId table) const {
   return indexes;
 }
 
+// ---- Reading all there is ----
+
+void Compactor::suspect(TableId table) {
+  if (suspects_.insert(table).second) state_.signals.verify_work.wake_all();
+}
+
+Task<void> Compactor::verify_loop() {
+  while (state_.goes_on()) {
+    if (suspects_.empty()) {
+      if (!co_await state_.signals.verify_work.wait({.stop = state_.stop.token()})) co_return;
+      continue;
+    }
+    const TableId table = *suspects_.begin();
+    const auto verified = co_await verify(table, {.stop = state_.stop.token()});
+    suspects_.erase(table);
+    if (!verified && state_.goes_on()) {
+      state_.logger.warn("a table cannot be read through", base::kv("table", table),
+                         base::kv("error", verified.error()));
+      co_await state_.pause_after_failure();
+    }
+  }
+}
+
+Task<Result<void>> Compactor::verify_file(Shard& shard, std::shared_ptr<TableStore> table,
+                                          std::shared_ptr<const Sstable> file) {
+  const auto is_here = [&] {
+    return !table->dropped() && !table->aside(file->record.number) &&
+           std::ranges::find(table->sstables(), file) != table->sstables().end();
+  };
+  // Merged away since, or known.
+  if (!is_here()) co_return {};
+  const auto readable = co_await read_through(file);
+  if (readable) co_return {};
+  const bool is_news = Shard::is_damage(readable.error()) && is_here();
+  if (is_news)
+    CO_TRY_VOID(co_await set_aside(shard, *table, file->record.number, readable.error()));
+  co_return readable;
+}
+
+// What it meets first, after all of it was read.
+Task<Result<void>> Compactor::verify(TableId table, Until until) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  Result<void> outcome;
+  bool is_here = false;
+  for (const auto& shard : state_.shards) {
+    const auto at = shard->tables().find(table);
+    if (at == shard->tables().end()) continue;
+    is_here = true;
+    const std::shared_ptr<TableStore> store = at->second;
+    const SstableList files = store->sstables();
+    for (const auto& file : files) {
+      if (until.stop.stop_requested()) co_return Error(Errc::cancelled);
+      auto verified = verify_file(*shard, store, file);
+      auto done = co_await runtime::in_background(state_.runtime, std::move(verified));
+      if (!done && outcome) outcome = std::move(done);
+    }
+    if (outcome && !store->files_aside().empty()) outcome = store->files_aside().begin()->second;
+  }
+  if (!is_here) co_return Error(Errc::not_found, "table {}", table);
+  co_return outcome;
+}
+
 Task<Result<void>> Compactor::compact(TableId table, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
   CO_TRY_VOID(co_await flusher_.flush(table, until));

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/result.h"
@@ -51,6 +52,12 @@ class Compactor {
   // Runs once.
   runtime::Task<void> purge_loop();
 
+  // Reads tables through that are suspected. Runs once.
+  runtime::Task<void> verify_loop();
+
+  // As Engine's.
+  runtime::Task<base::Result<void>> verify(TableId table, runtime::Until until);
+  void suspect(TableId table);
   // As Engine::compact.
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
   std::size_t running() const { return running_; }
@@ -102,11 +109,15 @@ class Compactor {
   runtime::Task<base::Result<void>> purge(Shard& shard);
   Shard* shard_to_purge() const;
 
+  runtime::Task<base::Result<void>> verify_file(Shard& shard, std::shared_ptr<TableStore> table,
+                                                std::shared_ptr<const Sstable> file);
+
   EngineState& state_;
   DiskReserve& reserve_;
   ManifestChanges& manifests_;
   Flusher& flusher_;
   std::size_t running_ = 0;
+  std::set<TableId> suspects_;
   // When tables were last looked through for garbage in vain; when one was last merged for a little
   // of it, and how much that was.
   runtime::MonotonicTime looked_for_garbage_ = runtime::MonotonicTime::never();

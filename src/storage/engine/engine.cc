@@ -133,6 +133,7 @@ void Engine::start_background() {
   parts.tasks.spawn(parts.mutations.operation_loop());
   parts.tasks.spawn(parts.compactor.purge_loop());
   if (parts.state.has_indexes()) begin_indexing();
+  parts.tasks.spawn(parts.compactor.verify_loop());
   for (std::size_t index = 0; index < parts.state.options.compactions_max; ++index) {
     parts.tasks.spawn(parts.compactor.compaction_loop());
   }
@@ -377,6 +378,18 @@ Task<Result<void>> Engine::flush(TableId table, Until until) {
 
 Task<Result<void>> Engine::compact(TableId table, Until until) {
   return parts_->compactor.compact(table, std::move(until));
+}
+
+Task<Result<void>> Engine::verify(TableId table, Until until) {
+  return parts_->compactor.verify(table, std::move(until));
+}
+
+void Engine::suspect(TableId table) {
+  parts_->compactor.suspect(table);
+}
+
+std::vector<TabletId> Engine::damaged_tablets() const {
+  return parts_->state.damaged_tablets();
 }
 
 const EngineOpenReport& Engine::report() const {

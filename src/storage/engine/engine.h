@@ -251,6 +251,13 @@ class Engine {
   // ---- Maintenance ----
   // Writes what the table has in memory into files.
   runtime::Task<base::Result<void>> flush(TableId table, runtime::Until until);
+  // Reads all files of the table, so that what is damaged is known: it is set aside. Errors:
+  // not_found; the first damage that was met, or is known; io_error, cancelled, closed.
+  runtime::Task<base::Result<void>> verify(TableId table, runtime::Until until);
+  // Somebody could not read something of the table: it is verified in the background.
+  void suspect(TableId table);
+  // Of which a part cannot be read, from files of tables or of mutations; ascending.
+  std::vector<TabletId> damaged_tablets() const;
   // Flushes, and merges all files of the table into one a shard.
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
 

@@ -1,5 +1,6 @@
 #include "storage/engine/engine_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/sleep.h"
@@ -17,6 +18,7 @@ EngineSignals::EngineSignals(runtime::Runtime& runtime)
       mutation_work(runtime),
       purge_work(runtime),
       index_work(runtime),
+      verify_work(runtime),
       room_changed(runtime),
       files_changed(runtime) {}
 
@@ -25,6 +27,7 @@ void EngineSignals::wake_everybody() {
   compaction_work.wake_all();
   mutation_work.wake_all();
   purge_work.wake_all();
+  verify_work.wake_all();
   room_changed.wake_all();
   files_changed.wake_all();
 }
@@ -76,6 +79,33 @@ std::vector<TabletId> EngineState::tablets_in_doubt() const {
     }
   }
   return doubtful;
+}
+
+namespace {
+
+bool is_damaged(const Shard& shard, const Tablet& tablet) {
+  if (tablet.lost_mutations) return true;
+  return std::ranges::any_of(shard.tables(), [&](const auto& each) {
+    const TableStore& table = *each.second;
+    return !table.files_aside().empty() &&
+           std::ranges::any_of(table.sstables(), [&](const auto& file) {
+             return table.aside(file->record.number) &&
+                    shard.has_part_in(tablet.range, file->record);
+           });
+  });
+}
+
+}  // namespace
+
+std::vector<TabletId> EngineState::damaged_tablets() const {
+  std::vector<TabletId> damaged;
+  for (const auto& shard : shards) {
+    for (const auto& [id, tablet] : shard->tablets()) {
+      if (!tablet->dropping && is_damaged(*shard, *tablet)) damaged.push_back(id);
+    }
+  }
+  std::ranges::sort(damaged);
+  return damaged;
 }
 
 Result<void> EngineState::check_writable() const {

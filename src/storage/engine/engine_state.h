@@ -81,6 +81,7 @@ struct EngineSignals {
   runtime::WaitQueue mutation_work;
   runtime::WaitQueue purge_work;
   runtime::WaitQueue index_work;
+  runtime::WaitQueue verify_work;
   runtime::WaitQueue room_changed;   // writers that wait for room
   runtime::WaitQueue files_changed;  // whoever waits for a flush, a merge or a purge
 };
@@ -108,6 +109,8 @@ struct EngineState {
   base::Result<TableOfTablet> find(TableId table, TabletId tablet) const;
   std::vector<TabletId> tablets_in_doubt() const;
   bool has_indexes() const;
+  // Those of which a part is in a file that cannot be read; ascending.
+  std::vector<TabletId> damaged_tablets() const;
   ShardEnvironment shard_environment() { return {runtime, options, sstables, logger}; }
 
   // Errors: fatal_error(); closed.

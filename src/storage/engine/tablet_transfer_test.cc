@@ -357,6 +357,63 @@ Task<void> what_nobody_may_claim(Runtime& runtime) {
   CO_ASSERT_OK(co_await source.stop());
 }
 
+// ---- A damaged file ----
+
+void damage_largest_file(LogWorld& world, const std::string& folder) {
+  std::string largest;
+  std::uint64_t size = 0;
+  const auto entries = world.disk().list(folder);
+  ASSERT_TRUE(entries.has_value());
+  for (const auto& entry : *entries) {
+    const std::string path = folder + "/" + entry.name;
+    if (!entry.name.ends_with(".sst") || world.read(path).size() <= size) continue;
+    largest = path;
+    size = world.read(path).size();
+  }
+  ASSERT_FALSE(largest.empty());
+  world.flip_bit(largest, size * 8 / 4);
+}
+
+Task<void> a_damaged_replica_is_made_anew(Runtime& runtime, LogWorld& world) {
+  Replica source(runtime, 1);
+  Replica receiver(runtime, 2);
+  CO_ASSERT_OK(co_await source.open());
+  CO_ASSERT_OK(co_await receiver.open());
+  for (int i = 0; i < 9; ++i) {
+    const auto delta = co_await source.put(fmt::format("r{}", i), std::string(200, 'v'));
+    CO_ASSERT_OK(delta);
+    CO_ASSERT_OK(receiver.take(kTable, *delta));
+  }
+  CO_ASSERT_OK(co_await receiver.engine().flush(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await receiver.engine().verify(kTable, Until::forever()));
+  EXPECT_TRUE(receiver.engine().damaged_tablets().empty());
+  damage_largest_file(world, "/replica-2/shard-0000");
+  receiver.engine().suspect(kTable);
+  while (receiver.engine().damaged_tablets().empty()) {
+    CO_ASSERT_OK(co_await runtime::sleep_for(runtime, std::chrono::milliseconds(1), {}));
+  }
+  EXPECT_EQ(receiver.engine().damaged_tablets(), std::vector{kTablet});
+  EXPECT_TRUE(
+      (co_await receiver.engine().verify(kTable, Until::forever())).failed_with(Errc::corrupt));
+  EXPECT_TRUE((co_await receiver.shown()).failed_with(Errc::corrupt));
+  // Nor is it given to others, or compared with them.
+  EXPECT_TRUE((co_await source.take_all_of(receiver)).failed_with(Errc::corrupt));
+  EXPECT_EQ((co_await receiver.take_all_of(source))->dots, 0U) << "it has seen all of it";
+  CO_ASSERT_OK(co_await receiver.engine().drop_tablet(kTablet));
+  CO_ASSERT_OK(co_await receiver.engine().create_tablet(kTablet, {}, actor_of(2, 2)));
+  EXPECT_TRUE(receiver.engine().damaged_tablets().empty());
+  CO_ASSERT_OK(co_await receiver.take_all_of(source));
+  EXPECT_EQ(*co_await receiver.shown(), *co_await source.shown());
+  CO_ASSERT_OK(co_await receiver.engine().compact(kTable, Until::forever()));
+  CO_ASSERT_OK(co_await receiver.stop());
+  CO_ASSERT_OK(co_await source.stop());
+}
+
+TEST(TabletTransfer, AReplicaWithADamagedFileIsMadeAnew) {
+  LogWorld world;
+  world.run([&](Runtime& runtime) { return a_damaged_replica_is_made_anew(runtime, world); });
+}
+
 // ---- A crash at any step ----
 
 struct TransferTold {
