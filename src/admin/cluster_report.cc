@@ -283,7 +283,8 @@ Json identity_json(const ClusterMoment& moment, const metadata::Node& node) {
 
 }  // namespace
 
-Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view keyspace) {
+Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view keyspace,
+                                 std::string_view trouble) {
   const ClusterMetadata& metadata = moment.metadata;
   TRY(const auto owned, ownership(metadata, keyspace));
   std::map<NodeId, std::size_t> token_counts;
@@ -319,6 +320,7 @@ Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view k
   Json keyspaces = Json::array();
   for (const auto& [name, replicated] : metadata.keyspaces) keyspaces.push_back(name);
   json["keyspaces"] = std::move(keyspaces);
+  if (!trouble.empty()) json["trouble"] = trouble;
   return text_of(json);
 }
 

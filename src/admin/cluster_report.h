@@ -103,9 +103,10 @@ class PeerNews {
 };
 
 // The JSON of /cluster: the nodes and how they are. With a keyspace, what a node owns is its share
-// of the keyspace's rows; without, of the tokens. Errors: not_found for a keyspace that there is
-// not.
-base::Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view keyspace);
+// of the keyspace's rows; without, of the tokens. `trouble`: what is wrong with this node, in
+// words; empty if nothing is. Errors: not_found for a keyspace that there is not.
+base::Result<std::string> cluster_json(const ClusterMoment& moment, std::string_view keyspace,
+                                       std::string_view trouble = {});
 
 // The JSON of /cluster/ring: tokens, owners, and of a keyspace the replicas. Errors: as above.
 base::Result<std::string> ring_json(const ClusterMoment& moment, std::string_view keyspace);

@@ -174,9 +174,10 @@ std::string ClusterReporter::missing(const replication::AntiEntropyReport& repor
   return missing_json(moment({}), report);
 }
 
-Result<std::string> ClusterReporter::status(std::string_view keyspace) const {
+Result<std::string> ClusterReporter::status(std::string_view keyspace,
+                                            std::string_view trouble) const {
   const HeardByNode heard = heard_with_silence();
-  return cluster_json(moment(heard), keyspace);
+  return cluster_json(moment(heard), keyspace, trouble);
 }
 
 Result<std::string> ClusterReporter::ring(std::string_view keyspace) const {

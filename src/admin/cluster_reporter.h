@@ -63,7 +63,7 @@ class ClusterReporter {
   // As add_cluster_metrics.
   void add_metrics(std::vector<Metric>& metrics) const;
   // As cluster_json, ring_json and tablets_json.
-  base::Result<std::string> status(std::string_view keyspace) const;
+  base::Result<std::string> status(std::string_view keyspace, std::string_view trouble = {}) const;
   base::Result<std::string> ring(std::string_view keyspace) const;
   base::Result<std::string> tablets(std::string_view keyspace) const;
 

@@ -495,10 +495,45 @@ Task<Result<std::vector<admin::TableReport>>> Database::tables(std::string keysp
   co_return found;
 }
 
+namespace {
+
+std::uint64_t lacking_anywhere(const replication::AntiEntropyReport& report) {
+  std::uint64_t lacking = 0;
+  for (const auto& peer : report.peers) lacking += peer.lacking_here + peer.lacking_there;
+  return lacking;
+}
+
+}  // namespace
+
+Task<Result<replication::AntiEntropyReport>> Database::repair(std::string keyspace, Until until) {
+  constexpr runtime::Duration kLookPeriod = std::chrono::milliseconds(100);
+  CO_TRY_VOID(find_tables(keyspace, {}));
+  const std::size_t tablets = co_await replicas_->begin_round(keyspace);
+  CO_TRY(auto report, co_await anti_entropy());
+  std::uint64_t least = lacking_anywhere(report);
+  log_.info("a round of anti-entropy was asked for", kv("tablets", tablets), kv("missing", least));
+  runtime::MonotonicTime moved = runtime_.clock.now();
+  // Peers tell what they have: what looks equal now may not be.
+  runtime::Duration look = kLookPeriod * 5;
+  while (runtime_.clock.now() < std::min(until.deadline, moved + kRepairPatience)) {
+    CO_TRY_VOID(
+        co_await runtime::sleep_for(runtime_, std::exchange(look, kLookPeriod), until.stop));
+    CO_TRY(report, co_await anti_entropy());
+    const std::uint64_t lacking = lacking_anywhere(report);
+    if (lacking == 0) break;
+    if (lacking < least) {
+      least = lacking;
+      moved = runtime_.clock.now();
+    }
+  }
+  co_return report;
+}
+
 Task<Result<std::size_t>> Database::maintain(Maintenance what, std::string keyspace,
                                              std::string table, Until until) {
   CO_TRY(const auto found, find_tables(keyspace, table));
   std::size_t done = 0;
+  std::optional<base::Error> first_damage;
   for (const admin::TableReport& report : found) {
     const storage::TableId storage = report.here.table;
     auto work = what == Maintenance::flush     ? coordinator_->flush(storage, until)
@@ -508,10 +543,18 @@ Task<Result<std::size_t>> Database::maintain(Maintenance what, std::string keysp
     // It was dropped meanwhile, or this node has no tablet of its keyspace.
     if (outcome.failed_with(base::Errc::not_found)) continue;
     if (!outcome) {
-      co_return base::Error(outcome.error()).within(report.keyspace + "." + report.table);
+      auto error = base::Error(outcome.error()).within(report.keyspace + "." + report.table);
+      if (what != Maintenance::verify) co_return error;
+      // The others are read, too.
+      if (!first_damage) first_damage = std::move(error);
     }
     ++done;
   }
+  if (what == Maintenance::verify && keyspace.empty()) {
+    const auto mutations = co_await coordinator_->verify_mutations(until);
+    if (!mutations && !first_damage) first_damage = mutations.error();
+  }
+  if (first_damage) co_return *std::move(first_damage);
   co_return done;
 }
 

@@ -155,6 +155,12 @@ class Database {
   runtime::Task<base::Result<std::vector<admin::Metric>>> metrics();
   // What the replicas of all cores lack and have done about it. Errors: the same.
   runtime::Task<base::Result<replication::AntiEntropyReport>> anti_entropy();
+  // Forces a round of anti-entropy, of a keyspace or of all if the name is empty, and waits until
+  // nothing is missing any more, here or elsewhere; or for so long without any progress. What is
+  // missing then. Errors: not_found for a keyspace that there is not; as above.
+  static constexpr runtime::Duration kRepairPatience = std::chrono::seconds(10);
+  runtime::Task<base::Result<replication::AntiEntropyReport>> repair(std::string keyspace,
+                                                                     runtime::Until until);
   // What the data of all cores takes on disk. Errors: the same.
   runtime::Task<base::Result<std::uint64_t>> load_bytes();
   // What this node has of the tables that statements made: of one, of those of a keyspace, or of

@@ -100,8 +100,11 @@ class Node {
   static admin::HttpResponse no_such_path(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_health();
   runtime::Task<admin::HttpResponse> answer_metrics();
+  // What is wrong with this node, for operators; empty if nothing is.
+  std::string trouble() const;
   admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
   runtime::Task<admin::HttpResponse> answer_missing();
+  runtime::Task<admin::HttpResponse> answer_repair(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_rows(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);

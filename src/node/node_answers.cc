@@ -23,9 +23,10 @@ namespace {
 constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 
 constexpr std::string_view kAcceptDataLoss = "/reentry/accept-data-loss";
+constexpr std::string_view kRepair = "/cluster/repair";
 constexpr std::string_view kRing = "/ring/";
-constexpr std::array<std::string_view, 8> kChanges = {
-    "/tables/flush", "/tables/compact", "/tables/verify", "/drain",
+constexpr std::array<std::string_view, 9> kChanges = {
+    "/tables/flush", "/tables/compact", "/tables/verify", "/drain",       kRepair,
     kAcceptDataLoss, "/ring/leave",     "/ring/remove",   "/ring/abandon"};
 
 admin::HttpResponse json_answer(int status, std::string body) {
@@ -61,6 +62,7 @@ Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   if (request.path == kAcceptDataLoss && reentry_) co_return co_await answer_accept_data_loss();
   if (changes && request.path.starts_with(kRing)) co_return co_await answer_ring(request);
   if (request.path == "/ring" && ring_change_) co_return co_await answer_ring_progress();
+  if (request.path == kRepair && database_) co_return co_await answer_repair(request);
   if (changes && database_) co_return co_await answer_change(request);
   if (request.path == "/cluster/missing" && database_) co_return co_await answer_missing();
   if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
@@ -89,20 +91,38 @@ Task<admin::HttpResponse> Node::answer_metrics() {
 
 admin::HttpResponse Node::answer_cluster(const admin::HttpRequest& request) const {
   using Tell = Result<std::string> (admin::ClusterReporter::*)(std::string_view) const;
-  const Tell tell = request.path == "/cluster"           ? &admin::ClusterReporter::status
-                    : request.path == "/cluster/ring"    ? &admin::ClusterReporter::ring
+  const bool is_status = request.path == "/cluster";
+  const Tell tell = request.path == "/cluster/ring"      ? &admin::ClusterReporter::ring
                     : request.path == "/cluster/tablets" ? &admin::ClusterReporter::tablets
                                                          : nullptr;
-  if (tell == nullptr) return no_such_path(request);
+  if (tell == nullptr && !is_status) return no_such_path(request);
   if (!started_) return json_answer(503, admin::starting_json(phase()));
   const auto keyspace = admin::keyspace_in(request.query);
   if (!keyspace) return refusal(keyspace.error());
+  if (is_status) return answer_with(reporter_->status(*keyspace, trouble()));
   return answer_with(((*reporter_).*tell)(*keyspace));
+}
+
+std::string Node::trouble() const {
+  if (!reentry_) return {};
+  return reentry_->phase().empty() ? reentry_->trouble() : "this node " + reentry_->phase();
 }
 
 Task<admin::HttpResponse> Node::answer_missing() {
   if (!started_) co_return json_answer(503, admin::starting_json(phase()));
   const auto report = co_await database_->anti_entropy();
+  if (!report) co_return refusal(report.error());
+  co_return json_answer(200, reporter_->missing(*report));
+}
+
+Task<admin::HttpResponse> Node::answer_repair(const admin::HttpRequest& request) {
+  const auto pass = changes_.enter();
+  if (!pass) co_return refusal(pass.error());
+  if (!started_) co_return json_answer(503, admin::starting_json(phase()));
+  const auto keyspace = admin::keyspace_in(request.query);
+  if (!keyspace) co_return refusal(keyspace.error());
+  const auto until = runtime::Until::after(runtime_, kChangeTimeout, changes_stop_.token());
+  const auto report = co_await database_->repair(*keyspace, until);
   if (!report) co_return refusal(report.error());
   co_return json_answer(200, reporter_->missing(*report));
 }

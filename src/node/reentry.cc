@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "metadata/transitions.h"
+#include "runtime/clock.h"
 #include "runtime/sleep.h"
 
 namespace helenus::node {
@@ -158,19 +159,43 @@ Task<Result<std::set<NodeId>>> Reentry::accept_data_loss() {
 // ---- While it serves ----
 
 void Reentry::note_damage(const replication::ReentryProgress& progress) {
-  const std::size_t damaged = progress.damaged.size() + progress.damaged_alone;
+  const std::size_t shared = progress.damaged.size() + progress.damaged_waiting;
+  const std::size_t damaged = shared + progress.damaged_alone;
   if (damaged == damaged_) return;
   damaged_ = damaged;
-  if (damaged == 0) return;
-  if (progress.damaged_alone == 0) {
-    log_.error("files of replicas here are damaged: they are made anew from other nodes",
-               kv("tablets", damaged));
-  } else {
-    log_.error(
-        "files of replicas here are damaged: they are made anew from other nodes when those have "
-        "all that these have seen",
-        kv("tablets", damaged), kv("of_which_wait", progress.damaged_alone));
+  trouble_.clear();
+  if (shared > 0) {
+    trouble_ = fmt::format(
+        "files of {} replicas of this node are damaged: they are made anew from other nodes when "
+        "those have all that these have seen",
+        shared);
   }
+  if (progress.damaged_alone > 0) {
+    trouble_ += fmt::format(
+        "{}files of {} replicas of this node that no other node has are damaged: reads of what "
+        "cannot be read are errors",
+        trouble_.empty() ? "" : "; ", progress.damaged_alone);
+  }
+  if (damaged > 0) {
+    log_.error("files of replicas here are damaged", kv("tablets", damaged),
+               kv("of_this_node_alone", progress.damaged_alone));
+  }
+}
+
+// From the first step on these mint nothing more. What they minted before others take meanwhile;
+// what comes from others these have. So nothing goes with the files that was acknowledged.
+Task<void> Reentry::give_up_damaged() {
+  std::ignore = co_await database_.doubt_all();
+  const runtime::MonotonicTime deadline = runtime_.clock.now() + kDamagedWait;
+  std::set<storage::TabletId> given_up;
+  for (;;) {
+    replication::ReentryProgress progress = co_await database_.reentry();
+    given_up.merge(progress.damaged);
+    const bool is_over = progress.damaged_waiting == 0 || runtime_.clock.now() >= deadline;
+    if (is_over || !co_await runtime::sleep_for(runtime_, kLookPeriod, stopping_.token())) break;
+  }
+  damaged_not_before_ = runtime_.clock.now() + kDamagedPause;
+  if (!given_up.empty()) database_.make_anew(std::move(given_up));
 }
 
 void Reentry::watch() {
@@ -186,12 +211,10 @@ Task<void> Reentry::keep_watching() {
   while (co_await runtime::sleep_for(runtime_, kWatchPeriod, stopping_.token())) {
     const replication::ReentryProgress progress = co_await database_.reentry();
     note_damage(progress);
-    const bool must_make_anew = !progress.damaged.empty() && progress.damaged_alone == 0;
+    const bool must_make_anew = !progress.damaged.empty() && progress.damaged_waiting == 0 &&
+                                runtime_.clock.now() >= damaged_not_before_;
     if (!progress.has_lost_writes && !must_make_anew && !is_in_doubt()) continue;
-    if (must_make_anew) {
-      database_.make_anew(progress.damaged);
-      std::ignore = co_await database_.doubt_all();
-    }
+    if (must_make_anew) co_await give_up_damaged();
     if (progress.has_lost_writes) {
       log_.error(
           "other nodes have seen writes of this node that it does not have: it has lost "

@@ -44,6 +44,12 @@ class Reentry {
   // From one look at whether something was lost to the next.
   static constexpr runtime::Duration kWatchPeriod = std::chrono::seconds(1);
 
+  // How long a node whose files are damaged, and that serves nobody any more, waits for others to
+  // take what it has minted, before it keeps what they have not got; and from one attempt to the
+  // next.
+  static constexpr runtime::Duration kDamagedWait = std::chrono::seconds(10);
+  static constexpr runtime::Duration kDamagedPause = std::chrono::minutes(1);
+
   // They outlive it.
   Reentry(runtime::Runtime& runtime, cluster::ClusterService& cluster, Database& database,
           model::NodeId self);
@@ -59,6 +65,8 @@ class Reentry {
 
   // What it waits for; empty if it does not re-enter.
   const std::string& phase() const { return phase_; }
+  // What else is wrong with replicas here, for operators; empty if nothing is.
+  const std::string& trouble() const { return trouble_; }
   // An operator accepts the loss of what only nodes have that are waited for and are down.
   runtime::Task<base::Result<std::set<model::NodeId>>> accept_data_loss();
   // How often it has re-entered since the start.
@@ -76,6 +84,7 @@ class Reentry {
   runtime::Task<void> keep_watching();
   void tell(const replication::ReentryProgress& progress);
   void note_damage(const replication::ReentryProgress& progress);
+  runtime::Task<void> give_up_damaged();
   bool is_up(model::NodeId node) const;
 
   runtime::Runtime& runtime_;
@@ -87,6 +96,8 @@ class Reentry {
   metadata::Epoch reentered_;
   std::uint64_t count_ = 0;
   std::size_t damaged_ = 0;  // tablets, as of the last look
+  std::string trouble_;
+  runtime::MonotonicTime damaged_not_before_;
   runtime::StopSource stopping_;
   runtime::TaskGroup tasks_;
 };

@@ -50,6 +50,8 @@ constexpr std::array kSubcommands = {
                "Flush, and merge the files of each table of this node"},
     Subcommand{"verify", Kind::verify, "/tables/verify", false, 2, true,
                "Read all files of each table of this node, and find what is damaged"},
+    Subcommand{"repair", Kind::repair, "/cluster/repair", false, 1, true,
+               "Force a round of anti-entropy now, and show what is missing after it"},
     Subcommand{"drain", Kind::drain, "/drain", false, 0, true,
                "Serve no clients any more, and flush: before a stop"},
     Subcommand{"reenter", Kind::reenter, "/reentry/accept-data-loss", false, 0, true,
@@ -147,6 +149,7 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
       text = format_held_tablets(held);
       break;
     }
+    case Kind::repair:
     case Kind::missing: {
       TRY(const std::vector<ShownMissing> missing, parse_missing(body));
       text = format_missing(missing);

@@ -1,5 +1,5 @@
 // helenus status, ring, tablets, missing, tablestats: ask a node over HTTP for its cluster, and for
-// what it has, and show it to people. helenus flush, compact, verify, drain: ask it to do
+// what it has, and show it to people. helenus flush, compact, verify, repair, drain: ask it to do
 // something; helenus decommission, remove, abandon: to change the ring; helenus netstats: how far
 // such a change is.
 //
@@ -52,6 +52,7 @@ struct ClusterCommand {
     flush,
     compact,
     verify,
+    repair,
     drain,
     reenter,
     decommission,

@@ -133,6 +133,7 @@ Result<ShownCluster> cluster_of(const Json& json) {
   cluster.keyspace = fields.optional_text("keyspace").value_or("");
   cluster.metadata_version = fields.count("metadata_version");
   cluster.change_under_way = fields.flag("change_under_way");
+  if (fields.has("trouble")) cluster.trouble = fields.text("trouble");
   const Json& nodes = fields.list("nodes");
   TRY_VOID(fields.finish());
   for (const Json& each : nodes) {
@@ -423,6 +424,7 @@ std::string format_status(const ShownCluster& cluster) {
     }
     text += fmt::format("\nDatacentre {}\n{}", datacentre, table.text());
   }
+  if (!cluster.trouble.empty()) text += fmt::format("\nTrouble: {}\n", cluster.trouble);
   return text + format_absent(cluster) + format_schemas(cluster);
 }
 

@@ -42,6 +42,7 @@ struct ShownCluster {
   std::string keyspace;  // that `owns` is of; empty: of the tokens
   std::uint64_t metadata_version = 0;
   bool change_under_way = false;
+  std::string trouble;  // of this node; empty: none
   std::vector<ShownNode> nodes;
 };
 

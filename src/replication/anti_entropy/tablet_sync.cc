@@ -124,6 +124,12 @@ std::uint64_t TabletSync::missing_there(NodeId peer) const {
   return count_missing(state->announced.value_or(Clock()), clock_);
 }
 
+bool TabletSync::has_told_of(NodeId peer, const Clock& dots) const {
+  const Peer* state = find(peer);
+  ASSERT(state != nullptr);
+  return state->announced && state->announced->covers(dots);
+}
+
 bool TabletSync::must_tell(NodeId peer) const {
   const Peer* state = find(peer);
   return state != nullptr && state->known_number < clock_number_;

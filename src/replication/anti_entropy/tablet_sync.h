@@ -72,6 +72,8 @@ class TabletSync {
   // when it last told. Requires: a peer.
   std::uint64_t missing_here(model::NodeId peer) const;
   std::uint64_t missing_there(model::NodeId peer) const;
+  // Whether the peer has told of all of these dots. Requires: a peer.
+  bool has_told_of(model::NodeId peer, const causality::Clock& dots) const;
 
   // ---- Telling ----
   // What is to be told, to whom it may concern. Numbers grow with every change of the own clock.

@@ -220,6 +220,25 @@ Task<void> AntiEntropy::stop() {
   co_await tasks_.join();
 }
 
+std::size_t AntiEntropy::begin_round(std::string_view keyspace) {
+  std::size_t tablets = 0;
+  for (const auto& [id, tablet] : tablets_) {
+    if (!keyspace.empty() && tablet->held.keyspace->name() != keyspace) continue;
+    ++tablets;
+    tablet->pause = {};
+    tablet->pulled_not_before = {};
+    tablet->avoided.reset();
+    for (PeerReplica& peer : tablet->peers) peer.told_not_before = {};
+    for (const NodeId peer : tablet->sync.peers()) tablet->sync.on_reconnect(peer);
+    tell_all(*tablet);
+  }
+  for (auto& [node, peer] : peers_) {
+    peer.pause = {};
+    peer.told_not_before = {};
+  }
+  return tablets;
+}
+
 Task<void> AntiEntropy::look_loop() {
   while (co_await runtime::sleep_for(runtime_, options_.interval, stop_.token())) {
     for (const TabletId id : replica_.engine().take_changed_clocks()) {

@@ -58,6 +58,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/log.h"
@@ -166,10 +167,11 @@ struct ReentryProgress {
   std::size_t copying = 0;  // of them: a copy of a peer's is being taken
   // Of the metadata that this is about; of all cores the oldest.
   causality::Epoch as_of;
-  // Of other replicas: those of which files are damaged, and others have all of what they have
-  // seen; and how many there are of which others have not, yet.
+  // Files of these are damaged, and enough others have all that they had seen when that was noticed
+  // or, if they are in doubt, when they came to be.
   std::set<storage::TabletId> damaged;
-  std::size_t damaged_alone = 0;
+  std::size_t damaged_waiting = 0;  // others have not, yet
+  std::size_t damaged_alone = 0;    // there are no others
   // Of other replicas: a peer has seen writes that they have lost.
   bool has_lost_writes = false;
 
@@ -236,10 +238,14 @@ class AntiEntropy {
   runtime::Task<base::Result<void>> copy(storage::TabletId id, model::NodeId from,
                                          runtime::Until until);
 
+  // Tells all peers of everything again, and pulls what is missing without a pause: of a keyspace's
+  // tablets, or of all if the name is empty. How many they are.
+  std::size_t begin_round(std::string_view keyspace);
+
   // Cost: all tablets and their peers.
   AntiEntropyReport report() const;
   // Cost: all tablets.
-  ReentryProgress reentry() const;
+  ReentryProgress reentry();
   // Cost: all tablets.
   RingProgress ring_progress() const;
   // A pending replica has all that a member had in this epoch or a later one, and is silent no
@@ -323,10 +329,10 @@ class AntiEntropy {
   void note_pulled(Tablet& tablet, model::NodeId from);
 
   // ---- Copies of tablets (anti_entropy_streams.cc) ----
-  // Whether so many others have told that they have all that is here that losing it loses nothing
-  // that was acknowledged (S6).
-  bool is_taken_by_others(const Tablet& tablet) const;
-  void add_damaged(ReentryProgress& progress) const;
+  // Whether so many others have told of these dots that losing them here loses nothing that was
+  // acknowledged (S6).
+  static bool is_taken_by_others(const Tablet& tablet, const causality::Clock& dots);
+  void add_damaged(ReentryProgress& progress);
   bool must_stream(storage::TabletId id, std::uint64_t life, const base::Result<PullEnd>& end);
   runtime::Task<base::Result<PullEnd>> stream(storage::TabletId id, std::uint64_t life,
                                               model::NodeId from);
@@ -376,6 +382,12 @@ class AntiEntropy {
   std::size_t catch_up_pulling_ = 0;
   std::map<storage::TabletId, causality::ActorId> filled_;  // pending ones
   std::set<model::NodeId> given_up_;
+  // What others must have before the replica is made anew; as of which state of it.
+  struct DamagedTablet {
+    causality::Clock dots;
+    bool is_in_doubt = false;
+  };
+  std::map<storage::TabletId, DamagedTablet> damaged_;
   std::size_t serving_ = 0;
   std::size_t streaming_ = 0;
   StreamSource source_;

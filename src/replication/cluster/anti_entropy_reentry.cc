@@ -19,6 +19,7 @@ void ReentryProgress::add(const ReentryProgress& other) {
   withheld += other.withheld;
   copying += other.copying;
   damaged.insert(other.damaged.begin(), other.damaged.end());
+  damaged_waiting += other.damaged_waiting;
   damaged_alone += other.damaged_alone;
   as_of = std::min(as_of, other.as_of);
   has_lost_writes |= other.has_lost_writes;
@@ -121,7 +122,7 @@ void AntiEntropy::note_pulled(Tablet& tablet, NodeId from) {
   log_.debug("a replica has caught up", base::kv("tablet", tablet.held.info.id));
 }
 
-ReentryProgress AntiEntropy::reentry() const {
+ReentryProgress AntiEntropy::reentry() {
   ReentryProgress progress;
   add_damaged(progress);
   progress.as_of = held_ == nullptr ? causality::Epoch(0) : held_->map()->epoch();

@@ -16,24 +16,36 @@ using runtime::Task;
 using runtime::Until;
 using storage::TabletId;
 
-bool AntiEntropy::is_taken_by_others(const Tablet& tablet) const {
-  const auto staged = replica_.engine().staged_clock(tablet.held.info.id);
-  if (!staged || *staged != tablet.sync.clock()) return false;
+bool AntiEntropy::is_taken_by_others(const Tablet& tablet, const causality::Clock& dots) {
   const std::size_t peers = tablet.sync.peers().size();
   const std::size_t majority = (peers + 1) / 2 + 1;
   const auto have_it = std::ranges::count_if(
-      tablet.sync.peers(), [&](NodeId peer) { return tablet.sync.missing_there(peer) == 0; });
+      tablet.sync.peers(), [&](NodeId peer) { return tablet.sync.has_told_of(peer, dots); });
   return static_cast<std::size_t>(have_it) >= std::min(peers, majority);
 }
 
-void AntiEntropy::add_damaged(ReentryProgress& progress) const {
-  for (const TabletId id : replica_.engine().damaged_tablets()) {
-    const auto tablet = tablets_.find(id);
-    if (tablet == tablets_.end() || tablet->second->held.is_in_doubt) continue;
-    if (is_taken_by_others(*tablet->second)) {
+// What comes later comes from others, if the replica is in doubt: it mints nothing then.
+void AntiEntropy::add_damaged(ReentryProgress& progress) {
+  const std::vector<TabletId> damaged = replica_.engine().damaged_tablets();
+  std::erase_if(damaged_,
+                [&](const auto& each) { return !std::ranges::binary_search(damaged, each.first); });
+  for (const TabletId id : damaged) {
+    const auto found = tablets_.find(id);
+    const auto staged = replica_.engine().staged_clock(id);
+    if (found == tablets_.end() || !staged) {
+      ++progress.damaged_alone;
+      continue;
+    }
+    const bool is_in_doubt = found->second->held.is_in_doubt;
+    const auto seen =
+        damaged_.try_emplace(id, DamagedTablet{.dots = *staged, .is_in_doubt = is_in_doubt}).first;
+    if (seen->second.is_in_doubt != is_in_doubt) {
+      seen->second = {.dots = *staged, .is_in_doubt = is_in_doubt};
+    }
+    if (is_taken_by_others(*found->second, seen->second.dots)) {
       progress.damaged.insert(id);
     } else {
-      ++progress.damaged_alone;
+      ++progress.damaged_waiting;
     }
   }
 }

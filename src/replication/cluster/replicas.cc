@@ -203,6 +203,12 @@ Task<Result<void>> add_ring_progress_of(const Replicas::Core& core, RingProgress
   co_return {};
 }
 
+Task<Result<void>> begin_round_on_core(const Replicas::Core& core, std::string_view keyspace,
+                                       std::size_t& tablets) {
+  tablets += core.anti_entropy->begin_round(keyspace);
+  co_return {};
+}
+
 Task<Result<void>> note_filled_on_core(const Replicas::Core& core, const HeldTablet& tablet) {
   core.anti_entropy->note_filled(tablet.info.id, tablet.info.actor);
   co_return {};
@@ -226,6 +232,17 @@ Task<ReentryProgress> Replicas::reentry() {
     co_await tell(runtime_, CoreId{core}, there);
   }
   co_return progress;
+}
+
+Task<std::size_t> Replicas::begin_round(std::string keyspace) {
+  std::size_t tablets = 0;
+  for (std::uint32_t core = 0; core < cores(); ++core) {
+    const auto there = [&](Runtime&, const Until&) {
+      return begin_round_on_core(*by_core_[core], keyspace, tablets);
+    };
+    co_await tell(runtime_, CoreId{core}, there);
+  }
+  co_return tablets;
 }
 
 Task<RingProgress> Replicas::ring_progress() {

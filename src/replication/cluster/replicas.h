@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -82,6 +83,8 @@ class Replicas {
   runtime::Task<void> start_anti_entropy();
   // How far the replicas of all cores are that re-enter.
   runtime::Task<ReentryProgress> reentry();
+  // See AntiEntropy::begin_round; of all cores.
+  runtime::Task<std::size_t> begin_round(std::string keyspace);
   // How far those of all cores are in a change of the ring.
   runtime::Task<RingProgress> ring_progress();
   // See AntiEntropy::copy.

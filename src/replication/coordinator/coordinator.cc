@@ -487,6 +487,11 @@ Task<Result<bool>> verify_on_core(storage::Engine& engine, TableId table, Until 
   co_return found(co_await engine.verify(table, std::move(until)));
 }
 
+Task<Result<bool>> verify_mutations_on_core(storage::Engine& engine, Until until) {
+  CO_TRY_VOID(co_await engine.verify_mutations(std::move(until)));
+  co_return true;
+}
+
 Result<void> found_somewhere(const std::vector<bool>& found, TableId table) {
   if (std::ranges::find(found, true) != found.end()) return {};
   return Error(Errc::not_found, "table {}", table);
@@ -526,6 +531,14 @@ Task<Result<void>> Coordinator::verify(TableId table, Until until) {
   };
   CO_TRY(const auto found, co_await ask_all<bool>(verify, std::move(until)));
   co_return found_somewhere(found, table);
+}
+
+Task<Result<void>> Coordinator::verify_mutations(Until until) {
+  const auto verify = [](storage::Engine& engine, Until remaining) {
+    return verify_mutations_on_core(engine, std::move(remaining));
+  };
+  CO_TRY_VOID(co_await ask_all<bool>(verify, std::move(until)));
+  co_return {};
 }
 
 storage::EngineStatistics Coordinator::statistics_here() const {

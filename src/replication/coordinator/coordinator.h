@@ -99,6 +99,7 @@ class Coordinator {
   runtime::Task<base::Result<void>> compact(storage::TableId table, runtime::Until until);
   // See Engine::verify.
   runtime::Task<base::Result<void>> verify(storage::TableId table, runtime::Until until);
+  runtime::Task<base::Result<void>> verify_mutations(runtime::Until until);
 
   // Indexes that some core of this node does not read yet.
   runtime::Task<base::Result<std::set<storage::TableId>>> indexes_being_built(

@@ -122,8 +122,6 @@ class TabletDirectory {
   // have forgotten since would come back with that.
   runtime::Task<base::Result<void>> drop_outdated(const HeldTablets& held);
   runtime::Task<base::Result<void>> drop_damaged(const HeldTablets& held);
-  // Whether the map has names that this life of the node asked for.
-  bool has_new_names(const HeldTablets& held) const;
   runtime::Task<base::Result<void>> rename_doubtful(const HeldTablets& held);
   // Gives replicas the names of the map, if this life asked for them. Otherwise finds out whether
   // they are in doubt.

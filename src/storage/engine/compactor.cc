@@ -7,6 +7,7 @@
 #include "storage/engine/live_entries.h"
 #include "storage/read/entry_source.h"
 #include "storage/read/merged_entries.h"
+#include "storage/verify/sstable_verify.h"
 
 namespace helenus::storage {
 
@@ -381,19 +382,22 @@ Task<void> Compactor::verify_loop() {
 }
 
 Task<Result<void>> Compactor::verify_file(Shard& shard, std::shared_ptr<TableStore> table,
-                                          std::shared_ptr<const Sstable> file) {
+                                          std::shared_ptr<const Sstable> file, Until until) {
   const auto is_here = [&] {
     return !table->dropped() && !table->aside(file->record.number) &&
            std::ranges::find(table->sstables(), file) != table->sstables().end();
   };
   // Merged away since, or known.
   if (!is_here()) co_return {};
-  const auto readable = co_await read_through(file);
-  if (readable) co_return {};
+  // From the disk, all of it: what is in the cache, or kept of an open file, was sound once.
+  const auto readable = co_await verify_sstable(state_.runtime, state_.sstables,
+                                                file->reader->path(), {}, std::move(until));
+  if (readable || !is_here()) co_return {};
   const bool is_news = Shard::is_damage(readable.error()) && is_here();
-  if (is_news)
+  if (is_news) {
     CO_TRY_VOID(co_await set_aside(shard, *table, file->record.number, readable.error()));
-  co_return readable;
+  }
+  co_return readable.error();
 }
 
 // What it meets first, after all of it was read.
@@ -409,13 +413,41 @@ Task<Result<void>> Compactor::verify(TableId table, Until until) {
     const SstableList files = store->sstables();
     for (const auto& file : files) {
       if (until.stop.stop_requested()) co_return Error(Errc::cancelled);
-      auto verified = verify_file(*shard, store, file);
+      auto verified = verify_file(*shard, store, file, until);
       auto done = co_await runtime::in_background(state_.runtime, std::move(verified));
       if (!done && outcome) outcome = std::move(done);
     }
     if (outcome && !store->files_aside().empty()) outcome = store->files_aside().begin()->second;
   }
   if (!is_here) co_return Error(Errc::not_found, "table {}", table);
+  co_return outcome;
+}
+
+Task<Result<void>> Compactor::verify_mutations(Until until) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  Result<void> outcome;
+  for (const auto& shard : state_.shards) {
+    const auto is_here = [&](FileNumber number) {
+      return std::ranges::any_of(shard->mutation_files(), [&](const LiveMutationFile& each) {
+        return each.file->record.number == number;
+      });
+    };
+    const std::vector<LiveMutationFile> files = shard->mutation_files();
+    for (const LiveMutationFile& each : files) {
+      if (until.stop.stop_requested()) co_return Error(Errc::cancelled);
+      const FileNumber number = each.file->record.number;
+      auto verified = verify_sstable(state_.runtime, state_.sstables,
+                                     shard->path_of(each.file->record), {}, until);
+      const auto done = co_await runtime::in_background(state_.runtime, std::move(verified));
+      if (done || !is_here(number)) continue;
+      if (Shard::is_damage(done.error()) && !shard->mutation_file_aside(number)) {
+        state_.logger.error("a damaged mutation file is set aside",
+                            base::kv("error", done.error()));
+        shard->set_mutation_file_aside(number);
+      }
+      if (outcome) outcome = done.error();
+    }
+  }
   co_return outcome;
 }
 

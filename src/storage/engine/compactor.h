@@ -57,6 +57,7 @@ class Compactor {
 
   // As Engine's.
   runtime::Task<base::Result<void>> verify(TableId table, runtime::Until until);
+  runtime::Task<base::Result<void>> verify_mutations(runtime::Until until);
   void suspect(TableId table);
   // As Engine::compact.
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
@@ -110,7 +111,8 @@ class Compactor {
   Shard* shard_to_purge() const;
 
   runtime::Task<base::Result<void>> verify_file(Shard& shard, std::shared_ptr<TableStore> table,
-                                                std::shared_ptr<const Sstable> file);
+                                                std::shared_ptr<const Sstable> file,
+                                                runtime::Until until);
 
   EngineState& state_;
   DiskReserve& reserve_;

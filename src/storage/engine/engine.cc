@@ -384,6 +384,10 @@ Task<Result<void>> Engine::verify(TableId table, Until until) {
   return parts_->compactor.verify(table, std::move(until));
 }
 
+Task<Result<void>> Engine::verify_mutations(Until until) {
+  return parts_->compactor.verify_mutations(std::move(until));
+}
+
 void Engine::suspect(TableId table) {
   parts_->compactor.suspect(table);
 }

@@ -254,6 +254,8 @@ class Engine {
   // Reads all files of the table, so that what is damaged is known: it is set aside. Errors:
   // not_found; the first damage that was met, or is known; io_error, cancelled, closed.
   runtime::Task<base::Result<void>> verify(TableId table, runtime::Until until);
+  // The same of the mutations that are kept for peers; a damaged file is not merged any more.
+  runtime::Task<base::Result<void>> verify_mutations(runtime::Until until);
   // Somebody could not read something of the table: it is verified in the background.
   void suspect(TableId table);
   // Of which a part cannot be read, from files of tables or of mutations; ascending.
