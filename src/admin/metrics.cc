@@ -101,6 +101,9 @@ void add_reads(const storage::EngineStatistics& statistics, Adder& add) {
               statistics.reads_from_sstables);
   add.counter("helenus_storage_reads_found_nothing_total", "Lookups that found no row.",
               statistics.reads_found_nothing);
+  add.counter("helenus_storage_sstables_superseded_total",
+              "Files that lookups did not open, since a newer delete had seen all of them.",
+              statistics.sstables_superseded);
   add.counter("helenus_storage_reads_waited_for_log_total",
               "Lookups that saw a write before it was durable, and waited for it.",
               statistics.reads_waited_for_log);

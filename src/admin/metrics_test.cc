@@ -171,8 +171,8 @@ void expect_each_once(const std::vector<Metric>& metrics, const std::vector<doub
 
 // Every number of it, each with a value of its own.
 std::vector<std::uint64_t*> fields_of_disk_and_indexes(storage::EngineStatistics& engine) {
-  return {&engine.writes_refused, &engine.disk_reserve_bytes, &engine.index_rows_read,
-          &engine.indexes_being_built, &engine.index_entries_stale};
+  return {&engine.writes_refused,      &engine.disk_reserve_bytes,  &engine.index_rows_read,
+          &engine.indexes_being_built, &engine.index_entries_stale, &engine.sstables_superseded};
 }
 
 TEST(Metrics, ShowEverythingThatTheEngineTells) {

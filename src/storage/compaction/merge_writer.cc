@@ -437,6 +437,7 @@ void MergeWriter::count_written() {
   if (entry_.holds_ranges()) ++ranges_written_;
   Garbage uncounted;
   cells_written_ += count_garbage(entry_, tablet_ ? garbage_[*tablet_] : uncounted);
+  if (tablet_) named_.add(*tablet_, entry_, known_at_freeze_);
 }
 
 SstableMetadata MergeWriter::metadata() const {
@@ -448,7 +449,8 @@ SstableMetadata MergeWriter::metadata() const {
           .deleted_ranges = ranges_written_,
           .cells = cells_written_,
           .garbage = std::move(garbage),
-          .at_last_freeze = plan_.knowledge};
+          .at_last_freeze = plan_.knowledge,
+          .named_above = named_.by_tablet()};
 }
 
 }  // namespace helenus::storage

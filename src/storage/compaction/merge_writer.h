@@ -60,6 +60,7 @@
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
+#include "storage/compaction/named_above.h"
 #include "storage/entry/entry.h"
 #include "storage/manifest/knowledge.h"
 #include "storage/read/entry_source.h"
@@ -189,6 +190,7 @@ class MergeWriter {
   std::uint64_t ranges_written_ = 0;
   std::uint64_t cells_written_ = 0;
   GarbageByTablet garbage_;
+  NamedAbove named_;
 
   // The partition under way.
   std::string partition_;

@@ -49,6 +49,7 @@ void EngineStatistics::add(const EngineStatistics& other) {
   reads_from_memtables += other.reads_from_memtables;
   reads_from_sstables += other.reads_from_sstables;
   reads_found_nothing += other.reads_found_nothing;
+  sstables_superseded += other.sstables_superseded;
   reads_waited_for_log += other.reads_waited_for_log;
   flushes += other.flushes;
   flushed_bytes += other.flushed_bytes;

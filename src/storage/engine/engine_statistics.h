@@ -25,6 +25,8 @@ struct EngineStatistics {
   std::uint64_t reads_from_memtables = 0;  // that found the row there, among others
   std::uint64_t reads_from_sstables = 0;
   std::uint64_t reads_found_nothing = 0;
+  // That would have been looked into, but for a delete that had seen all they could say.
+  std::uint64_t sstables_superseded = 0;
   std::uint64_t reads_waited_for_log = 0;  // that saw a write before it was durable
   base::Histogram blocks_per_read;         // read from the disk
   base::Histogram sstables_per_read;       // looked into, past their filters

@@ -73,6 +73,62 @@ TableView ReadPath::view_of(const TableOfTablet& found) {
   return found.table->view(std::move(files));
 }
 
+namespace {
+
+// What the active memtable has of a row and of ranges around it, as of one step.
+class ActiveRow {
+ public:
+  // All of them must outlive it.
+  ActiveRow(const TableView& view, const base::Bytes& partition, const base::Bytes& row)
+      : view_(view), partition_(partition), row_(row) {
+    read();
+  }
+  // As it is now.
+  void read() {
+    entry_.clear();
+    trace_ = {};
+    const std::string key = encode_key({partition_, EntryKind::row, row_});
+    view_.absorb_active(base::as_bytes(key), entry_, trace_);
+    if (view_.active().has_ranges()) ranges_.load_active(view_, partition_, row_, trace_);
+  }
+  const base::Bytes& partition() const { return partition_; }
+  const Entry& entry() const { return entry_; }
+  const RowRangeDeletes& ranges() const { return ranges_; }
+  void add_to(Entry& entry, ReadTrace& trace) {
+    if (!entry_.empty()) entry.absorb(std::move(entry_));
+    trace.memtables_with_key += trace_.memtables_with_key;
+    trace.range_paths_read += trace_.range_paths_read;
+    trace.sequence = std::max(trace.sequence, trace_.sequence);
+  }
+
+ private:
+  const TableView& view_;
+  const base::Bytes& partition_;
+  const base::Bytes& row_;
+  Entry entry_;
+  RowRangeDeletes ranges_;
+  ReadTrace trace_;
+};
+
+// What deletes in memory say of the row. Waits for nothing.
+Task<Result<void>> add_memory(const TableView& view, const ActiveRow& active,
+                              const base::Bytes& row, Superseded& superseded) {
+  superseded.add(active.entry());
+  causality::PartitionStore around;
+  active.ranges().add_to(around, row);
+  if (view.frozen_have_ranges()) {
+    RowRangeDeletes frozen;
+    ReadTrace trace;
+    const TableView memory = view.with_files(std::make_shared<const SstableList>());
+    CO_TRY_VOID(co_await frozen.load_older(memory, active.partition(), row, {}, trace));
+    frozen.add_to(around, row);
+  }
+  superseded.add(around.range_deletes());
+  co_return {};
+}
+
+}  // namespace
+
 Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::Bytes partition,
                                          base::Bytes row, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
@@ -87,26 +143,32 @@ Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::B
   const std::uint64_t clock_sequence = state_.staged.durable_sequence();
   ReadTrace trace;
   const std::string key = encode_key({partition, EntryKind::row, row});
-  CO_TRY(auto entry, co_await view.find_older(base::as_bytes(key), until, trace));
+  ActiveRow active(view, partition, row);
+  Superseded superseded(found.table->options().policy, tablet);
+  if (view.has_files()) CO_TRY_VOID(co_await add_memory(view, active, row, superseded));
+  std::shared_ptr<const SstableList> needed;
+  CO_TRY(auto entry,
+         co_await view.find_older_row(base::as_bytes(key), superseded, needed, until, trace));
   RowRangeDeletes older;
-  if (view.older_may_have_ranges()) {
-    CO_TRY_VOID(co_await older.load_older(view, partition, row, until, trace));
+  const TableView rest = view.with_files(std::move(needed));
+  if (rest.older_may_have_ranges()) {
+    CO_TRY_VOID(co_await older.load_older(rest, partition, row, until, trace));
   }
   // Writes may have come while it waited. What they did to the row and to ranges around it is read
-  // in this one step.
-  view.absorb_active(base::as_bytes(key), entry, trace);
-  RowRangeDeletes active;
-  if (view.active().has_ranges()) active.load_active(view, partition, row, trace);
+  // in one step.
+  if (state_.staged.last_sequence() != sequence) active.read();
+  active.add_to(entry, trace);
   if (state_.staged.last_sequence() != sequence) {
     CO_TRY(const auto found_now, state_.find(table, tablet));
     read.floor = std::max(read.floor, found_now.tablet->floors.of_row(table, partition, row));
   }
   if (entry.empty()) ++state_.statistics.reads_found_nothing;
-  read.partition = assemble_row(row, std::move(entry), older, active);
+  read.partition = assemble_row(row, std::move(entry), older, active.ranges());
   read.is_newer_than_clock = trace.sequence > clock_sequence;
   ++state_.statistics.reads;
   if (trace.memtables_with_key > 0) ++state_.statistics.reads_from_memtables;
   if (trace.sstables_with_key > 0) ++state_.statistics.reads_from_sstables;
+  state_.statistics.sstables_superseded += trace.sstables_superseded;
   state_.statistics.blocks_per_read.record(trace.blocks_read);
   state_.statistics.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
   if (trace.sequence > state_.staged.durable_sequence())

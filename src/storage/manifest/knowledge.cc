@@ -17,6 +17,8 @@ constexpr std::uint8_t kMetadataVersion = 1;
 constexpr std::size_t kTabletSizeMin = 4;
 // A tablet's id, deletes, an empty histogram, increments and an empty clock.
 constexpr std::size_t kGarbageSizeMin = 6;
+// A tablet's id and an empty clock.
+constexpr std::size_t kNamedSizeMin = 2;
 
 Result<TabletKnowledge> get_tablet(base::Decoder& in) {
   const base::ByteView base = in.prefixed();
@@ -61,7 +63,28 @@ Result<GarbageByTablet> get_garbage(base::Decoder& in) {
   return garbage;
 }
 
+Result<absl::btree_map<TabletId, causality::Clock>> get_named(base::Decoder& in) {
+  absl::btree_map<TabletId, causality::Clock> named;
+  for (std::size_t left = in.count(kNamedSizeMin); left > 0 && in.ok(); --left) {
+    const TabletId tablet{in.varint()};
+    if (!named.empty() && named.rbegin()->first >= tablet) in.fail("what is named is out of order");
+    const base::ByteView above = in.prefixed();
+    TRY_VOID(in.status());
+    TRY(auto clock, causality::decode_clock(Bytes::copy_of(above)));
+    named.emplace_hint(named.end(), tablet, std::move(clock));
+  }
+  return named;
+}
+
 }  // namespace
+
+std::optional<causality::Clock> SstableMetadata::named(TabletId tablet) const {
+  const auto above = named_above.find(tablet);
+  if (above == named_above.end()) return std::nullopt;
+  const auto known = at_last_freeze.find(tablet);
+  if (known == at_last_freeze.end()) return above->second;
+  return causality::join(known->second.base, above->second);
+}
 
 bool TabletKnowledge::covers(const TabletKnowledge& other) const {
   const bool wall = !other.stable.wall || (stable.wall && *stable.wall >= *other.stable.wall);
@@ -88,6 +111,11 @@ Bytes encode(const SstableMetadata& metadata) {
   }
   out.varint(metadata.cells);
   put_garbage(out, metadata.garbage);
+  out.varint(metadata.named_above.size());
+  for (const auto& [tablet, above] : metadata.named_above) {
+    out.varint(tablet.value());
+    out.prefixed(causality::encoded(above));
+  }
   return std::move(buffer).freeze();
 }
 
@@ -113,6 +141,7 @@ Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
   }
   metadata.cells = in.varint();
   TRY(metadata.garbage, get_garbage(in));
+  TRY(metadata.named_above, get_named(in));
   TRY_VOID(in.finish());
   return metadata;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <absl/container/btree_map.h>
 
@@ -43,6 +44,14 @@ struct SstableMetadata {
   std::uint64_t cells = 0;
   GarbageByTablet garbage = {};
   Knowledge at_last_freeze = {};
+  // By tablet, what its entries name above the base of `at_last_freeze`: dots of versions and of
+  // contexts. A tablet is missing if that is not known, or too long to be kept.
+  absl::btree_map<TabletId, causality::Clock> named_above = {};
+
+  // No entry of the tablet in the file names a dot that is not in here; nothing if that is not
+  // known. Whoever has seen a superset of it has superseded, with one context, all that the file
+  // can say of a row (superseded_files.h).
+  std::optional<causality::Clock> named(TabletId tablet) const;
 };
 
 base::Bytes encode(const SstableMetadata& metadata);

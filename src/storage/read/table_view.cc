@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <absl/container/inlined_vector.h>
+
 #include "runtime/when_all.h"
 
 namespace helenus::storage {
@@ -75,10 +77,81 @@ Task<Result<Entry>> TableView::find_older(base::ByteView key, runtime::Until unt
   co_return entry;
 }
 
+namespace {
+
+using Files = absl::InlinedVector<const Sstable*, 16>;
+
+Files newest_first(const SstableList& files) {
+  Files sorted;
+  sorted.reserve(files.size());
+  for (const auto& file : files) sorted.push_back(file.get());
+  std::ranges::sort(sorted, std::ranges::greater(), [](const Sstable* file) {
+    return std::pair(file->record.freeze_last, file->record.number);
+  });
+  return sorted;
+}
+
+std::shared_ptr<const SstableList> without(const SstableList& files, const Files& left_out) {
+  auto list = std::make_shared<SstableList>(files);
+  std::erase_if(*list, [&](const auto& file) {
+    return std::ranges::find(left_out, file.get()) != left_out.end();
+  });
+  return list;
+}
+
+bool has_deletes(const Sstable& file) {
+  return std::ranges::any_of(file.metadata.garbage,
+                             [](const auto& of) { return of.second.deletes > 0; });
+}
+
+}  // namespace
+
+Task<Result<Entry>> TableView::find_older_row(base::ByteView key, Superseded& superseded,
+                                              std::shared_ptr<const SstableList>& needed,
+                                              runtime::Until until, ReadTrace& trace) const {
+  Entry entry;
+  const std::uint64_t hash = key_hash(key);
+  for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, entry, trace);
+  superseded.add(entry);
+  std::vector<const Sstable*> reading;
+  std::vector<Task<Result<Lookup>>> reads;
+  Files left_out;
+  for (const Sstable* sstable : newest_first(*sstables_)) {
+    if (superseded.covers(sstable->metadata)) {
+      left_out.push_back(sstable);
+      if (sstable->may_hold(key, hash)) ++trace.sstables_superseded;
+      continue;
+    }
+    if (!sstable->in_range(key)) continue;
+    ++trace.sstables_in_range;
+    if (sstable->damage) co_return *sstable->damage;
+    auto lookup = sstable->reader->get(key, hash, until);
+    if (!lookup.ready() && !has_deletes(*sstable)) {
+      // Read side by side with others: the disk takes no longer for several than for one.
+      reading.push_back(sstable);
+      reads.push_back(std::move(lookup).task());
+      continue;
+    }
+    // A delete that it has may spare the reading of older ones.
+    auto answer = co_await std::move(lookup);
+    CO_TRY_VOID(absorb_lookup(*sstable, key, std::move(answer), entry, trace));
+    superseded.add(entry);
+  }
+  needed = left_out.empty() ? sstables_ : without(*sstables_, left_out);
+  if (reads.empty()) co_return entry;
+  auto lookups = co_await runtime::when_all(std::move(reads));
+  for (std::size_t i = 0; i < reading.size(); ++i) {
+    CO_TRY_VOID(absorb_lookup(*reading[i], key, std::move(lookups[i]), entry, trace));
+  }
+  co_return entry;
+}
+
+bool TableView::frozen_have_ranges() const {
+  return std::ranges::any_of(frozen_, [](const auto& memtable) { return memtable->has_ranges(); });
+}
+
 bool TableView::older_may_have_ranges() const {
-  const auto has = [](const auto& memtable) { return memtable->has_ranges(); };
-  return std::ranges::any_of(frozen_, has) ||
-         std::ranges::any_of(*sstables_, [](const auto& sstable) {
+  return frozen_have_ranges() || std::ranges::any_of(*sstables_, [](const auto& sstable) {
            return sstable->damage || sstable->metadata.deleted_ranges > 0;
          });
 }

@@ -26,6 +26,7 @@
 #include "storage/manifest/manifest.h"
 #include "storage/memtable/memtable.h"
 #include "storage/read/merged_entries.h"
+#include "storage/read/superseded_files.h"
 #include "storage/sstable/sstable_reader.h"
 
 namespace helenus::storage {
@@ -59,6 +60,7 @@ struct ReadTrace {
   std::uint32_t sstables_with_key = 0;
   std::uint32_t sstables_in_range = 0;
   std::uint32_t sstables_filtered = 0;
+  std::uint32_t sstables_superseded = 0;  // that their filters let through (superseded_files.h)
   std::uint32_t blocks_read = 0;
   std::uint32_t range_paths_read = 0;  // where deletes of ranges may lie (range_delete_key.h)
   // The newest write seen that may not be durable yet.
@@ -76,6 +78,18 @@ class TableView {
   // The key must outlive the wait. Errors: corrupt, unsupported, io_error, timeout, cancelled.
   runtime::Task<base::Result<Entry>> find_older(base::ByteView key, runtime::Until until,
                                                 ReadTrace& trace) const;
+  // The same of a row's key, without the files that what is merged before them supersedes: first
+  // `superseded` says it, then also what frozen memtables and newer files have. `needed` becomes
+  // the files that it does not cover, of whatever keys.
+  runtime::Task<base::Result<Entry>> find_older_row(base::ByteView key, Superseded& superseded,
+                                                    std::shared_ptr<const SstableList>& needed,
+                                                    runtime::Until until, ReadTrace& trace) const;
+  // The same memtables with other files.
+  TableView with_files(std::shared_ptr<const SstableList> files) const {
+    return {active_, frozen_, std::move(files)};
+  }
+  bool has_files() const { return !sstables_->empty(); }
+  bool frozen_have_ranges() const;
   // False if no partition has range deletes in them.
   bool older_may_have_ranges() const;
 
