@@ -11,6 +11,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(uring REQUIRED IMPORTED_TARGET liburing)
 pkg_check_modules(lz4 REQUIRED IMPORTED_TARGET liblz4)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(gmp REQUIRED IMPORTED_TARGET gmp)
 pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
 
 if(HELENUS_TESTS)

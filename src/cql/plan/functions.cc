@@ -179,14 +179,6 @@ Function::Body cast_body(const DataType& from, const DataType& to) {
   return nullptr;
 }
 
-std::string without_underscores(std::string_view name) {
-  std::string bare;
-  for (const char c : name) {
-    if (c != '_') bare.push_back(c);
-  }
-  return bare;
-}
-
 // `intasblob`, `blobasint`: nothing for other names.
 std::optional<Function> blob_function(const std::string& name) {
   constexpr std::string_view kTo = "asblob";
@@ -234,9 +226,17 @@ constexpr KnownFunction kKnownFunctions[] = {
 
 QueryResult<OptionalBytes> Function::call(Arguments values, Moment& moment) const {
   for (const OptionalBytes& value : values) {
-    if (!value) return OptionalBytes();
+    if (!value && !takes_nulls) return OptionalBytes();
   }
   return body(*this, values, moment);
+}
+
+std::string without_underscores(std::string_view name) {
+  std::string bare;
+  for (const char c : name) {
+    if (c != '_') bare.push_back(c);
+  }
+  return bare;
 }
 
 bool is_to_json(std::string_view name) {

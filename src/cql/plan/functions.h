@@ -3,7 +3,8 @@
 //
 // They are the same in terms (values of an INSERT) and in selectors. Names are looked up in lower
 // case and without underscores, so that toTimestamp and to_timestamp are one. Aggregates are in
-// selectors.h; token() is there and in restrictions.h, because it is about a table.
+// selectors.h; token() is there and in restrictions.h, because it is about a table. Functions whose
+// types depend on their arguments are in generic_functions.h.
 #pragma once
 
 #include <span>
@@ -20,7 +21,7 @@ namespace helenus::cql {
 
 struct Function {
   using Arguments = std::span<const model::OptionalBytes>;
-  // Never called with a null argument: the result then is null.
+  // Never called with a null argument unless it takes them: the result then is null.
   using Body = QueryResult<model::OptionalBytes> (*)(const Function& function, Arguments arguments,
                                                      Moment& moment);
 
@@ -28,9 +29,13 @@ struct Function {
   std::vector<model::DataType> arguments;
   model::DataType returns;
   Body body = nullptr;
+  bool takes_nulls = false;
 
   QueryResult<model::OptionalBytes> call(Arguments values, Moment& moment) const;
 };
+
+// What functions are looked up by.
+std::string without_underscores(std::string_view name);
 
 // All functions of that name, by their arguments; none if there is no such function.
 std::vector<Function> functions_named(std::string_view name);

@@ -1,7 +1,6 @@
 // Selections of many rows: aggregates, and what stands beside them.
 #include <utility>
 
-#include "cql/plan/numbers.h"
 #include "cql/plan/selectors.h"
 
 namespace helenus::cql {
@@ -22,14 +21,6 @@ void Grouping::clear() {
   first_ = Row();
   first_.cells.resize(columns_);
 }
-
-namespace {
-
-Bytes total_value(TypeKind kind, std::int64_t integer, double floating) {
-  return is_floating(kind) ? floating_value(kind, floating) : integer_value(kind, integer);
-}
-
-}  // namespace
 
 QueryResult<void> Grouping::accumulate(const Selector& selector, const Row& row,
                                        const Evaluation& evaluation, std::size_t& next) {
@@ -59,15 +50,7 @@ QueryResult<void> Grouping::accumulate(const Selector& selector, const Row& row,
       return {};
     case Selector::Kind::sum:
     case Selector::Kind::average:
-      if (value->empty()) return {};
-      if (is_floating(kind)) {
-        TRY(const double number, read_floating(kind, *value));
-        state.floating += number;
-      } else {
-        TRY(const std::int64_t number, read_integer(kind, *value));
-        state.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.integer) +
-                                                  static_cast<std::uint64_t>(number));
-      }
+      TRY_VOID(state.total.add(kind, *value));
       return {};
     default:
       return {};
@@ -83,21 +66,22 @@ QueryResult<void> Grouping::add(const Row& row, const Evaluation& evaluation) {
   return {};
 }
 
-OptionalBytes Grouping::total(const Selector& selector, const Accumulator& state) {
+QueryResult<OptionalBytes> Grouping::total(const Selector& selector, const Accumulator& state) {
   const TypeKind kind = selector.type().kind();
   switch (selector.kind()) {
     case Selector::Kind::minimum:
     case Selector::Kind::maximum:
       return state.best;
-    case Selector::Kind::sum:
-      return total_value(kind, state.integer, state.floating);
+    case Selector::Kind::sum: {
+      TRY(Bytes sum, state.total.sum(kind));
+      return OptionalBytes(std::move(sum));
+    }
     case Selector::Kind::average: {
-      if (state.count == 0) return total_value(kind, 0, 0);
-      return total_value(kind, state.integer / static_cast<std::int64_t>(state.count),
-                         state.floating / static_cast<double>(state.count));
+      TRY(Bytes average, state.total.average(kind));
+      return OptionalBytes(std::move(average));
     }
     default:
-      return model::bigint_value(static_cast<std::int64_t>(state.count));
+      return OptionalBytes(model::bigint_value(static_cast<std::int64_t>(state.count)));
   }
 }
 

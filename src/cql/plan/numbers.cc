@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/big_number.h"
 #include "model/number.h"
 #include "model/value.h"
 
@@ -147,6 +148,26 @@ base::Result<base::Bytes> number_value(TypeKind kind, const Number& number) {
   return integer_value(kind, number.is_floating && !is_wide
                                  ? truncated<std::int32_t>(number.floating)
                                  : number.integer);
+}
+
+base::Result<base::Bytes> exact_number(TypeKind wanted, TypeKind kind, const base::Bytes& bytes) {
+  if (kind == wanted) return bytes;
+  if (bytes.empty()) {
+    return base::Error(base::Errc::invalid_argument, "an empty value is no number");
+  }
+  if (wanted == TypeKind::decimal && kind == TypeKind::varint) {
+    return model::varint_to_decimal(bytes);
+  }
+  TRY(const Number number, read_number(kind, bytes));
+  if (wanted == TypeKind::varint) return model::varint_value(number.integer);
+  if (std::isnan(number.floating)) {
+    return base::Error(base::Errc::invalid_argument, "A NaN cannot be converted into a decimal");
+  }
+  if (std::isinf(number.floating)) {
+    return base::Error(base::Errc::invalid_argument,
+                       "An infinite number cannot be converted into a decimal");
+  }
+  return number_value(TypeKind::decimal, number);
 }
 
 base::Bytes floating_value(TypeKind kind, double value) {

@@ -28,6 +28,13 @@ base::Result<Number> read_number(model::TypeKind kind, base::ByteView bytes);
 // invalid_argument for a decimal of what is no number or infinite.
 base::Result<base::Bytes> number_value(model::TypeKind kind, const Number& number);
 
+// The number as a varint or a decimal, exactly. A decimal of what is of a size of its own is that
+// of the nearest double, as Java makes it: 1 becomes 1.0. Requires: `wanted` is one of both,
+// is_number(kind). Errors: invalid_argument for what is no such number, and for a decimal of what
+// is infinite or no number.
+base::Result<base::Bytes> exact_number(model::TypeKind wanted, model::TypeKind kind,
+                                       const base::Bytes& bytes);
+
 // Require: is_integer(kind), is_floating(kind). Errors: invalid_argument for bytes of another size.
 base::Result<std::int64_t> read_integer(model::TypeKind kind, base::ByteView bytes);
 base::Result<double> read_floating(model::TypeKind kind, base::ByteView bytes);

@@ -4,23 +4,19 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/codec.h"
+#include "cql/parser/error_text.h"
+#include "cql/parser/to_text.h"
+#include "cql/plan/generic_functions.h"
 #include "cql/plan/numbers.h"
+#include "cql/plan/operation_term.h"
+#include "cql/plan/operations.h"
 #include "cql/plan/restrictions.h"
 #include "cql/schema/type_names.h"
-#include "model/element_key.h"
-#include "model/json.h"
-#include "model/literal.h"
-#include "model/partition_key.h"
-#include "ring/murmur3.h"
 
 namespace helenus::cql {
 
-using base::Bytes;
-using base::ByteView;
 using model::ColumnKind;
 using model::DataType;
-using model::OptionalBytes;
 using model::Table;
 using model::TypeKind;
 using protocol::ColumnSpec;
@@ -41,14 +37,12 @@ void Selector::mark(std::vector<bool>& columns) const {
 
 namespace {
 
+constexpr std::size_t kShownOperand = 200;  // of an operand in a message
+
 struct Named {
   Selector selector;
   std::string name;  // of the result's column
 };
-
-bool is_summable(const DataType& type) {
-  return is_integer(type.kind()) || is_floating(type.kind());
-}
 
 std::optional<Selector::Kind> aggregate_named(std::string_view name) {
   if (name == "count") return Selector::Kind::count;
@@ -59,27 +53,9 @@ std::optional<Selector::Kind> aggregate_named(std::string_view name) {
   return std::nullopt;
 }
 
-// What a literal is of by itself, where nothing tells.
-std::optional<TypeKind> natural_type(const parser::Literal& literal) {
-  switch (literal.kind) {
-    case parser::LiteralKind::string:
-      return TypeKind::varchar;
-    case parser::LiteralKind::integer:
-      return literal.text.size() < 10 ? TypeKind::int_ : TypeKind::bigint;
-    case parser::LiteralKind::floating:
-      return TypeKind::double_;
-    case parser::LiteralKind::boolean:
-      return TypeKind::boolean;
-    case parser::LiteralKind::duration:
-      return TypeKind::duration;
-    case parser::LiteralKind::uuid:
-      return TypeKind::uuid;
-    case parser::LiteralKind::blob:
-      return TypeKind::blob;
-    case parser::LiteralKind::null:
-      break;
-  }
-  return std::nullopt;
+bool is_in_parentheses(const parser::Expression& expression) {
+  const auto* tuple = std::get_if<parser::TupleLiteral>(&expression.node);
+  return tuple != nullptr && tuple->elements.size() == 1;
 }
 
 // Whether a selector's type is known without that of what it is passed to.
@@ -90,7 +66,9 @@ bool has_own_type(const parser::Expression& expression) {
          std::holds_alternative<parser::Cast>(expression.node) ||
          std::holds_alternative<parser::TypeHint>(expression.node) ||
          std::holds_alternative<parser::FunctionCall>(expression.node) ||
-         std::holds_alternative<parser::Selection>(expression.node);
+         std::holds_alternative<parser::Selection>(expression.node) ||
+         std::holds_alternative<parser::Arithmetic>(expression.node) ||
+         std::holds_alternative<parser::Negation>(expression.node) || is_in_parentheses(expression);
 }
 
 }  // namespace
@@ -152,6 +130,7 @@ class SelectorCompiler {
     }
     if (const auto kind = aggregate_named(name)) return aggregate(*kind, call);
     if (is_to_json(name)) return to_json(call);
+    if (is_generic_function(without_underscores(name))) return generic(call);
     const std::vector<Function> candidates = functions_named(name);
     if (candidates.empty()) return invalid("Unknown function '{}'", name);
     const auto takes_as_many = [&](const Function& candidate) {
@@ -190,20 +169,120 @@ class SelectorCompiler {
 
   QueryResult<Named> operator()(const parser::Literal& literal) {
     if (wanted_ != nullptr) return of_term(expression_, *wanted_);
-    const auto kind = natural_type(literal);
-    if (!kind) return invalid("Cannot infer type for term null in selection clause");
-    return of_term(expression_, DataType(*kind));
+    const auto type = natural_type(literal);
+    if (!type) return invalid("Cannot infer type for term null in selection clause");
+    return of_term(expression_, *type);
+  }
+
+  QueryResult<Named> operator()(const parser::Arithmetic& chain) {
+    TRY(Open result, open(chain.operands.front()));
+    for (std::size_t i = 0; i < chain.operators.size(); ++i) {
+      TRY_VOID(count_operator(scope_));
+      TRY(Open next, open(chain.operands[i + 1]));
+      TRY(Function function, operation_between(chain.operators[i], {result.operand, result.text()},
+                                               {next.operand, next.text()}, nullptr));
+      TRY(Named left, closed(std::move(result), function.arguments[0]));
+      TRY(Named right, closed(std::move(next), function.arguments[1]));
+      std::string name =
+          fmt::format("{} {} {}", left.name, symbol_of(chain.operators[i]), right.name);
+      TRY_VOID(check_name_size(name));
+      result.operand = Operand(function.returns);
+      result.named = called(std::move(function), std::move(name));
+      result.named->selector.parts_.push_back(std::move(left.selector));
+      result.named->selector.parts_.push_back(std::move(right.selector));
+    }
+    return *std::move(result.named);
+  }
+
+  QueryResult<Named> operator()(const parser::Negation& negation) {
+    TRY_VOID(count_operator(scope_));
+    TRY(Open operand, open(*negation.operand));
+    TRY(Function function, negation_of({operand.operand, operand.text()}, nullptr));
+    TRY(Named part, closed(std::move(operand), function.arguments[0]));
+    Named result = called(std::move(function), "-" + part.name);
+    result.selector.parts_.push_back(std::move(part.selector));
+    return result;
+  }
+
+  // One in parentheses is no tuple, unless one is wanted.
+  QueryResult<Named> operator()(const parser::TupleLiteral& tuple) {
+    if (wanted_ != nullptr) return of_term(expression_, *wanted_);
+    if (tuple.elements.size() != 1) return no_type();
+    TRY(Named inner, SelectorCompiler(table_, scope_, tuple.elements.front(), nullptr).compile());
+    inner.name = fmt::format("({})", inner.name);
+    return inner;
   }
 
   template <class Other>
   QueryResult<Named> operator()(const Other& /*node*/) {
     if (wanted_ != nullptr) return of_term(expression_, *wanted_);
+    return no_type();
+  }
+
+ private:
+  static QueryError no_type() {
     return invalid(
         "Cannot infer type for a term in selection clause (try using a cast to force a "
         "type)");
   }
 
- private:
+  // An operand, or an argument, whose type may still be open.
+  struct Open {
+    const parser::Expression* expression = nullptr;
+    Operand operand;
+    std::optional<Named> named;  // if it has a type of its own
+    std::string text() const {
+      if (named) return named->name;
+      return parser::beginning_of(parser::to_text(*expression, {}), kShownOperand);
+    }
+  };
+
+  QueryResult<Open> open(const parser::Expression& expression) {
+    Open result;
+    result.expression = &expression;
+    if (has_own_type(expression)) {
+      TRY(result.named, SelectorCompiler(table_, scope_, expression, nullptr).compile());
+      result.operand = Operand(result.named->selector.type());
+    } else if (const auto* literal = std::get_if<parser::Literal>(&expression.node)) {
+      result.operand = Operand(*literal);
+    } else {
+      result.operand = Operand::unknown(std::holds_alternative<parser::Marker>(expression.node));
+    }
+    return result;
+  }
+
+  QueryResult<Named> closed(Open open, const DataType& type) {
+    if (open.named) return *std::move(open.named);
+    return of_term(*open.expression, type);
+  }
+
+  static Named called(Function function, std::string name) {
+    Selector selector(Selector::Kind::function, function.returns);
+    selector.function_ = std::make_shared<Function>(std::move(function));
+    return Named{std::move(selector), std::move(name)};
+  }
+
+  QueryResult<Named> generic(const parser::FunctionCall& call) {
+    const std::string& name = call.function->name.text;
+    std::vector<Open> arguments;
+    std::vector<ArgumentHint> hints;
+    for (const parser::Expression& argument : call.arguments) {
+      TRY(Open next, open(argument));
+      ArgumentHint hint{.type = {}, .operand = next.operand, .text = next.text()};
+      const auto* literal = std::get_if<parser::Literal>(&argument.node);
+      if (next.named) hint.type = next.named->selector.type();
+      if (literal != nullptr) hint.type = natural_type(*literal);
+      hints.push_back(std::move(hint));
+      arguments.push_back(std::move(next));
+    }
+    TRY(const Function function, generic_function(without_underscores(name), hints, nullptr));
+    TypedArguments typed(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      typed[i] = std::move(arguments[i].named);
+    }
+    return this->function(function, call, typed);
+  }
+
   QueryResult<Named> of_term(const parser::Expression& expression, const DataType& type) {
     TRY(Term term,
         compile_term(expression, {table_.keyspace, table_.name, "[selection]", type}, scope_));
@@ -330,10 +409,11 @@ class SelectorCompiler {
       return invalid("aggregate functions cannot be used as arguments of aggregate functions");
     }
     const DataType type = part.selector.type();
-    if ((kind == Selector::Kind::sum || kind == Selector::Kind::average) && !is_summable(type)) {
+    const bool is_total = kind == Selector::Kind::sum || kind == Selector::Kind::average;
+    if (is_total && !is_number(type.kind())) {
       return invalid(
-          "Invalid call to function {}, none of its type signatures match (known type "
-          "signatures: those of numbers; varint and decimal are not supported)",
+          "Invalid call to function {}, none of its type signatures match (known type signatures: "
+          "those of numbers)",
           name);
     }
     if (kind != Selector::Kind::count && type.is_multi_cell()) {
@@ -486,220 +566,6 @@ Selection Selection::as_json(const Table& table) const {
 
 void Selection::mark(std::vector<bool>& columns) const {
   for (const Selector& selector : selectors_) selector.mark(columns);
-}
-
-// ---- Of one row ----
-
-namespace {
-
-OptionalBytes element_of_set(const DataType& type, const Bytes& set, const Bytes& element) {
-  const auto elements = model::split_collection(set);
-  if (!elements) return std::nullopt;
-  for (const base::ByteView there : *elements) {
-    if (model::compare(type.element(), there, element) == 0) return element;
-  }
-  return std::nullopt;
-}
-
-OptionalBytes element_of(const DataType& type, const OptionalBytes& collection,
-                         const OptionalBytes& key) {
-  if (!collection || !key) return std::nullopt;
-  if (type.kind() == TypeKind::set) return element_of_set(type, *collection, *key);
-  const auto entries = model::split_map(*collection);
-  if (!entries) return std::nullopt;
-  for (const auto& [entry_key, value] : *entries) {
-    if (model::compare(type.key(), entry_key, *key) == 0) return Bytes::copy_of(value);
-  }
-  return std::nullopt;
-}
-
-// The elements, or the entries, from one to another, both included.
-OptionalBytes slice_of_value(const DataType& type, const std::vector<OptionalBytes>& values) {
-  if (!values[0]) return std::nullopt;
-  const bool of_set = type.kind() == TypeKind::set;
-  const DataType& bound = of_set ? type.element() : type.key();
-  const auto is_within = [&](ByteView key) {
-    return (!values[1] || model::compare(bound, key, *values[1]) >= 0) &&
-           (!values[2] || model::compare(bound, key, *values[2]) <= 0);
-  };
-  std::vector<Bytes> elements;
-  std::vector<model::MapEntry> entries;
-  if (of_set) {
-    const auto all = model::split_collection(*values[0]);
-    if (!all) return std::nullopt;
-    for (const ByteView element : *all) {
-      if (is_within(element)) elements.push_back(Bytes::copy_of(element));
-    }
-  } else {
-    const auto all = model::split_map(*values[0]);
-    if (!all) return std::nullopt;
-    for (const auto& [key, value] : *all) {
-      if (is_within(key)) entries.emplace_back(Bytes::copy_of(key), Bytes::copy_of(value));
-    }
-  }
-  if (elements.empty() && entries.empty() && type.is_multi_cell()) return std::nullopt;
-  return of_set ? model::compose_set(bound, std::move(elements))
-                : model::compose_map(bound, std::move(entries));
-}
-
-OptionalBytes field_of_value(const DataType& type, const OptionalBytes& value, std::size_t field) {
-  if (!value) return std::nullopt;
-  const auto fields = model::split_tuple(type.parts().size(), *value);
-  if (!fields || !(*fields)[field]) return std::nullopt;
-  return Bytes::copy_of(*(*fields)[field]);
-}
-
-QueryResult<OptionalBytes> token_of_values(const std::vector<OptionalBytes>& values) {
-  std::vector<ByteView> views;
-  for (const OptionalBytes& value : values) {
-    if (!value) return OptionalBytes();
-    views.push_back(value->view());
-  }
-  TRY(const Bytes routing_key, model::make_routing_key(views));
-  return OptionalBytes(model::bigint_value(ring::token_of(routing_key).value()));
-}
-
-}  // namespace
-
-QueryResult<OptionalBytes> Selector::combine(std::vector<OptionalBytes> values,
-                                             const Evaluation& evaluation) const {
-  switch (kind_) {
-    case Kind::token:
-      return token_of_values(values);
-    case Kind::function:
-      return function_->call(values, evaluation.moment);
-    case Kind::element:
-      return element_of(parts_[0].type(), values[0], values[1]);
-    case Kind::slice:
-      return slice_of_value(parts_[0].type(), values);
-    case Kind::field:
-      return field_of_value(parts_[0].type(), values[0], column_);
-    case Kind::json:
-      return OptionalBytes(json_text(values));
-    default:
-      UNREACHABLE("a selector that combines");
-  }
-}
-
-namespace {
-
-OptionalBytes ttl_of(const std::optional<std::int64_t>& expires, const Evaluation& evaluation) {
-  if (!expires) return std::nullopt;
-  const std::int64_t left = *expires - evaluation.moment.seconds().value();
-  return model::int_value(static_cast<std::int32_t>(left));
-}
-
-// A list in which elements may be null.
-Bytes list_with_nulls(const std::vector<OptionalBytes>& elements) {
-  constexpr std::uint32_t kNull = 0xffffffff;
-  base::Buffer out;
-  base::Encoder(out).u32_be(static_cast<std::uint32_t>(elements.size()));
-  for (const OptionalBytes& element : elements) {
-    base::Encoder(out).u32_be(element ? static_cast<std::uint32_t>(element->size()) : kNull);
-    if (element) out.append(element->view());
-  }
-  return std::move(out).freeze();
-}
-
-// Nothing for null.
-QueryResult<Bytes> name_of_element(const DataType& type, const OptionalBytes& element) {
-  if (!element) return Bytes();
-  TRY(Bytes name,
-      model::element_name(type.kind() == TypeKind::set ? type.element() : type.key(), *element));
-  return name;
-}
-
-}  // namespace
-
-QueryResult<OptionalBytes> Selector::property_of(const Row& row,
-                                                 const Evaluation& evaluation) const {
-  const Cell& cell = row.cells[column_];
-  if (!cell.value) return OptionalBytes();
-  if (extent_ != Extent::cell) return property_of_elements(cell, evaluation);
-  if (kind_ == Kind::ttl) return ttl_of(cell.expires_seconds, evaluation);
-  return OptionalBytes(model::bigint_value(cell.timestamp_us));
-}
-
-QueryResult<OptionalBytes> Selector::property_of_elements(const Cell& cell,
-                                                          const Evaluation& evaluation) const {
-  if (cell.elements == nullptr) return OptionalBytes();
-  Bytes from;
-  Bytes to;
-  if (field_) {
-    from = model::field_name(*field_);
-  } else if (!parts_.empty()) {
-    TRY(const OptionalBytes first, parts_.front().of_row(Row(), evaluation));
-    if (!first && extent_ == Extent::element) return OptionalBytes();
-    TRY(from, name_of_element(*of_type_, first));
-    TRY(const OptionalBytes last, parts_.back().of_row(Row(), evaluation));
-    TRY(to, name_of_element(*of_type_, last));
-  }
-  std::vector<OptionalBytes> told;
-  std::optional<std::int64_t> newest;
-  for (const CellElement& element : *cell.elements) {
-    if (extent_ == Extent::element ? element.name != from
-                                   : element.name < from || (!to.empty() && to < element.name)) {
-      continue;
-    }
-    if (of_type_->kind() == TypeKind::udt && extent_ == Extent::all) {
-      TRY(const std::size_t field, model::named_field(element.name));
-      told.resize(field);  // those between are null
-    }
-    newest = std::max(newest.value_or(element.timestamp_us), element.timestamp_us);
-    told.push_back(kind_ == Kind::ttl ? ttl_of(element.expires_seconds, evaluation)
-                                      : OptionalBytes(model::bigint_value(element.timestamp_us)));
-  }
-  if (told.empty()) return OptionalBytes();
-  if (kind_ == Kind::max_writetime) return OptionalBytes(model::bigint_value(*newest));
-  if (extent_ == Extent::element) return told.front();
-  if (of_type_->kind() == TypeKind::udt) told.resize(of_type_->parts().size());
-  return OptionalBytes(list_with_nulls(told));
-}
-
-QueryResult<OptionalBytes> Selector::of_row(const Row& row, const Evaluation& evaluation) const {
-  switch (kind_) {
-    case Kind::column:
-      return row.cells[column_].value;
-    case Kind::writetime:
-    case Kind::max_writetime:
-    case Kind::ttl:
-      return property_of(row, evaluation);
-    case Kind::term: {
-      TRY(TermValue value, term_->evaluate(evaluation));
-      return value.has_bytes() ? OptionalBytes(std::move(value.bytes)) : std::nullopt;
-    }
-    default:
-      break;
-  }
-  std::vector<OptionalBytes> values;
-  values.reserve(parts_.size());
-  for (const Selector& part : parts_) {
-    TRY(OptionalBytes value, part.of_row(row, evaluation));
-    values.push_back(std::move(value));
-  }
-  return combine(std::move(values), evaluation);
-}
-
-Selector Selector::json_of(std::vector<Selector> parts, const std::vector<ColumnSpec>& columns) {
-  Selector selector(Kind::json, DataType::text());
-  selector.parts_ = std::move(parts);
-  for (const ColumnSpec& column : columns) selector.names_.push_back(model::json_name(column.name));
-  return selector;
-}
-
-Bytes Selector::json_text(const std::vector<OptionalBytes>& values) const {
-  std::string text = "{";
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    text += fmt::format("{}{}: {}", i > 0 ? ", " : "", names_[i],
-                        values[i] ? model::to_json(parts_[i].type(), *values[i]) : "null");
-  }
-  return model::text_value(text + "}");
-}
-
-Selector Selector::of_column(std::size_t column, DataType type) {
-  Selector selector(Kind::column, std::move(type));
-  selector.column_ = column;
-  return selector;
 }
 
 }  // namespace helenus::cql

@@ -18,6 +18,7 @@
 #include "cql/plan/moment.h"
 #include "cql/plan/row.h"
 #include "cql/plan/terms.h"
+#include "cql/plan/total.h"
 #include "cql/protocol/metadata.h"
 #include "model/schema.h"
 
@@ -139,16 +140,16 @@ class Grouping {
  private:
   struct Accumulator {
     std::uint64_t count = 0;
-    std::int64_t integer = 0;
-    double floating = 0;
     model::OptionalBytes best;
+    Total total;
   };
 
   QueryResult<void> accumulate(const Selector& selector, const Row& row,
                                const Evaluation& evaluation, std::size_t& next);
   QueryResult<model::OptionalBytes> finish(const Selector& selector, const Evaluation& evaluation,
                                            std::size_t& next) const;
-  static model::OptionalBytes total(const Selector& selector, const Accumulator& state);
+  static QueryResult<model::OptionalBytes> total(const Selector& selector,
+                                                 const Accumulator& state);
 
   const Selection& selection_;
   const std::size_t columns_;

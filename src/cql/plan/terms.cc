@@ -6,6 +6,8 @@
 
 #include "base/assert.h"
 #include "cql/parser/to_text.h"
+#include "cql/plan/generic_functions.h"
+#include "cql/plan/operation_term.h"
 #include "cql/schema/type_names.h"
 #include "model/literal.h"
 
@@ -39,28 +41,6 @@ QueryResult<std::vector<ColumnSpec>> MarkerTypes::take() && {
 // ---- Compiling ----
 
 namespace {
-
-model::LiteralKind literal_kind(parser::LiteralKind kind) {
-  switch (kind) {
-    case parser::LiteralKind::string:
-      return model::LiteralKind::string;
-    case parser::LiteralKind::integer:
-      return model::LiteralKind::integer;
-    case parser::LiteralKind::floating:
-      return model::LiteralKind::floating;
-    case parser::LiteralKind::boolean:
-      return model::LiteralKind::boolean;
-    case parser::LiteralKind::duration:
-      return model::LiteralKind::duration;
-    case parser::LiteralKind::uuid:
-      return model::LiteralKind::uuid;
-    case parser::LiteralKind::blob:
-      return model::LiteralKind::blob;
-    case parser::LiteralKind::null:
-      break;
-  }
-  UNREACHABLE("null is no constant of a type");
-}
 
 QueryError wrong_literal(std::string_view what, const ColumnSpec& receiver) {
   return invalid("Invalid {} literal for {} of type {}", what, receiver.name,
@@ -178,6 +158,10 @@ class TermCompiler {
     if (is_from_json(name) && call.arguments.size() == 1) {
       return compile_call(from_json_function(receiver_.type), call.arguments);
     }
+    if (is_generic_function(without_underscores(name))) {
+      TRY(const Function function, generic_function_of(call, scope_, &receiver_.type));
+      return compile_call(function, call.arguments);
+    }
     const std::vector<Function> candidates = functions_named(name);
     if (candidates.empty()) return invalid("Unknown function '{}'", name);
     std::optional<QueryError> first_error;
@@ -209,6 +193,16 @@ class TermCompiler {
     return compile_term(*hint.operand, part_of(receiver_, receiver_.name, type), scope_);
   }
 
+  QueryResult<Term> operator()(const parser::Arithmetic& chain) {
+    TRY(const auto operation, plan_operation(chain, scope_));
+    return compile_operation(*operation);
+  }
+
+  QueryResult<Term> operator()(const parser::Negation& negation) {
+    TRY(const auto operation, plan_operation(negation, scope_));
+    return compile_operation(*operation);
+  }
+
   template <class Other>
   QueryResult<Term> operator()(const Other& /*node*/) {
     return invalid("This expression is not supported as the value of {}", receiver_.name);
@@ -223,6 +217,21 @@ class TermCompiler {
       term.parts_.push_back(std::move(part));
     }
     return {};
+  }
+
+  QueryResult<Term> compile_operation(const PlannedOperation& operation) {
+    TRY_VOID(scope_.markers.turn());
+    if (operation.leaf != nullptr) return compile_term(*operation.leaf, receiver_, scope_);
+    TRY(Function function, function_of(operation, &receiver_.type));
+    Term term(Term::Kind::function, receiver_.type);
+    for (std::size_t i = 0; i < operation.parts.size(); ++i) {
+      const ColumnSpec spec = part_of(receiver_, fmt::format("arg{}(system.{})", i, function.name),
+                                      function.arguments[i]);
+      TRY(Term part, TermCompiler(spec, scope_).compile_operation(*operation.parts[i]));
+      term.parts_.push_back(std::move(part));
+    }
+    term.function_ = std::make_shared<Function>(std::move(function));
+    return term;
   }
 
   QueryResult<Term> compile_call(const Function& function,

@@ -83,6 +83,7 @@ class MarkerTypes {
 struct PlanScope {
   const model::Keyspace& keyspace;  // of the statement's table: its types are those of its hints
   MarkerTypes& markers;
+  std::size_t operators = 0;  // met so far (operation_term.h)
 };
 
 class Term {
