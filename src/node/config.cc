@@ -48,6 +48,8 @@ std::string show_text(const Config& config) {
   return config.*kMember;
 }
 
+constexpr std::uint32_t kGuardrailMax = 2'147'483'647;
+
 template <auto kMember, std::uint32_t kLeast, std::uint32_t kMost>
 Result<void> set_number(Config& config, std::string_view value) {
   std::uint32_t number = 0;
@@ -59,6 +61,34 @@ Result<void> set_number(Config& config, std::string_view value) {
   config.*kMember = number;
   return {};
 }
+template <auto kMember>
+Result<void> set_guardrail(Config& config, std::string_view value) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number > kGuardrailMax) {
+    return Error(Errc::invalid_argument, "'{}' is no number from 0 to {}", value, kGuardrailMax);
+  }
+  config.guardrails.*kMember = number;
+  return {};
+}
+template <auto kMember>
+std::string show_guardrail(const Config& config) {
+  return std::to_string(config.guardrails.*kMember);
+}
+
+template <auto kMember>
+Result<void> set_guardrail_flag(Config& config, std::string_view value) {
+  if (value != "true" && value != "false") {
+    return Error(Errc::invalid_argument, "'{}' is neither true nor false", value);
+  }
+  config.guardrails.*kMember = value == "true";
+  return {};
+}
+template <auto kMember>
+std::string show_guardrail_flag(const Config& config) {
+  return config.guardrails.*kMember ? "true" : "false";
+}
+
 template <std::uint32_t Config::* kMember>
 std::string show_number(const Config& config) {
   return std::to_string(config.*kMember);
@@ -294,6 +324,89 @@ constexpr std::array kFields = {
                 show_number<&Config::write_timeout_ms>},
     ConfigField{"client_lost_after_ms", set_number<&Config::client_lost_after_ms, 1'000, 600'000>,
                 show_number<&Config::client_lost_after_ms>},
+    ConfigField{"batch_size_warn_threshold",
+                set_guardrail<&cql::Guardrails::batch_size_warn_threshold>,
+                show_guardrail<&cql::Guardrails::batch_size_warn_threshold>},
+    ConfigField{"batch_size_fail_threshold",
+                set_guardrail<&cql::Guardrails::batch_size_fail_threshold>,
+                show_guardrail<&cql::Guardrails::batch_size_fail_threshold>},
+    ConfigField{"unlogged_batch_across_partitions_warn_threshold",
+                set_guardrail<&cql::Guardrails::unlogged_batch_across_partitions_warn_threshold>,
+                show_guardrail<&cql::Guardrails::unlogged_batch_across_partitions_warn_threshold>},
+    ConfigField{"keyspaces_warn_threshold",
+                set_guardrail<&cql::Guardrails::keyspaces_warn_threshold>,
+                show_guardrail<&cql::Guardrails::keyspaces_warn_threshold>},
+    ConfigField{"keyspaces_fail_threshold",
+                set_guardrail<&cql::Guardrails::keyspaces_fail_threshold>,
+                show_guardrail<&cql::Guardrails::keyspaces_fail_threshold>},
+    ConfigField{"tables_warn_threshold", set_guardrail<&cql::Guardrails::tables_warn_threshold>,
+                show_guardrail<&cql::Guardrails::tables_warn_threshold>},
+    ConfigField{"tables_fail_threshold", set_guardrail<&cql::Guardrails::tables_fail_threshold>,
+                show_guardrail<&cql::Guardrails::tables_fail_threshold>},
+    ConfigField{"columns_per_table_warn_threshold",
+                set_guardrail<&cql::Guardrails::columns_per_table_warn_threshold>,
+                show_guardrail<&cql::Guardrails::columns_per_table_warn_threshold>},
+    ConfigField{"columns_per_table_fail_threshold",
+                set_guardrail<&cql::Guardrails::columns_per_table_fail_threshold>,
+                show_guardrail<&cql::Guardrails::columns_per_table_fail_threshold>},
+    ConfigField{"secondary_indexes_per_table_warn_threshold",
+                set_guardrail<&cql::Guardrails::secondary_indexes_per_table_warn_threshold>,
+                show_guardrail<&cql::Guardrails::secondary_indexes_per_table_warn_threshold>},
+    ConfigField{"secondary_indexes_per_table_fail_threshold",
+                set_guardrail<&cql::Guardrails::secondary_indexes_per_table_fail_threshold>,
+                show_guardrail<&cql::Guardrails::secondary_indexes_per_table_fail_threshold>},
+    ConfigField{"fields_per_udt_warn_threshold",
+                set_guardrail<&cql::Guardrails::fields_per_udt_warn_threshold>,
+                show_guardrail<&cql::Guardrails::fields_per_udt_warn_threshold>},
+    ConfigField{"fields_per_udt_fail_threshold",
+                set_guardrail<&cql::Guardrails::fields_per_udt_fail_threshold>,
+                show_guardrail<&cql::Guardrails::fields_per_udt_fail_threshold>},
+    ConfigField{"page_size_warn_threshold",
+                set_guardrail<&cql::Guardrails::page_size_warn_threshold>,
+                show_guardrail<&cql::Guardrails::page_size_warn_threshold>},
+    ConfigField{"page_size_fail_threshold",
+                set_guardrail<&cql::Guardrails::page_size_fail_threshold>,
+                show_guardrail<&cql::Guardrails::page_size_fail_threshold>},
+    ConfigField{"partition_keys_in_select_warn_threshold",
+                set_guardrail<&cql::Guardrails::partition_keys_in_select_warn_threshold>,
+                show_guardrail<&cql::Guardrails::partition_keys_in_select_warn_threshold>},
+    ConfigField{"partition_keys_in_select_fail_threshold",
+                set_guardrail<&cql::Guardrails::partition_keys_in_select_fail_threshold>,
+                show_guardrail<&cql::Guardrails::partition_keys_in_select_fail_threshold>},
+    ConfigField{"allow_filtering_enabled",
+                set_guardrail_flag<&cql::Guardrails::allow_filtering_enabled>,
+                show_guardrail_flag<&cql::Guardrails::allow_filtering_enabled>},
+    ConfigField{"secondary_indexes_enabled",
+                set_guardrail_flag<&cql::Guardrails::secondary_indexes_enabled>,
+                show_guardrail_flag<&cql::Guardrails::secondary_indexes_enabled>},
+    ConfigField{"user_timestamps_enabled",
+                set_guardrail_flag<&cql::Guardrails::user_timestamps_enabled>,
+                show_guardrail_flag<&cql::Guardrails::user_timestamps_enabled>},
+    ConfigField{"group_by_enabled", set_guardrail_flag<&cql::Guardrails::group_by_enabled>,
+                show_guardrail_flag<&cql::Guardrails::group_by_enabled>},
+    ConfigField{"drop_truncate_table_enabled",
+                set_guardrail_flag<&cql::Guardrails::drop_truncate_table_enabled>,
+                show_guardrail_flag<&cql::Guardrails::drop_truncate_table_enabled>},
+    ConfigField{"alter_table_enabled", set_guardrail_flag<&cql::Guardrails::alter_table_enabled>,
+                show_guardrail_flag<&cql::Guardrails::alter_table_enabled>},
+    ConfigField{"column_value_size_warn_threshold",
+                set_guardrail<&cql::Guardrails::column_value_size_warn_threshold>,
+                show_guardrail<&cql::Guardrails::column_value_size_warn_threshold>},
+    ConfigField{"column_value_size_fail_threshold",
+                set_guardrail<&cql::Guardrails::column_value_size_fail_threshold>,
+                show_guardrail<&cql::Guardrails::column_value_size_fail_threshold>},
+    ConfigField{"collection_size_warn_threshold",
+                set_guardrail<&cql::Guardrails::collection_size_warn_threshold>,
+                show_guardrail<&cql::Guardrails::collection_size_warn_threshold>},
+    ConfigField{"collection_size_fail_threshold",
+                set_guardrail<&cql::Guardrails::collection_size_fail_threshold>,
+                show_guardrail<&cql::Guardrails::collection_size_fail_threshold>},
+    ConfigField{"items_per_collection_warn_threshold",
+                set_guardrail<&cql::Guardrails::items_per_collection_warn_threshold>,
+                show_guardrail<&cql::Guardrails::items_per_collection_warn_threshold>},
+    ConfigField{"items_per_collection_fail_threshold",
+                set_guardrail<&cql::Guardrails::items_per_collection_fail_threshold>,
+                show_guardrail<&cql::Guardrails::items_per_collection_fail_threshold>},
     ConfigField{"admin_address", set_address<&Config::admin_address>,
                 show_address<&Config::admin_address>},
     ConfigField{"admin_remote", set_truth<&Config::admin_remote>,

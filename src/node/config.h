@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/secret.h"
+#include "cql/execute/guardrails.h"
 #include "ring/partitioner.h"
 #include "runtime/address.h"
 #include "runtime/background_share.h"
@@ -82,6 +83,9 @@ struct Config {
   std::uint32_t write_timeout_ms = 4'000;
   // See cql::ConnectionTimeouts::lost_after.
   std::uint32_t client_lost_after_ms = 3'000;
+
+  // In Cassandra's names (cql/execute/guardrails.h).
+  cql::Guardrails guardrails = {};
 
   // The commit log's folder; "commitlog" in the data folder if empty.
   std::string commitlog_directory = {};

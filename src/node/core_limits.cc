@@ -86,6 +86,7 @@ cql::QueryProcessorOptions processor_options(const Config& config, std::uint32_t
   options.timeouts.range = timeout;
   options.timeouts.write =
       std::min<runtime::Duration>(timeout, std::chrono::milliseconds(config.write_timeout_ms));
+  options.guardrails = config.guardrails;
   options.prepared.bytes_max = std::max(options.prepared.bytes_max / cores, kPreparedBytesMin);
   return options;
 }

@@ -7,9 +7,11 @@
 
 #include "cql/execute/consistency_check.h"
 #include "cql/execute/execution_parameters.h"
+#include "cql/execute/guardrail_checks.h"
 #include "cql/execute/modification_execution.h"
 #include "cql/plan/modification_plan.h"
 #include "cql/plan/statement_plan.h"
+#include "cql/plan/value_guard.h"
 #include "runtime/take_turn.h"
 
 namespace helenus::cql {
@@ -77,6 +79,10 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
   Moment moment = services.clock.now();
   WriteCollector collector;
   std::size_t counters = 0;
+  BatchSize size;
+  size.unlogged = kind != parser::BatchKind::logged;
+  Warnings warnings;
+  const ValueGuard guard(services.execution.guardrails, warnings);
   for (const protocol::BatchStatement& statement : message.statements) {
     CO_TRY_VOID(co_await runtime::Turn(services.execution.runtime, parameters.until));
     CO_TRY(const PlanPtr plan, co_await plan_of(statement, keyspace, services, parameters.until));
@@ -88,7 +94,13 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
     if (modification->operation) {
       co_return invalid("An operation is that of a whole BATCH, and of no statement in it");
     }
-    const Evaluation evaluation{values, moment};
+    CO_TRY_VOID(
+        guard_timestamp(services.execution.guardrails, modification->timestamp.has_value()));
+    if (size.tables.empty() || size.tables.back() != modification->table) {
+      size.tables.push_back(modification->table);
+    }
+    const Evaluation evaluation{values, moment, nullptr,
+                                services.execution.guardrails.guards_values() ? &guard : nullptr};
     CO_TRY_VOID(co_await collect_one(
         *modification, evaluation, plan->text_size + bytes_of(statement.values), services.execution,
         parameters, {.timestamp_us = parameters.timestamp_us}, collector));
@@ -97,9 +109,14 @@ Task<QueryResult<Response>> execute_batch(const Request& request, const std::str
   CO_TRY_VOID(check_batch(kind, counters, message.statements.size() - counters));
   CO_TRY(auto writes, co_await take_writes(collector, services.execution, parameters));
   CO_TRY(const auto operation, operation_of_request(parameters.operation, std::nullopt));
+  measure(writes, size);
+  CO_TRY_VOID(guard_batch(services.execution.guardrails, size, warnings));
   if (operation) name_operations(writes, *operation);
-  co_return co_await write_partitions(std::move(writes), services.execution, std::move(parameters),
-                                      write_type_of(kind, counters));
+  CO_TRY(Response response,
+         co_await write_partitions(std::move(writes), services.execution, std::move(parameters),
+                                   write_type_of(kind, counters)));
+  response.prefix.warnings = std::move(warnings);
+  co_return response;
 }
 
 }  // namespace helenus::cql

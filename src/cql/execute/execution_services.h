@@ -7,6 +7,7 @@
 
 #include "cql/catalog/context_token.h"
 #include "cql/errors/query_error.h"
+#include "cql/execute/guardrails.h"
 #include "cql/server/admission.h"
 #include "runtime/runtime.h"
 #include "runtime/time.h"
@@ -45,6 +46,7 @@ struct ExecutionServices {
   const ExecutionLimits& limits;
   Admission& admission;
   const ContextSecret& context_secret;
+  const Guardrails& guardrails;
 };
 
 // Charges a result of so many bytes. Errors: overloaded.

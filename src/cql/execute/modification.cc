@@ -457,7 +457,8 @@ QueryResult<void> collect(const ModificationPlan& plan, const Evaluation& evalua
                           const FoundLists& lists) {
   if (plan.json && evaluation.values.size() <= plan.json->first_value) {
     TRY(const BoundValues values, values_of_json(plan, evaluation));
-    return collect(plan, {values, evaluation.moment, evaluation.pace}, stamp, into, lists);
+    return collect(plan, {values, evaluation.moment, evaluation.pace, evaluation.guard}, stamp,
+                   into, lists);
   }
   TRY(stamp, stamp_of(plan, evaluation, stamp));
   TRY(const BoundRestrictions where, plan.where.bind(evaluation));

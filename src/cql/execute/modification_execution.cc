@@ -5,11 +5,13 @@
 #include <utility>
 #include <variant>
 
+#include "cql/execute/guardrail_checks.h"
 #include "cql/execute/list_reading.h"
 #include "cql/execute/replica_counts.h"
 #include "cql/execute/void_response.h"
 #include "cql/plan/modification_plan.h"
 #include "cql/plan/paced.h"
+#include "cql/plan/value_guard.h"
 #include "runtime/take_turn.h"
 
 namespace helenus::cql {
@@ -35,7 +37,8 @@ Task<QueryResult<void>> collect_one(const ModificationPlan& plan, const Evaluati
   }
   if (bytes <= kBoundAtOnceMax) co_return collect(plan, evaluation, stamp, collector, lists);
   co_return co_await in_turns_of(services.runtime, parameters.until, bytes, [&](base::Pace* pace) {
-    return collect(plan, {evaluation.values, evaluation.moment, pace}, stamp, collector, lists);
+    return collect(plan, {evaluation.values, evaluation.moment, pace, evaluation.guard}, stamp,
+                   collector, lists);
   });
 }
 
@@ -65,35 +68,53 @@ WriteType write_type_of_batch(const BatchPlan& batch) {
 Task<QueryResult<Response>> execute_modification(const StatementPlan& plan,
                                                  const ExecutionServices& services,
                                                  ExecutionParameters parameters, Moment moment) {
-  const Evaluation evaluation{parameters.values, moment};
+  BatchSize size;
+  Warnings warnings;
+  const ValueGuard guard(services.guardrails, warnings);
+  const Evaluation evaluation{parameters.values, moment, nullptr,
+                              services.guardrails.guards_values() ? &guard : nullptr};
   WriteCollector collector;
   WriteCollector::Stamp stamp{.timestamp_us = parameters.timestamp_us};
   WriteType type = WriteType::simple;
   const auto* one = std::get_if<ModificationPlan>(&plan.what);
   if (one != nullptr) {
+    CO_TRY_VOID(guard_timestamp(services.guardrails, one->timestamp.has_value()));
     CO_TRY_VOID(co_await collect_one(*one, evaluation, parameters.bytes, services, parameters,
                                      stamp, collector));
     if (one->is_counter()) type = WriteType::counter;
   } else {
     const auto& batch = std::get<BatchPlan>(plan.what);
+    CO_TRY_VOID(guard_timestamp(services.guardrails, batch.timestamp.has_value()));
     CO_TRY(const auto timestamp, timestamp_of(batch.timestamp, evaluation));
     if (timestamp) stamp = {.timestamp_us = *timestamp, .is_explicit = true};
     const std::size_t bytes_of_each =
         parameters.bytes / std::max<std::size_t>(batch.modifications.size(), 1);
     for (const ModificationPlan& each : batch.modifications) {
       CO_TRY_VOID(co_await runtime::Turn(services.runtime, parameters.until));
+      CO_TRY_VOID(guard_timestamp(services.guardrails, each.timestamp.has_value()));
+      if (size.tables.empty() || size.tables.back() != each.table) {
+        size.tables.push_back(each.table);
+      }
       CO_TRY_VOID(co_await collect_one(each, evaluation, bytes_of_each, services, parameters, stamp,
                                        collector));
     }
     type = write_type_of_batch(batch);
+    size.unlogged = batch.kind != parser::BatchKind::logged;
   }
   CO_TRY(const auto of_statement,
          operation_of(one != nullptr ? one->operation : std::get<BatchPlan>(plan.what).operation,
                       evaluation));
   CO_TRY(const auto operation, operation_of_request(parameters.operation, of_statement));
   CO_TRY(auto writes, co_await take_writes(collector, services, parameters));
+  if (one == nullptr) {
+    measure(writes, size);
+    CO_TRY_VOID(guard_batch(services.guardrails, size, warnings));
+  }
   if (operation) name_operations(writes, *operation);
-  co_return co_await write_partitions(std::move(writes), services, std::move(parameters), type);
+  CO_TRY(Response response,
+         co_await write_partitions(std::move(writes), services, std::move(parameters), type));
+  response.prefix.warnings = std::move(warnings);
+  co_return response;
 }
 
 Task<QueryResult<Response>> write_partitions(std::vector<replication::PartitionWrite> writes,

@@ -53,6 +53,7 @@ std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken
   if (message == nullptr || !is_plain(request, message->parameters)) return std::nullopt;
   const PreparedStatement* const statement = prepared_.current(message->id);
   if (statement == nullptr) return std::nullopt;
+  if (services_.guardrails.guards_points()) return std::nullopt;
   const PlanPtr& plan = statement->plan;
   if (message->parameters.values.size() != plan->markers.size()) return std::nullopt;
   const auto* select = std::get_if<SelectPlan>(&plan->what);

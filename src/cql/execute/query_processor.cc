@@ -34,11 +34,13 @@ QueryProcessor::QueryProcessor(runtime::Runtime& runtime, replication::Coordinat
                 .timeouts = options_.timeouts,
                 .limits = options_.execution,
                 .admission = own_admission_ == nullptr ? *options_.admission : *own_admission_,
-                .context_secret = catalog.context_secret()},
+                .context_secret = catalog.context_secret(),
+                .guardrails = options_.guardrails},
       clock_(runtime, *options_.newest_time_uuid),
       prepared_(runtime, catalog, options_.prepared, options_.timeouts.read),
       point_path_(services_, prepared_, clock_),
-      schema_statements_(runtime, catalog, std::move(cluster), options_.timeouts.schema) {}
+      schema_statements_(runtime, catalog, std::move(cluster), options_.guardrails,
+                         options_.timeouts.schema) {}
 
 void QueryProcessor::set_peers(const std::vector<Peer>& peers) {
   std::vector<PreparedStatements::Peer> prepared;

@@ -59,6 +59,7 @@ struct QueryProcessorOptions {
   // limits.
   Admission* admission = nullptr;
   AdmissionLimits limits = {};
+  Guardrails guardrails = {};
   // Copies of these options have the same one: so have the cores of a node.
   std::shared_ptr<NewestTimeUuid> newest_time_uuid = std::make_shared<NewestTimeUuid>();
 };

@@ -1,8 +1,11 @@
 #include "cql/execute/schema_statements.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <variant>
 
+#include "cql/execute/guardrail_checks.h"
 #include "cql/execute/void_response.h"
 #include "cql/protocol/rows.h"
 #include "cql/schema/schema_change.h"
@@ -22,8 +25,8 @@ Task<QueryResult<Response>> SchemaStatements::execute(PlanPtr plan, Session& ses
   if (const auto* use_statement = std::get_if<parser::Use>(&statement.node)) {
     co_return use(*use_statement, session);
   }
-  if (const auto* truncated = std::get_if<parser::Truncate>(&statement.node)) {
-    co_return co_await truncate(*truncated, session, std::move(stop));
+  if (std::holds_alternative<parser::Truncate>(statement.node)) {
+    co_return co_await truncate(statement, session, std::move(stop));
   }
   if (const auto* described = std::get_if<parser::Describe>(&statement.node)) {
     co_return describe_schema(*described, session);
@@ -44,11 +47,14 @@ QueryResult<Response> SchemaStatements::use(const parser::Use& statement, Sessio
   return Response::of(protocol::SetKeyspaceResult{.keyspace = keyspace});
 }
 
-SchemaStatements::Answer SchemaStatements::truncate(const parser::Truncate& statement,
+SchemaStatements::Answer SchemaStatements::truncate(const parser::Statement& statement,
                                                     const Session& session, StopToken stop) {
   const CatalogPtr catalog = catalog_.snapshot();
-  CO_TRY(const model::TablePtr table,
-         find_table(statement.table, catalog->schema(), session.keyspace));
+  CO_TRY(const model::TablePtr table, find_table(std::get<parser::Truncate>(statement.node).table,
+                                                 catalog->schema(), session.keyspace));
+  Warnings warnings;
+  CO_TRY_VOID(
+      guard_schema_change(guardrails_, statement, catalog->users(), session.keyspace, warnings));
   if (!catalog->storage_of(table->id)) co_return invalid("Cannot truncate virtual tables");
   const auto truncated =
       co_await catalog_.truncate(table->id, Until::after(runtime_, timeout_, std::move(stop)));
@@ -62,11 +68,13 @@ SchemaStatements::Answer SchemaStatements::change_schema(parser::Statement state
                                                          const Session& session, StopToken stop) {
   const bool of_keyspace = std::holds_alternative<parser::CreateKeyspace>(statement.node) ||
                            std::holds_alternative<parser::AlterKeyspace>(statement.node);
+  Warnings warnings;
+  CO_TRY_VOID(guard_schema_change(guardrails_, statement, catalog_.snapshot()->users(),
+                                  session.keyspace, warnings));
   CO_TRY(auto change, co_await catalog_.change(std::move(statement), session.keyspace,
                                                Until::after(runtime_, timeout_, std::move(stop))));
   if (!change) co_return void_response();
-  std::vector<std::string> warnings;
-  if (of_keyspace) warnings = warnings_of(change->keyspace);
+  if (of_keyspace) std::ranges::move(warnings_of(change->keyspace), std::back_inserter(warnings));
   Response response = Response::of(protocol::SchemaChangeResult{.change = *std::move(change)});
   response.prefix.warnings = std::move(warnings);
   co_return response;

@@ -10,6 +10,7 @@
 
 #include "cql/catalog/catalog_view.h"
 #include "cql/errors/query_error.h"
+#include "cql/execute/guardrails.h"
 #include "cql/plan/statement_plan.h"
 #include "cql/protocol/response.h"
 #include "cql/schema/describe.h"
@@ -24,8 +25,12 @@ namespace helenus::cql {
 class SchemaStatements {
  public:
   SchemaStatements(runtime::Runtime& runtime, CatalogView& catalog, ClusterFacts cluster,
-                   runtime::Duration timeout)
-      : runtime_(runtime), catalog_(catalog), cluster_(std::move(cluster)), timeout_(timeout) {}
+                   const Guardrails& guardrails, runtime::Duration timeout)
+      : runtime_(runtime),
+        catalog_(catalog),
+        cluster_(std::move(cluster)),
+        guardrails_(guardrails),
+        timeout_(timeout) {}
 
   // Requires: the plan is a statement as it was parsed. The session outlives the task.
   [[gnu::noinline]] runtime::Task<QueryResult<protocol::Response>> execute(PlanPtr plan,
@@ -39,7 +44,7 @@ class SchemaStatements {
                        runtime::StopToken stop);
   // Of a keyspace that was created or altered.
   std::vector<std::string> warnings_of(const std::string& keyspace) const;
-  Answer truncate(const parser::Truncate& statement, const Session& session,
+  Answer truncate(const parser::Statement& statement, const Session& session,
                   runtime::StopToken stop);
   QueryResult<protocol::Response> use(const parser::Use& statement, Session& session) const;
   QueryResult<protocol::Response> describe_schema(const parser::Describe& statement,
@@ -48,6 +53,7 @@ class SchemaStatements {
   runtime::Runtime& runtime_;
   CatalogView& catalog_;
   const ClusterFacts cluster_;
+  const Guardrails& guardrails_;
   const runtime::Duration timeout_;
 };
 

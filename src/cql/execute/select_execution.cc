@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "cql/execute/guardrail_checks.h"
 #include "cql/execute/indexed_rows.h"
 #include "cql/execute/paging_state.h"
 #include "cql/execute/replica_counts.h"
@@ -43,6 +44,7 @@ class SelectExecution {
         charge_(services.admission) {}
 
   Task<QueryResult<Response>> run();
+  Warnings take_warnings() { return std::move(warnings_); }
 
  private:
   Task<QueryResult<BoundRestrictions>> bind_where();
@@ -88,6 +90,7 @@ class SelectExecution {
   std::uint64_t groups_in_partition_ = 0;
   std::uint64_t groups_per_partition_ = kNoLimit;
   Admission::ResultCharge charge_;
+  Warnings warnings_;
   std::size_t sorted_bytes_ = 0;  // of rows that wait to be sorted
   runtime::MonotonicTime pause_at_ = runtime::MonotonicTime::never();
 };
@@ -126,6 +129,7 @@ QueryResult<void> SelectExecution::begin(BoundRestrictions where) {
   request.table = plan_.table;
   request.where = std::move(where);
   partitions_named_ = request.where.partitions.size();
+  TRY_VOID(guard_partition_keys(services_.guardrails, plan_, partitions_named_, warnings_));
   if (plan_.storage && partitions_named_ > 1 && model::is_serial(parameters_.consistency)) {
     return invalid(
         "SERIAL/LOCAL_SERIAL consistency may only be requested for one partition at a time");
@@ -341,6 +345,7 @@ Task<QueryResult<Response>> SelectExecution::run_sorted() {
 }
 
 Task<QueryResult<Response>> SelectExecution::run() {
+  CO_TRY_VOID(guard_select(services_.guardrails, plan_, parameters_.page_size, warnings_));
   CO_TRY(BoundRestrictions where, co_await bind_where());
   CO_TRY_VOID(begin(std::move(where)));
   if (plan_.is_grouped()) co_return co_await run_groups();
@@ -357,6 +362,7 @@ Task<QueryResult<Response>> execute_select(const SelectPlan& plan,
       parameters.wants_context || plan.table->options.conflicts == model::Conflicts::siblings;
   SelectExecution execution(plan, services, std::move(parameters), std::move(moment));
   CO_TRY(Response response, co_await execution.run());
+  response.prefix.warnings = execution.take_warnings();
   if (plan.selection.has_aggregate() && plan.storage && !plan.where.names_partitions()) {
     response.prefix.warnings.emplace_back("Aggregation query used without partition key");
   }

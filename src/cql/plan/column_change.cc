@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/codec.h"
+#include "cql/plan/value_guard.h"
 #include "model/element_key.h"
 #include "model/sort_elements.h"
 
@@ -74,6 +75,10 @@ class ChangeMaker {
         evaluation_(evaluation) {}
 
   QueryResult<ColumnChange> of_cell();
+  QueryResult<void> guard(const TermValue& value) const {
+    if (evaluation_.guard == nullptr || !value.has_bytes()) return {};
+    return evaluation_.guard->check(column_, value.bytes);
+  }
   QueryResult<ColumnChange> of_elements(const ListElements* list);
 
  private:
@@ -138,6 +143,7 @@ QueryResult<ColumnChange> ChangeMaker::of_cell() {
   }
   TRY(TermValue value, assignment_.value->evaluate(evaluation_));
   if (value.is_unset()) return std::move(made_);
+  TRY_VOID(guard(value));
   if (assignment_.change != Change::set) {
     if (!value.has_bytes()) return invalid("Invalid null value for counter increment");
     cell.kind = VersionKind::increment;
@@ -287,6 +293,7 @@ QueryResult<ColumnChange> ChangeMaker::of_elements(const ListElements* list) {
   if (type().is_collection()) TRY_VOID(check_elements(assignment_.value->count_bound(evaluation_)));
   TRY(const TermValue value, assignment_.value->evaluate(evaluation_));
   if (value.is_unset()) return std::move(made_);
+  if (change != Change::take) TRY_VOID(guard(value));
   if (change == Change::set) made_.elements = Elements::replaced;
   if (value.is_null()) return std::move(made_);
   if (change == Change::take) {

@@ -24,7 +24,7 @@ using model::TypeKind;
 namespace {
 
 using Hints = std::span<const ArgumentHint>;
-using Result = QueryResult<OptionalBytes>;
+using Given = QueryResult<OptionalBytes>;
 
 // ---- Of numbers ----
 
@@ -57,7 +57,7 @@ bool has_any_size(TypeKind kind) {
 }
 
 template <model::Transcendental kFunction>
-Result transcendental(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
+Given transcendental(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   const TypeKind kind = function.returns.kind();
   const Bytes& bytes = *arguments[0];
   if (bytes.empty()) return OptionalBytes();
@@ -76,7 +76,7 @@ Result transcendental(const Function& function, Function::Arguments arguments, M
   return OptionalBytes(std::move(whole));
 }
 
-Result absolute(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
+Given absolute(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   const TypeKind kind = function.returns.kind();
   const Bytes& bytes = *arguments[0];
   if (bytes.empty()) return OptionalBytes();
@@ -98,7 +98,7 @@ Result absolute(const Function& function, Function::Arguments arguments, Moment&
 }
 
 // Half up, as Java does: -2.5 becomes -2.
-Result round(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
+Given round(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   const TypeKind kind = function.returns.kind();
   const Bytes& bytes = *arguments[0];
   if (bytes.empty()) return OptionalBytes();
@@ -116,7 +116,7 @@ Result round(const Function& function, Function::Arguments arguments, Moment& /*
 
 // ---- Of collections ----
 
-Result map_keys(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
+Given map_keys(const Function& function, Function::Arguments arguments, Moment& /*moment*/) {
   TRY(const auto entries, model::split_map(*arguments[0]));
   std::vector<Bytes> keys;
   keys.reserve(entries.size());
@@ -124,7 +124,7 @@ Result map_keys(const Function& function, Function::Arguments arguments, Moment&
   return OptionalBytes(model::compose_set(function.returns.element(), std::move(keys)));
 }
 
-Result map_values(const Function& /*function*/, Function::Arguments arguments, Moment& /*moment*/) {
+Given map_values(const Function& /*function*/, Function::Arguments arguments, Moment& /*moment*/) {
   TRY(const auto entries, model::split_map(*arguments[0]));
   std::vector<Bytes> values;
   values.reserve(entries.size());
@@ -132,15 +132,15 @@ Result map_values(const Function& /*function*/, Function::Arguments arguments, M
   return OptionalBytes(model::compose_list(values));
 }
 
-Result collection_count(const Function& /*function*/, Function::Arguments arguments,
-                        Moment& /*moment*/) {
+Given collection_count(const Function& /*function*/, Function::Arguments arguments,
+                       Moment& /*moment*/) {
   const std::size_t count = model::count_of_collection(*arguments[0]);
   return OptionalBytes(model::int_value(static_cast<std::int32_t>(count)));
 }
 
 template <bool kGreatest>
-Result collection_extreme(const Function& function, Function::Arguments arguments,
-                          Moment& /*moment*/) {
+Given collection_extreme(const Function& function, Function::Arguments arguments,
+                         Moment& /*moment*/) {
   TRY(const auto elements, model::split_collection(*arguments[0]));
   const DataType& type = function.arguments[0].element();
   std::optional<ByteView> best;
@@ -156,8 +156,8 @@ Result collection_extreme(const Function& function, Function::Arguments argument
 }
 
 template <bool kAverage>
-Result collection_total(const Function& function, Function::Arguments arguments,
-                        Moment& /*moment*/) {
+Given collection_total(const Function& function, Function::Arguments arguments,
+                       Moment& /*moment*/) {
   TRY(const auto elements, model::split_collection(*arguments[0]));
   const TypeKind kind = function.returns.kind();
   Total total;

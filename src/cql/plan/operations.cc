@@ -22,7 +22,7 @@ using model::DataType;
 using model::NumberOperation;
 using model::OptionalBytes;
 using model::TypeKind;
-using Operator = parser::ArithmeticOperator;
+using parser::ArithmeticOperator;
 
 namespace {
 
@@ -103,12 +103,12 @@ constexpr Candidate kOfTexts[] = {
 };
 
 template <class Visit>
-void each_candidate(Operator operation, Visit visit) {
+void each_candidate(ArithmeticOperator operation, Visit visit) {
   for (const Candidate& candidate : kOfNumbers) visit(candidate);
-  if (operation == Operator::add || operation == Operator::subtract) {
+  if (operation == ArithmeticOperator::add || operation == ArithmeticOperator::subtract) {
     for (const Candidate& candidate : kOfTimes) visit(candidate);
   }
-  if (operation != Operator::add) return;
+  if (operation != ArithmeticOperator::add) return;
   for (const Candidate& candidate : kOfTexts) visit(candidate);
 }
 
@@ -118,7 +118,7 @@ struct Choice {
   bool is_ambiguous = false;
 };
 
-Choice choose(Operator operation, const Operand& left, const Operand& right,
+Choice choose(ArithmeticOperator operation, const Operand& left, const Operand& right,
               const DataType* receiver) {
   std::optional<Candidate> exact;
   std::optional<Candidate> weak;
@@ -154,59 +154,61 @@ base::Error cannot_be(std::string words) {
   return {base::Errc::invalid_argument, std::move(words)};
 }
 
-NumberOperation number_operation(Operator operation) {
+NumberOperation number_operation(ArithmeticOperator operation) {
   switch (operation) {
-    case Operator::add:
+    case ArithmeticOperator::add:
       return NumberOperation::add;
-    case Operator::subtract:
+    case ArithmeticOperator::subtract:
       return NumberOperation::subtract;
-    case Operator::multiply:
+    case ArithmeticOperator::multiply:
       return NumberOperation::multiply;
-    case Operator::divide:
+    case ArithmeticOperator::divide:
       return NumberOperation::divide;
-    case Operator::remainder:
+    case ArithmeticOperator::remainder:
       break;
   }
   return NumberOperation::remainder;
 }
 
 // Wraps around, as the type that the result is made for does.
-base::Result<std::int64_t> calculate_integers(Operator operation, std::int64_t a, std::int64_t b) {
+base::Result<std::int64_t> calculate_integers(ArithmeticOperator operation, std::int64_t a,
+                                              std::int64_t b) {
   const auto left = static_cast<std::uint64_t>(a);
   const auto right = static_cast<std::uint64_t>(b);
   switch (operation) {
-    case Operator::add:
+    case ArithmeticOperator::add:
       return static_cast<std::int64_t>(left + right);
-    case Operator::subtract:
+    case ArithmeticOperator::subtract:
       return static_cast<std::int64_t>(left - right);
-    case Operator::multiply:
+    case ArithmeticOperator::multiply:
       return static_cast<std::int64_t>(left * right);
     default:
       break;
   }
   if (b == 0) return cannot_be("/ by zero");
-  if (b == -1) return operation == Operator::divide ? static_cast<std::int64_t>(0 - left) : 0;
-  return operation == Operator::divide ? a / b : a % b;
+  if (b == -1)
+    return operation == ArithmeticOperator::divide ? static_cast<std::int64_t>(0 - left) : 0;
+  return operation == ArithmeticOperator::divide ? a / b : a % b;
 }
 
 template <class Floating>
-Floating calculate_floating(Operator operation, Floating a, Floating b) {
+Floating calculate_floating(ArithmeticOperator operation, Floating a, Floating b) {
   switch (operation) {
-    case Operator::add:
+    case ArithmeticOperator::add:
       return a + b;
-    case Operator::subtract:
+    case ArithmeticOperator::subtract:
       return a - b;
-    case Operator::multiply:
+    case ArithmeticOperator::multiply:
       return a * b;
-    case Operator::divide:
+    case ArithmeticOperator::divide:
       return a / b;
-    case Operator::remainder:
+    case ArithmeticOperator::remainder:
       break;
   }
   return std::fmod(a, b);
 }
 
-Calculated calculate_numbers(Operator operation, const Function& function, const Bytes& a,
+Calculated calculate_numbers(ArithmeticOperator operation, const Function& function, const Bytes& a,
                              const Bytes& b) {
   const TypeKind left = function.arguments[0].kind();
   const TypeKind right = function.arguments[1].kind();
@@ -270,9 +272,10 @@ base::Result<std::int64_t> later(std::int64_t time, const model::Duration& durat
   return result;
 }
 
-Calculated calculate_times(Operator operation, const Function& function, ByteView a, ByteView b) {
+Calculated calculate_times(ArithmeticOperator operation, const Function& function, ByteView a,
+                           ByteView b) {
   TRY(const model::Duration duration, model::read_duration(b));
-  const int sign = operation == Operator::add ? 1 : -1;
+  const int sign = operation == ArithmeticOperator::add ? 1 : -1;
   if (function.returns.kind() == TypeKind::timestamp) {
     TRY(const std::int64_t time, model::read_bigint(a));
     TRY(const std::int64_t value, later(time, duration, sign));
@@ -293,7 +296,7 @@ Calculated calculate_times(Operator operation, const Function& function, ByteVie
   return OptionalBytes(model::date_value(result));
 }
 
-QueryError operation_failed(Operator operation, const Function& function,
+QueryError operation_failed(ArithmeticOperator operation, const Function& function,
                             const base::Error& error) {
   const std::string left = function.arguments[0].to_cql();
   const std::string right = function.arguments[1].to_cql();
@@ -304,7 +307,7 @@ QueryError operation_failed(Operator operation, const Function& function,
           fmt::format("the operation '{} {} {}' failed: {}", left, symbol, right, error.context())};
 }
 
-template <Operator kOperation>
+template <ArithmeticOperator kOperation>
 QueryResult<OptionalBytes> operate(const Function& function, Function::Arguments arguments,
                                    Moment& /*moment*/) {
   const Bytes& left = *arguments[0];
@@ -324,33 +327,33 @@ QueryResult<OptionalBytes> operate(const Function& function, Function::Arguments
   return *std::move(value);
 }
 
-Function::Body body_of(Operator operation) {
+Function::Body body_of(ArithmeticOperator operation) {
   switch (operation) {
-    case Operator::add:
-      return &operate<Operator::add>;
-    case Operator::subtract:
-      return &operate<Operator::subtract>;
-    case Operator::multiply:
-      return &operate<Operator::multiply>;
-    case Operator::divide:
-      return &operate<Operator::divide>;
-    case Operator::remainder:
+    case ArithmeticOperator::add:
+      return &operate<ArithmeticOperator::add>;
+    case ArithmeticOperator::subtract:
+      return &operate<ArithmeticOperator::subtract>;
+    case ArithmeticOperator::multiply:
+      return &operate<ArithmeticOperator::multiply>;
+    case ArithmeticOperator::divide:
+      return &operate<ArithmeticOperator::divide>;
+    case ArithmeticOperator::remainder:
       break;
   }
-  return &operate<Operator::remainder>;
+  return &operate<ArithmeticOperator::remainder>;
 }
 
-std::string_view name_of(Operator operation) {
+std::string_view name_of(ArithmeticOperator operation) {
   switch (operation) {
-    case Operator::add:
+    case ArithmeticOperator::add:
       return "_add";
-    case Operator::subtract:
+    case ArithmeticOperator::subtract:
       return "_substract";  // as Cassandra spells it, in names of markers
-    case Operator::multiply:
+    case ArithmeticOperator::multiply:
       return "_multiply";
-    case Operator::divide:
+    case ArithmeticOperator::divide:
       return "_divide";
-    case Operator::remainder:
+    case ArithmeticOperator::remainder:
       break;
   }
   return "_modulo";
@@ -407,23 +410,23 @@ Operand result_of(std::optional<TypeKind> natural) {
 
 }  // namespace
 
-char symbol_of(Operator operation) {
+char symbol_of(ArithmeticOperator operation) {
   switch (operation) {
-    case Operator::add:
+    case ArithmeticOperator::add:
       return '+';
-    case Operator::subtract:
+    case ArithmeticOperator::subtract:
       return '-';
-    case Operator::multiply:
+    case ArithmeticOperator::multiply:
       return '*';
-    case Operator::divide:
+    case ArithmeticOperator::divide:
       return '/';
-    case Operator::remainder:
+    case ArithmeticOperator::remainder:
       break;
   }
   return '%';
 }
 
-QueryResult<Function> operation_between(Operator operation, const OperandText& left,
+QueryResult<Function> operation_between(ArithmeticOperator operation, const OperandText& left,
                                         const OperandText& right, const DataType* receiver) {
   const Choice choice = choose(operation, left.operand, right.operand, receiver);
   if (choice.is_ambiguous) {
@@ -450,7 +453,7 @@ QueryResult<Function> negation_of(const OperandText& operand, const DataType* re
   return Function{.name = "_negate", .arguments = {type}, .returns = type, .body = &negate};
 }
 
-Operand result_between(Operator operation, const Operand& left, const Operand& right) {
+Operand result_between(ArithmeticOperator operation, const Operand& left, const Operand& right) {
   const Choice choice = choose(operation, left, right, nullptr);
   if (!choice.chosen) return result_of(std::nullopt);
   return result_of(choice.chosen->result);

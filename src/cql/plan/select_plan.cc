@@ -67,6 +67,7 @@ QueryResult<void> SelectPlanner::plan_where() {
   rules.kind = StatementKind::select;
   rules.keyspace = keyspace_;
   // All rows of a virtual table are made in any case.
+  plan_.allow_filtering = select_.allow_filtering;
   rules.allow_filtering = select_.allow_filtering || !plan_.storage;
   TRY(plan_.where, Restrictions::plan(select_.where, plan_.table, rules, scope_));
   if (plan_.storage && plan_.where.index() != nullptr && !plan_.where.names_partitions()) {

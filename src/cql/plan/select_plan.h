@@ -33,7 +33,8 @@ struct SelectPlan {
   std::optional<RowLayout> layout;    // always there once it is planned
   std::vector<std::size_t> group_by;  // columns; a prefix of the primary key
   bool distinct = false;
-  bool ordered = false;  // by an ORDER BY
+  bool allow_filtering = false;  // is said
+  bool ordered = false;          // by an ORDER BY
   bool reversed = false;
   bool static_without_rows = false;
   // A change of the schema may give the result other columns or types: SELECT *, and user types.

@@ -46,11 +46,14 @@ struct TermValue {
 // What the client bound to the markers, by their index.
 using BoundValues = absl::InlinedVector<TermValue, 6>;
 
+class ValueGuard;
+
 // What an evaluation goes by: at that pace, if there is one.
 struct Evaluation {
   const BoundValues& values;
   Moment& moment;
   base::Pace* pace = nullptr;
+  const ValueGuard* guard = nullptr;  // of what is set or added, if anything is to be looked for
 
   // To be called for whatever a client may send many of. Errors: of the pace.
   base::Result<void> turn() const { return base::Pace::turn(pace); }
