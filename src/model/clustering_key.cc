@@ -194,6 +194,7 @@ void put_present(Buffer& out, const DataType& type, ByteView bytes) {
     case TypeKind::blob:
     case TypeKind::inet:
     case TypeKind::duration:
+    case TypeKind::vector:
       break;
   }
   UNREACHABLE("{} in a clustering key", type.to_cql());
@@ -457,6 +458,7 @@ Bytes get_present(KeyReader& in, const DataType& type) {
     case TypeKind::blob:
     case TypeKind::inet:
     case TypeKind::duration:
+    case TypeKind::vector:
       break;
   }
   UNREACHABLE("{} in a clustering key", type.to_cql());

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/assert.h"
 #include "model/identifier.h"
 
@@ -45,6 +47,7 @@ std::optional<TypeKind> type_kind_from(std::uint16_t number) {
     case TypeKind::set:
     case TypeKind::udt:
     case TypeKind::tuple:
+    case TypeKind::vector:
       return kind;
     default:
       return is_native(kind) ? std::optional(kind) : std::nullopt;
@@ -60,6 +63,7 @@ struct DataType::Node {
   std::string keyspace = {};
   std::string name = {};
   std::vector<std::string> field_names = {};
+  std::size_t dimension = 0;  // of a vector
   std::size_t depth = 0;
   std::size_t part_count = 0;
 
@@ -114,6 +118,16 @@ Result<DataType> DataType::tuple_of(std::vector<DataType> elements) {
   return composed(TypeKind::tuple, /*frozen=*/true, Node{.parts = std::move(elements)});
 }
 
+Result<DataType> DataType::vector_of(std::size_t dimension) {
+  if (dimension == 0 || dimension > kVectorDimensionMax) {
+    return Error(Errc::invalid_argument,
+                 "vectors may only have positive dimensions, up to {}; given {}",
+                 kVectorDimensionMax, dimension);
+  }
+  return composed(TypeKind::vector, /*frozen=*/true,
+                  Node{.parts = {DataType(TypeKind::float_)}, .dimension = dimension});
+}
+
 Result<DataType> DataType::user_type(std::string keyspace, std::string name,
                                      std::vector<UserTypeField> fields, bool frozen) {
   Node node{.keyspace = std::move(keyspace), .name = std::move(name)};
@@ -144,8 +158,13 @@ std::span<const DataType> DataType::parts() const {
 }
 
 const DataType& DataType::element() const {
-  ASSERT(kind_ == TypeKind::list || kind_ == TypeKind::set);
+  ASSERT(kind_ == TypeKind::list || kind_ == TypeKind::set || kind_ == TypeKind::vector);
   return node_->parts[0];
+}
+
+std::size_t DataType::dimension() const {
+  ASSERT(kind_ == TypeKind::vector);
+  return node_->dimension;
 }
 
 const DataType& DataType::key() const {
@@ -212,7 +231,10 @@ Result<DataType> DataType::with_user_type(const DataType& changed) const {
       node_->name == changed.name()) {
     return frozen_ ? changed.frozen() : changed.unfrozen();
   }
-  Node node{.keyspace = node_->keyspace, .name = node_->name, .field_names = node_->field_names};
+  Node node{.keyspace = node_->keyspace,
+            .name = node_->name,
+            .field_names = node_->field_names,
+            .dimension = node_->dimension};
   for (const DataType& part : node_->parts) {
     TRY(DataType replaced, part.with_user_type(changed));
     node.parts.push_back(std::move(replaced));
@@ -223,6 +245,9 @@ Result<DataType> DataType::with_user_type(const DataType& changed) const {
 std::string DataType::to_cql() const {
   if (is_native()) {
     return std::string(std::ranges::find(kNativeNames, kind_, &NativeName::kind)->name);
+  }
+  if (kind_ == TypeKind::vector) {
+    return fmt::format("vector<{}, {}>", node_->parts[0].to_cql(), node_->dimension);
   }
   std::string text;
   if (kind_ == TypeKind::udt) {

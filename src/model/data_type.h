@@ -1,4 +1,5 @@
-// DataType: what a value of CQL is: a native kind, a collection, a tuple or a user-defined type.
+// DataType: what a value of CQL is: a native kind, a collection, a tuple, a user-defined type or a
+// vector, which is so many floats.
 //
 // An immutable value. A native type is a few words; a composed one shares a constant tree, so a
 // copy costs one atomic increment and may go to another core. Types come from strangers (CREATE
@@ -8,8 +9,8 @@
 //
 // Frozen: a value of a frozen type is written and compared as a whole. A collection or user-defined
 // type that is not frozen ("multi-cell") keeps a cell per element or field and is allowed only as
-// the type of a column. Tuples and everything within something frozen are frozen. Equality is
-// equality of the whole structure, frozen included.
+// the type of a column. Tuples, vectors and everything within something frozen are frozen. Equality
+// is equality of the whole structure, frozen included.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@
 namespace helenus::model {
 
 // The numbers are the native protocol's, and are stored in schemas: they never change. `varchar` is
-// what CQL calls text.
+// what CQL calls text. A vector has none there: it is sent as a custom type.
 enum class TypeKind : std::uint8_t {
   ascii = 0x01,
   bigint = 0x02,
@@ -53,6 +54,7 @@ enum class TypeKind : std::uint8_t {
   set = 0x22,
   udt = 0x30,
   tuple = 0x31,
+  vector = 0x40,
 };
 
 // The kind with this number, if there is one: numbers come from frames and files.
@@ -61,6 +63,7 @@ bool is_native(TypeKind kind);
 
 inline constexpr std::size_t kTypeDepthMax = 32;
 inline constexpr std::size_t kTypePartsMax = 4096;
+inline constexpr std::size_t kVectorDimensionMax = 16'384;
 
 struct UserTypeField;
 
@@ -74,12 +77,14 @@ class DataType {
   static std::optional<DataType> native_named(std::string_view name);
 
   // Elements, keys and values are frozen by this, as CQL demands of what is within a collection.
-  // Errors of all five: invalid_argument when the limits above are passed.
+  // Errors of all six: invalid_argument when the limits above are passed.
   static base::Result<DataType> list_of(const DataType& element, bool frozen = false);
   static base::Result<DataType> set_of(const DataType& element, bool frozen = false);
   static base::Result<DataType> map_of(const DataType& key, const DataType& value,
                                        bool frozen = false);
   static base::Result<DataType> tuple_of(std::vector<DataType> elements);
+  // Of so many floats. Errors also: a dimension of zero.
+  static base::Result<DataType> vector_of(std::size_t dimension);
   static base::Result<DataType> user_type(std::string keyspace, std::string name,
                                           std::vector<UserTypeField> fields, bool frozen = false);
 
@@ -95,11 +100,13 @@ class DataType {
   // Whether `kind` is this type's or that of any part of it.
   bool mentions(TypeKind kind) const;
 
-  // The types within: of a list or set one, of a map key and value, of a tuple its elements, of a
-  // user-defined type its fields'. Nothing of a native one.
+  // The types within: of a list, set or vector one, of a map key and value, of a tuple its
+  // elements, of a user-defined type its fields'. Nothing of a native one.
   std::span<const DataType> parts() const;
-  // Requires: a list or a set.
+  // Requires: a list, a set or a vector.
   const DataType& element() const;
+  // Requires: a vector.
+  std::size_t dimension() const;
   // Require: a map.
   const DataType& key() const;
   const DataType& mapped() const;

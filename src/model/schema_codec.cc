@@ -54,6 +54,10 @@ void put(Encoder& out, const DataType& type, UserTypes user_types) {
     put(out, user_types == UserTypes::written_out);
     if (user_types == UserTypes::mentioned) return;
   }
+  if (type.kind() == TypeKind::vector) {
+    out.varint(type.dimension());
+    return;
+  }
   out.varint(type.parts().size());
   for (std::size_t index = 0; index < type.parts().size(); ++index) {
     if (type.kind() == TypeKind::udt) out.prefixed(type.field_names()[index]);
@@ -229,6 +233,7 @@ class TypeReader {
     if (is_native(*kind)) return DataType(*kind);
     const bool frozen = get_bool(in_);
     if (*kind == TypeKind::udt) return read_user_type(frozen, depth);
+    if (*kind == TypeKind::vector) return read_vector(frozen);
     const std::size_t count = in_.count(1);
     std::vector<DataType> parts;
     for (std::size_t index = 0; index < count && in_.ok(); ++index) {
@@ -271,6 +276,13 @@ class TypeReader {
       default:
         UNREACHABLE("type {}", static_cast<unsigned>(kind));
     }
+  }
+
+  Result<DataType> read_vector(bool frozen) {
+    const std::uint64_t dimension = in_.varint();
+    if (!frozen) in_.fail("a vector that is not frozen");
+    TRY_VOID(in_.status());
+    return DataType::vector_of(dimension);
   }
 
   Result<DataType> read_user_type(bool frozen, std::size_t depth) {

@@ -292,4 +292,23 @@ Result<std::vector<OptionalView>> split_tuple(std::size_t element_count, ByteVie
   return elements;
 }
 
+Bytes compose_vector(std::span<const Bytes> elements) {
+  base::Buffer out(elements.size() * kVectorElementSize);
+  for (const Bytes& element : elements) {
+    ASSERT(element.size() == kVectorElementSize);
+    out.append(element.view());
+  }
+  return std::move(out).freeze();
+}
+
+std::vector<ByteView> split_vector(ByteView bytes) {
+  std::vector<ByteView> elements;
+  if (bytes.size() % kVectorElementSize != 0) return elements;
+  elements.reserve(bytes.size() / kVectorElementSize);
+  for (std::size_t at = 0; at < bytes.size(); at += kVectorElementSize) {
+    elements.push_back(bytes.subspan(at, kVectorElementSize));
+  }
+  return elements;
+}
+
 }  // namespace helenus::model

@@ -12,7 +12,7 @@
 // complement; decimal an i32 scale and a varint; duration three zig-zag variable-length integers;
 // a collection an i32 count and then elements as i32 size and bytes (keys and values alternating
 // in a map); a tuple or user-defined type its elements as i32 size (-1: null) and bytes, where last
-// ones may be missing.
+// ones may be missing; a vector its floats, one behind the other.
 #pragma once
 
 #include <compare>
@@ -57,8 +57,8 @@ base::Result<base::Bytes> normalise(const DataType& type, const base::Bytes& byt
 // and compare as bytes. Requires: both validate (bytes that do not compare somehow, safely).
 std::weak_ordering compare(const DataType& type, base::ByteView a, base::ByteView b);
 
-// Whether values of this type have an order: no duration in it. Only such types are allowed in
-// keys, in sets and as keys of maps.
+// Whether values of this type have an order that keys go by: no duration in it, and no vector. Only
+// such types are allowed in keys, in sets and as keys of maps.
 bool is_ordered(const DataType& type);
 
 // The value as a literal of CQL, as Cassandra prints it: 1, 'it''s', 0xcafe, {'a': 1}, (1, null),
@@ -114,7 +114,12 @@ base::Bytes compose_set(const DataType& element, std::vector<base::Bytes> elemen
 base::Bytes compose_map(const DataType& key, std::vector<MapEntry> entries);
 // A tuple, or the fields of a user-defined type.
 base::Bytes compose_tuple(std::span<const OptionalBytes> elements);
+// Of floats, as values. Requires: each has kVectorElementSize bytes.
+base::Bytes compose_vector(std::span<const base::Bytes> elements);
 
+inline constexpr std::size_t kVectorElementSize = sizeof(float);
+// The floats of a vector; none of what is none. They borrow.
+std::vector<base::ByteView> split_vector(base::ByteView bytes);
 // The elements of a list or set. They borrow from `bytes`. Errors: invalid_argument on bytes that
 // are no collection; elements are not validated.
 base::Result<std::vector<base::ByteView>> split_collection(base::ByteView bytes,

@@ -128,6 +128,17 @@ std::weak_ordering compare_tuples(const DataType& type, ByteView a, ByteView b) 
   return std::weak_ordering::equivalent;
 }
 
+std::weak_ordering compare_vectors(ByteView a, ByteView b) {
+  const auto x = split_vector(a);
+  const auto y = split_vector(b);
+  if (x.size() != y.size() || a.size() != b.size()) return base::compare(a, b);
+  for (std::size_t index = 0; index < x.size(); ++index) {
+    const auto ordering = compare_floats<float, std::uint32_t>(x[index], y[index]);
+    if (ordering != 0) return ordering;
+  }
+  return std::weak_ordering::equivalent;
+}
+
 }  // namespace
 
 std::weak_ordering compare(const DataType& type, ByteView a, ByteView b) {
@@ -140,6 +151,8 @@ std::weak_ordering compare(const DataType& type, ByteView a, ByteView b) {
     case TypeKind::tuple:
     case TypeKind::udt:
       return compare_tuples(type, a, b);
+    case TypeKind::vector:
+      return compare_vectors(a, b);
     default:
       return compare_native(type.kind(), a, b);
   }

@@ -182,6 +182,21 @@ Result<Bytes> tuple_of_json(const DataType& type, const JsonValue& json, base::P
   return compose_tuple(parts);
 }
 
+Result<Bytes> vector_of_json(const DataType& type, const JsonValue& json, base::Pace* pace) {
+  if (json.kind != Kind::array) return not_what("a list", json);
+  if (json.parts.size() != type.dimension()) {
+    return unfit("List had incorrect size: expected {} but given {}", type.dimension(),
+                 json.parts.size());
+  }
+  std::vector<Bytes> elements;
+  for (const JsonValue& part : json.parts) {
+    TRY(Bytes element, part_of_json(type.element(), part, "element in list", pace));
+    if (element.size() != kVectorElementSize) return not_what("a float value", part);
+    elements.push_back(std::move(element));
+  }
+  return compose_vector(elements);
+}
+
 Result<Bytes> user_type_of_json(const DataType& type, const JsonValue& json, base::Pace* pace) {
   if (json.kind != Kind::object) return not_what("a map", json);
   std::vector<OptionalBytes> parts(type.parts().size());
@@ -207,6 +222,8 @@ Result<Bytes> value_of_json(const DataType& type, const JsonValue& json, base::P
       return tuple_of_json(type, json, pace);
     case TypeKind::udt:
       return user_type_of_json(type, json, pace);
+    case TypeKind::vector:
+      return vector_of_json(type, json, pace);
     default:
       return native_of_json(type, json);
   }
@@ -266,6 +283,15 @@ std::string json_of_tuple(const DataType& type, ByteView bytes) {
   return text + (named ? "}" : "]");
 }
 
+std::string json_of_vector(const DataType& type, ByteView bytes) {
+  std::string text = "[";
+  for (const ByteView element : split_vector(bytes)) {
+    if (text.size() > 1) text += ", ";
+    text += json_of(type.element(), element);
+  }
+  return text + "]";
+}
+
 std::string json_of_timestamp(ByteView bytes) {
   std::string text = timestamp_to_text(*read_bigint(bytes));
   if (const std::size_t at = text.find('T'); at != std::string::npos) text[at] = ' ';
@@ -309,6 +335,8 @@ std::string json_of(const DataType& type, ByteView bytes) {
     case TypeKind::tuple:
     case TypeKind::udt:
       return json_of_tuple(type, bytes);
+    case TypeKind::vector:
+      return json_of_vector(type, bytes);
     default:
       return json_of_native(type, bytes);
   }

@@ -79,6 +79,7 @@ std::string native_text(TypeKind kind, ByteView bytes) {
     case TypeKind::set:
     case TypeKind::udt:
     case TypeKind::tuple:
+    case TypeKind::vector:
       break;
   }
   UNREACHABLE("type {}", static_cast<unsigned>(kind));
@@ -105,6 +106,15 @@ std::string map_text(const DataType& type, ByteView bytes) {
   return text + "}";
 }
 
+std::string vector_text(ByteView bytes) {
+  std::string text = "[";
+  for (const ByteView element : split_vector(bytes)) {
+    if (text.size() > 1) text += ", ";
+    text += native_text(TypeKind::float_, element);
+  }
+  return text + "]";
+}
+
 std::string tuple_text(const DataType& type, ByteView bytes) {
   const bool named = type.kind() == TypeKind::udt;
   const auto elements = split_tuple(type.parts().size(), bytes);
@@ -128,6 +138,8 @@ std::string valid_text(const DataType& type, ByteView bytes) {
     case TypeKind::tuple:
     case TypeKind::udt:
       return tuple_text(type, bytes);
+    case TypeKind::vector:
+      return vector_text(bytes);
     default:
       break;
   }

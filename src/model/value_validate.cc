@@ -111,9 +111,19 @@ Result<void> validate_native(TypeKind kind, ByteView bytes) {
     case TypeKind::set:
     case TypeKind::udt:
     case TypeKind::tuple:
+    case TypeKind::vector:
       break;
   }
   UNREACHABLE("type {}", static_cast<unsigned>(kind));
+}
+
+Result<void> validate_vector(const DataType& type, ByteView bytes) {
+  const std::size_t wanted = type.dimension() * kVectorElementSize;
+  if (bytes.empty()) return invalid("Invalid empty vector value");
+  if (bytes.size() < wanted) return invalid("Not enough bytes to read a {}", type.to_cql());
+  if (bytes.size() == wanted) return {};
+  return invalid("Unexpected {} extraneous bytes after {} value", bytes.size() - wanted,
+                 type.to_cql());
 }
 
 // Whether sets and maps within values of this type could be out of order.
@@ -221,6 +231,8 @@ Result<void> validate(const DataType& type, ByteView bytes, base::Pace* pace) {
       }
       return {};
     }
+    case TypeKind::vector:
+      return validate_vector(type, bytes);
     default:
       return validate_native(type.kind(), bytes);
   }
@@ -236,7 +248,7 @@ Result<Bytes> normalise(const DataType& type, const Bytes& bytes, base::Pace* pa
 }
 
 bool is_ordered(const DataType& type) {
-  return !type.mentions(TypeKind::duration);
+  return !type.mentions(TypeKind::duration) && !type.mentions(TypeKind::vector);
 }
 
 }  // namespace helenus::model

@@ -86,6 +86,7 @@ enum class TypeKind : std::uint8_t {
   set,     // one argument
   map,     // two arguments
   tuple,   // one argument or more
+  vector,  // one argument, and `dimension`
   user,    // `keyspace` and `name`
   custom,  // `name` is what stood between single quotes: a class of Java
 };
@@ -98,6 +99,7 @@ struct TypeName {
   std::optional<Name> keyspace;
   std::string name;
   std::vector<TypeName> arguments;
+  std::uint32_t dimension = 0;  // of a vector
   Position position;
 
   friend bool operator==(const TypeName&, const TypeName&) = default;

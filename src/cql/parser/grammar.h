@@ -102,6 +102,7 @@ class Grammar {
   Result<TypeName> type();
   Result<TypeName> native_type();
   Result<TypeName> type_with_arguments();
+  Result<TypeName> vector_type();
   Result<TypeName> frozen_type();
   Result<std::vector<TypeName>> argument_types();
 

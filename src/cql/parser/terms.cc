@@ -1,4 +1,5 @@
 // Names, types and expressions.
+#include <charconv>
 #include <limits>
 
 #include "base/assert.h"
@@ -19,6 +20,15 @@ TypeName simple_type(TypeKind kind, std::string name, Position position) {
   type.name = std::move(name);
   type.position = position;
   return type;
+}
+
+}  // namespace
+
+namespace {
+
+// No keyword: it may be any name.
+bool is_vector(const Token& token) {
+  return token.kind == TokenKind::word && folded(token.text) == "vector";
 }
 
 }  // namespace
@@ -140,7 +150,8 @@ base::Result<TypeName> Grammar::type() {
     return native_type();
   }
   if (tokens_.next_is(TokenKind::less)) {
-    return tokens_.at(Keyword::k_frozen) ? frozen_type() : type_with_arguments();
+    if (tokens_.at(Keyword::k_frozen)) return frozen_type();
+    return is_vector(tokens_.current()) ? vector_type() : type_with_arguments();
   }
   TRY(QualifiedName user, user_type_name());
   TypeName result = simple_type(TypeKind::user, std::move(user.name.text), token.position);
@@ -155,6 +166,29 @@ base::Result<TypeName> Grammar::native_type() {
   }
   tokens_.take();
   return simple_type(TypeKind::native, std::string(spelling_of(token.keyword)), token.position);
+}
+
+// `vector<float, 3>`. Requires: `vector` and `<` are next.
+base::Result<TypeName> Grammar::vector_type() {
+  TypeName result;
+  result.position = tokens_.current().position;
+  result.kind = TypeKind::vector;
+  tokens_.take();
+  tokens_.take();
+  TRY(TypeName element, type());
+  result.arguments.push_back(std::move(element));
+  TRY_VOID(tokens_.expect(TokenKind::comma));
+  const Token token = tokens_.current();
+  if (token.kind != TokenKind::integer) return tokens_.no_viable_alternative();
+  const auto read =
+      std::from_chars(token.text.data(), token.text.data() + token.text.size(), result.dimension);
+  if (read.ec != std::errc() || result.dimension == 0) {
+    return Error(Errc::invalid_argument, "vectors may only have positive dimensions; given {}",
+                 token.text);
+  }
+  tokens_.take();
+  TRY_VOID(tokens_.expect(TokenKind::greater));
+  return result;
 }
 
 // Requires: a word and `<` are next.
@@ -261,6 +295,7 @@ bool Grammar::type_hint_ahead(Context context) {
                          token.kind == TokenKind::string || token.kind == TokenKind::dot ||
                          token.kind == TokenKind::less ||
                          (token.kind == TokenKind::greater && angles > 0) ||
+                         (token.kind == TokenKind::integer && angles > 0) ||
                          (token.kind == TokenKind::comma && angles > 0);
     if (!is_part) return false;
     if (token.kind == TokenKind::less) ++angles;

@@ -165,10 +165,14 @@ TextWriter& TextWriter::type(const TypeName& type) {
     case TypeKind::tuple:
       raw("tuple");
       break;
+    case TypeKind::vector:
+      raw("vector");
+      break;
   }
   if (!type.arguments.empty()) {
     raw("<");
     list(type.arguments, ", ", [this](const TypeName& argument) { this->type(argument); });
+    if (type.kind == TypeKind::vector) raw(fmt::format(", {}", type.dimension));
     raw(">");
   }
   return raw_if(type.frozen, ">");

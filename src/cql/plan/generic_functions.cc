@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "cql/plan/masks.h"
 #include "cql/plan/numbers.h"
+#include "cql/plan/similarity.h"
 #include "cql/plan/total.h"
 #include "model/big_number.h"
 #include "model/value.h"
@@ -307,7 +308,7 @@ QueryResult<Function> of_one_argument(const Known& known, Hints hints, const Dat
 }  // namespace
 
 bool is_generic_function(std::string_view name) {
-  return find_known(name) != nullptr || is_mask(name);
+  return find_known(name) != nullptr || is_mask(name) || is_similarity(name);
 }
 
 QueryResult<Function> generic_function(std::string_view name, Hints hints,
@@ -315,6 +316,7 @@ QueryResult<Function> generic_function(std::string_view name, Hints hints,
   if (const Known* const known = find_known(name)) {
     return of_one_argument(*known, hints, receiver);
   }
+  if (is_similarity(name)) return similarity_function(name, hints);
   return mask_function(name, hints, receiver);
 }
 

@@ -1,6 +1,6 @@
 // Functions whose types follow from those of their arguments: of numbers (abs, exp, log, log10,
-// round), of collections (map_keys, collection_max and their kin) and masks (mask_inner and its
-// kin).
+// round), of collections (map_keys, collection_max and their kin), masks (mask_inner and its kin)
+// and similarities of vectors.
 //
 // What they give, and the words in which they are refused, are those of Cassandra 5.0. Names are
 // without underscores, as in functions.h.

@@ -75,6 +75,8 @@ Bytes nothing_of(const DataType& type) {
     case TypeKind::tuple:
     case TypeKind::udt:
       return nothing_of_parts(type);
+    case TypeKind::vector:
+      return model::compose_vector(std::vector<Bytes>(type.dimension(), model::float_value(0)));
     default:
       return model::bigint_value(0);  // counter, timestamp, time
   }

@@ -35,7 +35,7 @@ class Operand {
   bool is_marker() const { return is_marker_; }
 
  private:
-  static constexpr std::size_t kKinds = 0x40;
+  static constexpr std::size_t kKinds = 0x41;
   static std::size_t index_of(model::TypeKind kind) { return static_cast<std::size_t>(kind); }
 
   std::array<Fit, kKinds> fits_{};

@@ -148,6 +148,10 @@ QueryResult<void> RestrictionsPlanner::check_column(const Relation& relation,
       type.mentions(TypeKind::duration)) {
     return invalid("Slice restrictions are not supported on duration columns");
   }
+  if (relation.comparison != Operator::equal && relation.comparison != Operator::in &&
+      type.mentions(TypeKind::vector)) {
+    return invalid("Slice restrictions are not supported on vector columns");
+  }
   return {};
 }
 

@@ -78,6 +78,7 @@ class TermCompiler {
   }
 
   QueryResult<Term> operator()(const parser::ListLiteral& list) {
+    if (receiver_.type.kind() == TypeKind::vector) return vector(list);
     if (receiver_.type.kind() != TypeKind::list) return wrong_literal("list", receiver_);
     Term term(Term::Kind::list, receiver_.type);
     TRY_VOID(add_elements(term, list.elements));
@@ -209,6 +210,17 @@ class TermCompiler {
   }
 
  private:
+  QueryResult<Term> vector(const parser::ListLiteral& list) {
+    const std::size_t wanted = receiver_.type.dimension();
+    if (list.elements.size() != wanted) {
+      return invalid("Invalid vector literal for {} of type {}; expected {} elements, but given {}",
+                     receiver_.name, receiver_.type.to_cql(), wanted, list.elements.size());
+    }
+    Term term(Term::Kind::vector, receiver_.type);
+    TRY_VOID(add_elements(term, list.elements));
+    return folded(std::move(term));
+  }
+
   QueryResult<void> add_elements(Term& term, const std::vector<parser::Expression>& elements) {
     const ColumnSpec spec =
         part_of(receiver_, fmt::format("value({})", receiver_.name), receiver_.type.element());
@@ -320,6 +332,7 @@ QueryResult<TermValue> Term::evaluate(const Evaluation& evaluation) const {
     case Kind::list:
     case Kind::set:
     case Kind::map:
+    case Kind::vector:
       return evaluate_collection(evaluation);
     case Kind::tuple:
       return evaluate_tuple(evaluation);
@@ -347,6 +360,14 @@ QueryResult<TermValue> Term::evaluate_collection(const Evaluation& evaluation) c
     values.push_back(std::move(value.bytes));
   }
   if (kind_ == Kind::list) return TermValue::of(model::compose_list(values));
+  if (kind_ == Kind::vector) {
+    for (const Bytes& value : values) {
+      if (value.size() != model::kVectorElementSize) {
+        return invalid("an element of a vector is empty");
+      }
+    }
+    return TermValue::of(model::compose_vector(values));
+  }
   if (kind_ == Kind::set) {
     return TermValue::of(model::compose_set(type_.element(), std::move(values)));
   }

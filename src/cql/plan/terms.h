@@ -91,7 +91,7 @@ struct PlanScope {
 
 class Term {
  public:
-  enum class Kind : std::uint8_t { constant, marker, list, set, map, tuple, function };
+  enum class Kind : std::uint8_t { constant, marker, list, set, map, tuple, vector, function };
 
   static Term constant(model::DataType type, TermValue value);
   // The value of that index, which no marker of the statement has.

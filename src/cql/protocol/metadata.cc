@@ -1,6 +1,7 @@
 #include "cql/protocol/metadata.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::uint16_t kTypeCustom = 0x0000;
 constexpr std::string_view kDurationClass = "org.apache.cassandra.db.marshal.DurationType";
+constexpr std::string_view kVectorClass = "org.apache.cassandra.db.marshal.VectorType(";
+constexpr std::string_view kVectorOfFloats = "org.apache.cassandra.db.marshal.FloatType , ";
 constexpr std::size_t kTypeSizeMin = sizeof(std::uint16_t);
 constexpr std::size_t kFieldSizeMin = sizeof(std::uint16_t) + kTypeSizeMin;
 constexpr std::size_t kColumnSizeMin = sizeof(std::uint16_t) + kTypeSizeMin;
@@ -72,15 +75,35 @@ DataType get_composed(Decoder& in, TypeKind kind, std::size_t depth_left) {
   return or_fail(in, DataType::map_of(first, second));
 }
 
+// VectorType(FloatType , 3), each with its package.
+std::optional<DataType> vector_named(std::string_view name) {
+  if (!name.starts_with(kVectorClass) || !name.ends_with(")")) return std::nullopt;
+  name.remove_prefix(kVectorClass.size());
+  name.remove_suffix(1);
+  if (!name.starts_with(kVectorOfFloats)) return std::nullopt;
+  name.remove_prefix(kVectorOfFloats.size());
+  std::uint32_t dimension = 0;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), dimension);
+  if (read.ec != std::errc() || read.ptr != name.data() + name.size()) return std::nullopt;
+  auto type = DataType::vector_of(dimension);
+  if (!type) return std::nullopt;
+  return *std::move(type);
+}
+
+DataType get_custom(Decoder& in) {
+  const std::string_view name = get_string(in);
+  if (name == kDurationClass) return DataType(TypeKind::duration);
+  if (auto vector = vector_named(name)) return *std::move(vector);
+  in.fail("a custom type is unknown");
+  return no_type();
+}
+
 DataType get_nested(Decoder& in, std::size_t depth_left) {
   const std::uint16_t code = in.u16_be();
   if (!in.ok()) return no_type();
-  if (code == kTypeCustom) {
-    if (get_string(in) != kDurationClass) in.fail("a custom type is unknown");
-    return DataType(TypeKind::duration);
-  }
+  if (code == kTypeCustom) return get_custom(in);
   const std::optional<TypeKind> kind = model::type_kind_from(code);
-  if (!kind) {
+  if (!kind || *kind == TypeKind::vector) {
     in.fail("the code of a type is unknown");
     return no_type();
   }
@@ -94,6 +117,11 @@ void put_type(Encoder& out, const DataType& type) {
   if (type.kind() == TypeKind::duration) {
     out.u16_be(kTypeCustom);
     put_string(out, kDurationClass);
+    return;
+  }
+  if (type.kind() == TypeKind::vector) {
+    out.u16_be(kTypeCustom);
+    put_string(out, fmt::format("{}{}{})", kVectorClass, kVectorOfFloats, type.dimension()));
     return;
   }
   out.u16_be(static_cast<std::uint16_t>(type.kind()));

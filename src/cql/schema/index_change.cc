@@ -42,6 +42,9 @@ QueryResult<std::optional<std::string>> class_of(const parser::CreateIndex& stat
 }
 
 QueryResult<void> check_durations(const DataType& type) {
+  if (type.mentions(TypeKind::vector)) {
+    return invalid("Secondary indexes are not supported on vectors");
+  }
   if (!type.mentions(TypeKind::duration)) return {};
   if (type.is_collection()) {
     return invalid("Secondary indexes are not supported on collections containing durations");

@@ -85,6 +85,9 @@ QueryResult<void> check_key_column(const Column& column) {
   if (column.type.mentions(model::TypeKind::duration)) {
     return invalid("duration type is not supported for PRIMARY KEY column '{}'", column.name);
   }
+  if (column.type.mentions(model::TypeKind::vector)) {
+    return invalid("vector type is not supported for PRIMARY KEY column '{}'", column.name);
+  }
   if (column.kind == ColumnKind::static_column) {
     return invalid("Static column '{}' cannot be part of the PRIMARY KEY", column.name);
   }

@@ -51,6 +51,10 @@ QueryResult<DataType> resolve_collection(const TypeName& type, const model::Keys
     return invalid("Durations are not allowed as map keys: {}", to_text(type));
   }
   TRY(const DataType element, resolve(first, keyspace, frozen));
+  if (type.kind != TypeKind::list && element.mentions(model::TypeKind::vector)) {
+    return invalid("Vectors are not supported as {}: {}",
+                   type.kind == TypeKind::set ? "elements of sets" : "keys of maps", to_text(type));
+  }
   if (type.kind == TypeKind::list) {
     TRY(DataType list, DataType::list_of(element, frozen));
     return list;
@@ -75,6 +79,15 @@ QueryResult<DataType> resolve_tuple(const TypeName& type, const model::Keyspace&
   }
   TRY(DataType tuple, DataType::tuple_of(std::move(elements)));
   return tuple;
+}
+
+QueryResult<DataType> resolve_vector(const TypeName& type) {
+  const TypeName& element = type.arguments.front();
+  if (!is_native_named(element, "float")) {
+    return invalid("Vectors of {} are not supported, only those of float", to_text(element));
+  }
+  TRY(DataType vector, DataType::vector_of(type.dimension));
+  return vector;
 }
 
 QueryResult<DataType> resolve_user_type(const TypeName& type, const model::Keyspace& keyspace,
@@ -104,6 +117,8 @@ QueryResult<DataType> resolve(const TypeName& type, const model::Keyspace& keysp
       return resolve_collection(type, keyspace, frozen);
     case TypeKind::tuple:
       return resolve_tuple(type, keyspace);
+    case TypeKind::vector:
+      return resolve_vector(type);
     case TypeKind::user:
       return resolve_user_type(type, keyspace, frozen);
     case TypeKind::custom:
