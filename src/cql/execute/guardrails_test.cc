@@ -23,7 +23,7 @@ void tell_guarded(const QueryStory::Body& body, const Guardrails& guardrails) {
   QueryStory::tell(world, body, options);
 }
 
-Task<void> make_tables(QueryStory& story) {
+Task<void> make_guarded_table(QueryStory& story) {
   co_await story.must(
       "CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}");
   co_await story.must("USE ks");
@@ -61,7 +61,7 @@ std::string batch_of(std::string_view kind, int partitions, std::size_t bytes_of
 }
 
 Task<void> write_batches(QueryStory& story) {
-  co_await make_tables(story);
+  co_await make_guarded_table(story);
   co_await expect_quiet(story, batch_of("", 2, 2000));
   co_await expect_warned(story, batch_of("", 2, 3000), "Batch for [ks.t] is of size ");
   co_await expect_warned(story, batch_of("", 2, 3000), "exceeding specified threshold of 5120 by ");
@@ -78,7 +78,7 @@ TEST(Guardrails, LargeBatchesAreWarnedOfAndRefusedUnlessToldOtherwise) {
 }
 
 Task<void> write_large_batch(QueryStory& story) {
-  co_await make_tables(story);
+  co_await make_guarded_table(story);
   co_await expect_quiet(story, batch_of("UNLOGGED", 100, 3000));
 }
 TEST(Guardrails, ZeroIsNoLimit) {
@@ -90,7 +90,7 @@ TEST(Guardrails, ZeroIsNoLimit) {
 }
 
 Task<void> select_much(QueryStory& story) {
-  co_await make_tables(story);
+  co_await make_guarded_table(story);
   co_await expect_quiet(story, "SELECT * FROM t WHERE k IN (1, 2)");
   co_await expect_warned(
       story, "SELECT * FROM t WHERE k IN (1, 2, 3)",
@@ -127,7 +127,7 @@ TEST(Guardrails, SelectsAreHeldToPagesPartitionsAndIndexes) {
 }
 
 Task<void> write_large_values(QueryStory& story) {
-  co_await make_tables(story);
+  co_await make_guarded_table(story);
   co_await expect_quiet(story, "INSERT INTO t (k, v, l) VALUES (1, 'four', [1, 2])");
   co_await expect_warned(
       story, "INSERT INTO t (k, v) VALUES (1, 'fives')",
@@ -163,7 +163,7 @@ TEST(Guardrails, ValuesAreHeldToTheirSizes) {
 }
 
 Task<void> make_many(QueryStory& story) {
-  co_await make_tables(story);
+  co_await make_guarded_table(story);
   co_await expect_warned(story, "CREATE TABLE u (k int PRIMARY KEY, a int, b int, c int, d int)",
                          "Guardrail columns_per_table violated: The table u has 5 columns, this "
                          "exceeds the warning threshold of 4.");

@@ -173,7 +173,7 @@ TypeName RandomStatements::type(std::size_t nesting) {
   if (nesting == 0 || !chance(3)) return native_type();
   TypeName result;
   result.kind = one_of({TypeKind::user, TypeKind::list, TypeKind::set, TypeKind::map,
-                        TypeKind::tuple, TypeKind::custom});
+                        TypeKind::tuple, TypeKind::vector, TypeKind::custom});
   const auto arguments = [&](std::size_t low, std::size_t high) {
     result.arguments = several(low, high, [&] { return type(nesting - 1); });
   };
@@ -187,6 +187,10 @@ TypeName RandomStatements::type(std::size_t nesting) {
       break;
     case TypeKind::tuple:
       arguments(1, 3);
+      break;
+    case TypeKind::vector:
+      arguments(1, 1);
+      result.dimension = one_of({std::uint32_t{1}, std::uint32_t{3}, std::uint32_t{1536}});
       break;
     case TypeKind::custom:
       result.name = word(words_.strings);

@@ -114,8 +114,10 @@ base::MutableByteView SegmentReader::room() {
   std::size_t wanted = kRoomSize;
   if (end_ >= header_size()) {
     const auto header = read_header();
-    if (header)
-      wanted = std::max(wanted, header_size() + header->size + kSegmentTrailerSize - end_);
+    const std::size_t size =
+        header ? header_size() + header->size + kSegmentTrailerSize : std::size_t{0};
+    // What is declared is not believed until it is here: at most as much again as has come.
+    if (size > end_) wanted = std::max(wanted, std::min(size - end_, end_));
   }
   if (input_.size() < end_ + wanted) input_.extend(end_ + wanted - input_.size());
   return input_.mutable_view().subspan(end_);
