@@ -30,6 +30,58 @@ std::string tables_json(std::span<const TableReport> tables) {
   return json.dump(1) + "\n";
 }
 
+namespace {
+
+constexpr std::string_view name_of_rule(storage::CompactionRule rule) {
+  switch (rule) {
+    case storage::CompactionRule::leveled:
+      return "leveled";
+    case storage::CompactionRule::time_window:
+      return "time-window";
+    case storage::CompactionRule::size_tiered:
+      break;
+  }
+  return "size-tiered";
+}
+
+Json json_of(const TableReport& table, const storage::RunningCompaction& compaction) {
+  Json json;
+  json["keyspace"] = table.keyspace;
+  json["table"] = table.table;
+  json["strategy"] = name_of_rule(compaction.rule);
+  json["for"] = compaction.collects ? "garbage" : "files";
+  json["files"] = compaction.files;
+  json["bytes"] = compaction.bytes;
+  json["level"] = compaction.level;
+  json["keys"] = compaction.keys;
+  json["keys_done"] = compaction.keys_done;
+  return json;
+}
+
+}  // namespace
+
+std::string compactions_json(std::span<const TableReport> tables) {
+  Json running = Json::array();
+  Json waiting = Json::array();
+  for (const TableReport& each : tables) {
+    for (const auto& compaction : each.here.compactions) {
+      running.push_back(json_of(each, compaction));
+    }
+    if (each.here.compaction_backlog_bytes == 0) continue;
+    Json json;
+    json["keyspace"] = each.keyspace;
+    json["table"] = each.table;
+    json["strategy"] = name_of_rule(each.here.compaction_rule);
+    json["files"] = each.here.sstables;
+    json["bytes"] = each.here.compaction_backlog_bytes;
+    waiting.push_back(std::move(json));
+  }
+  Json json;
+  json["running"] = std::move(running);
+  json["waiting"] = std::move(waiting);
+  return json.dump(1) + "\n";
+}
+
 std::string done_json(std::string_view what, std::size_t tables) {
   Json json;
   json["done"] = what;

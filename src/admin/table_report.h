@@ -20,6 +20,9 @@ struct TableReport {
 
 std::string tables_json(std::span<const TableReport> tables);
 
+// What is being merged, and what waits for it.
+std::string compactions_json(std::span<const TableReport> tables);
+
 // {"done": "flush", "tables": 3}
 std::string done_json(std::string_view what, std::size_t tables);
 

@@ -495,6 +495,20 @@ Task<Result<std::vector<admin::TableReport>>> Database::tables(std::string keysp
   co_return found;
 }
 
+Task<Result<storage::RestoreReport>> Database::restore_tablet(std::string name,
+                                                              storage::RestoreOrder order,
+                                                              replication::HeldTablet tablet,
+                                                              runtime::StopToken stop) {
+  CO_TRY(const auto turn, co_await holding_.acquire(1, {.stop = stop}));
+  if (tablet.is_alone()) {
+    CO_TRY(order.anew_as, co_await tablets_->next_name(tablet.info.id, tablet.info.actor));
+  }
+  auto report = co_await engines_->restore(std::move(name), std::move(order), std::move(stop));
+  // What is stable is told to the tablet that is there now.
+  co_await replicas_->take(held());
+  co_return report;
+}
+
 namespace {
 
 std::uint64_t lacking_anywhere(const replication::AntiEntropyReport& report) {
@@ -527,6 +541,33 @@ Task<Result<replication::AntiEntropyReport>> Database::repair(std::string keyspa
     }
   }
   co_return report;
+}
+
+Task<Result<std::vector<admin::TableReport>>> Database::compactions() {
+  CO_TRY(const auto pass, askers_.enter());
+  std::map<storage::TableId, storage::TableStatistics> by_storage;
+  for (const auto& told : co_await ask_all(tables_of)) {
+    if (!told) co_return told.error();
+    for (const storage::TableStatistics& part : *told) {
+      const auto [at, is_first] = by_storage.try_emplace(part.table, part);
+      if (!is_first) at->second.add(part);
+    }
+  }
+  const cql::CatalogPtr catalog = catalog_->snapshot();
+  std::vector<admin::TableReport> found;
+  const auto add = [&](const std::string& keyspace, const std::string& name, const base::Uuid& id) {
+    const auto storage = catalog->storage_of(id);
+    const auto at = storage ? by_storage.find(*storage) : by_storage.end();
+    if (at == by_storage.end()) return;
+    found.push_back({.keyspace = keyspace, .table = name, .here = at->second});
+  };
+  for (const auto& [keyspace, its] : catalog->users().keyspaces()) {
+    for (const auto& [name, table] : its->tables) {
+      add(keyspace, name, table->id);
+      for (const model::Index& index : table->indexes) add(keyspace, index.name, index.id);
+    }
+  }
+  co_return found;
 }
 
 Task<Result<std::size_t>> Database::maintain(Maintenance what, std::string keyspace,

@@ -155,6 +155,19 @@ class Database {
   runtime::Task<base::Result<std::vector<admin::Metric>>> metrics();
   // What the replicas of all cores lack and have done about it. Errors: the same.
   runtime::Task<base::Result<replication::AntiEntropyReport>> anti_entropy();
+  // ---- Snapshots (snapshots.h) ----
+  // See Engine's.
+  runtime::Task<base::Result<storage::SnapshotSize>> make_snapshot(
+      std::string name, std::vector<storage::TableId> tables,
+      std::vector<storage::TabletId> tablets, runtime::Until until) {
+    return engines_->make_snapshot(std::move(name), std::move(tables), std::move(tablets),
+                                   std::move(until));
+  }
+  // See Engine::restore; a tablet that no other node holds is made anew.
+  runtime::Task<base::Result<storage::RestoreReport>> restore_tablet(std::string name,
+                                                                     storage::RestoreOrder order,
+                                                                     replication::HeldTablet tablet,
+                                                                     runtime::StopToken stop);
   // Forces a round of anti-entropy, of a keyspace or of all if the name is empty, and waits until
   // nothing is missing any more, here or elsewhere; or for so long without any progress. What is
   // missing then. Errors: not_found for a keyspace that there is not; as above.
@@ -167,6 +180,9 @@ class Database {
   // all, where a name is empty. Errors: not_found for a name that there is not; as above.
   runtime::Task<base::Result<std::vector<admin::TableReport>>> tables(std::string keyspace,
                                                                       std::string table);
+  // How files of all tables that have some are merged now, indexes among them; by name. Errors: as
+  // above.
+  runtime::Task<base::Result<std::vector<admin::TableReport>>> compactions();
   // What is done to such tables one after the other; says to how many. Errors: not_found; those of
   // the engine; timeout, cancelled.
   enum class Maintenance : std::uint8_t { flush, compact, verify };

@@ -117,6 +117,9 @@ Task<Result<void>> Node::start_parts(StopToken stop) {
   CO_TRY_VOID(co_await start_cluster(stop));
   reentry_.emplace(runtime_, *cluster_, *database_, identity_->node);
   CO_TRY_VOID(co_await reentry_->run(stop));
+  snapshots_.emplace(runtime_, *database_,
+                     engine_options(config_, database_->cores()).data_directories, identity_->node);
+  CO_TRY_VOID(co_await snapshots_->resume(stop));
   CO_TRY_VOID(co_await up_nodes_->wait_heard(std::move(stop)));
   reporter_.emplace(
       runtime_, *cluster_, identity_->node,

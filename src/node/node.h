@@ -28,6 +28,7 @@
 #include "node/identity.h"
 #include "node/reentry.h"
 #include "node/ring_change.h"
+#include "node/snapshots.h"
 #include "node/up_nodes.h"
 #include "runtime/file_system.h"
 #include "runtime/gate.h"
@@ -105,6 +106,8 @@ class Node {
   admin::HttpResponse answer_cluster(const admin::HttpRequest& request) const;
   runtime::Task<admin::HttpResponse> answer_missing();
   runtime::Task<admin::HttpResponse> answer_repair(const admin::HttpRequest& request);
+  runtime::Task<admin::HttpResponse> answer_snapshots(const admin::HttpRequest& request);
+  runtime::Task<admin::HttpResponse> answer_compactions();
   runtime::Task<admin::HttpResponse> answer_tables(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_rows(const admin::HttpRequest& request);
   runtime::Task<admin::HttpResponse> answer_change(const admin::HttpRequest& request);
@@ -134,6 +137,7 @@ class Node {
   std::optional<cluster::ClusterService> cluster_;
   std::optional<Reentry> reentry_;
   std::optional<RingChange> ring_change_;
+  std::optional<Snapshots> snapshots_;
   runtime::StopSource changes_stop_;
   runtime::Gate changes_;  // inside: what an operator asked for, and requests for rows over HTTP
   std::optional<keyvalue::KeyValueService> key_value_;

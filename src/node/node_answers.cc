@@ -25,9 +25,10 @@ constexpr runtime::Duration kChangeTimeout = std::chrono::hours(1);
 constexpr std::string_view kAcceptDataLoss = "/reentry/accept-data-loss";
 constexpr std::string_view kRepair = "/cluster/repair";
 constexpr std::string_view kRing = "/ring/";
-constexpr std::array<std::string_view, 9> kChanges = {
-    "/tables/flush", "/tables/compact", "/tables/verify", "/drain",       kRepair,
-    kAcceptDataLoss, "/ring/leave",     "/ring/remove",   "/ring/abandon"};
+constexpr std::array<std::string_view, 12> kChanges = {
+    "/tables/flush", "/tables/compact",   "/tables/verify",    "/drain",
+    kRepair,         kAcceptDataLoss,     "/ring/leave",       "/ring/remove",
+    "/ring/abandon", "/snapshots/create", "/snapshots/remove", "/snapshots/restore"};
 
 admin::HttpResponse json_answer(int status, std::string body) {
   return {.status = status, .content_type = "application/json", .body = std::move(body)};
@@ -62,10 +63,14 @@ Task<admin::HttpResponse> Node::answer(const admin::HttpRequest& request) {
   if (request.path == kAcceptDataLoss && reentry_) co_return co_await answer_accept_data_loss();
   if (changes && request.path.starts_with(kRing)) co_return co_await answer_ring(request);
   if (request.path == "/ring" && ring_change_) co_return co_await answer_ring_progress();
+  if (request.path.starts_with("/snapshots") && database_) {
+    co_return co_await answer_snapshots(request);
+  }
   if (request.path == kRepair && database_) co_return co_await answer_repair(request);
   if (changes && database_) co_return co_await answer_change(request);
   if (request.path == "/cluster/missing" && database_) co_return co_await answer_missing();
   if (request.path.starts_with("/cluster") && database_) co_return answer_cluster(request);
+  if (request.path == "/compactions" && database_) co_return co_await answer_compactions();
   if (request.path == "/tables" && database_) co_return co_await answer_tables(request);
   if (request.path == "/metrics" && database_) co_return co_await answer_metrics();
   co_return no_such_path(request);
@@ -125,6 +130,13 @@ Task<admin::HttpResponse> Node::answer_repair(const admin::HttpRequest& request)
   const auto report = co_await database_->repair(*keyspace, until);
   if (!report) co_return refusal(report.error());
   co_return json_answer(200, reporter_->missing(*report));
+}
+
+Task<admin::HttpResponse> Node::answer_compactions() {
+  if (!started_) co_return json_answer(503, admin::starting_json(phase()));
+  const auto tables = co_await database_->compactions();
+  if (!tables) co_return refusal(tables.error());
+  co_return json_answer(200, admin::compactions_json(*tables));
 }
 
 Task<admin::HttpResponse> Node::answer_tables(const admin::HttpRequest& request) {

@@ -1,5 +1,6 @@
 #include "node/reentry.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,11 @@ Task<Result<void>> Reentry::begin(StopToken stop) {
   phase_ = "re-enters, as it may have lost writes that others count on: asks for new names";
   // Names that are given after the metadata were asked for are of this life.
   const auto begun = [this](const ClusterMetadata& now) {
+    // One node at a time gives up what it has: two would count on each other.
+    const bool is_another = std::ranges::any_of(now.nodes, [this](const metadata::Node& node) {
+      return node.in_doubt && node.id() != self_;
+    });
+    if (is_another) database_.make_anew({});
     database_.begin_reentry(now.epoch);
     return metadata::begin_reentry(now, self_);
   };

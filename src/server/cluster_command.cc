@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/schema.h"
+#include "node/snapshot_description.h"
 #include "server/cluster_tables.h"
 #include "server/http_get.h"
 
@@ -44,6 +46,8 @@ constexpr std::array kSubcommands = {
                "Show how many writes this node and others lack that the other one has"},
     Subcommand{"tablestats", Kind::table_statistics, "/tables", false, 2, false,
                "Show what this node has of each table, in files and in memory"},
+    Subcommand{"compactionstats", Kind::compactions, "/compactions", false, 0, false,
+               "Show which files are being merged, how far it is, and what waits for it"},
     Subcommand{"flush", Kind::flush, "/tables/flush", false, 2, true,
                "Write what this node has in memory into files"},
     Subcommand{"compact", Kind::compact, "/tables/compact", false, 2, true,
@@ -66,8 +70,23 @@ constexpr std::array kSubcommands = {
                "Show how far a change of the ring is, and what it waits for"},
 };
 
+// Behind "snapshot".
+constexpr const char* kSnapshot = "snapshot";
+constexpr std::array kSnapshotCommands = {
+    Subcommand{"create", Kind::snapshot_create, "/snapshots/create", false, 0, true,
+               "Keep what this node has of keyspaces now, by further names of their files"},
+    Subcommand{"list", Kind::snapshot_list, "/snapshots", false, 0, false,
+               "Show the snapshots that this node has"},
+    Subcommand{"remove", Kind::snapshot_remove, "/snapshots/remove", false, 0, true,
+               "Remove a snapshot: what only it had goes from the disk"},
+    Subcommand{"restore", Kind::snapshot_restore, "/snapshots/restore", false, 0, true,
+               "Take back what a snapshot has"},
+};
+
 const Subcommand& subcommand_of(Kind kind) {
-  return *std::ranges::find(kSubcommands, kind, &Subcommand::kind);
+  const auto* found = std::ranges::find(kSubcommands, kind, &Subcommand::kind);
+  if (found != kSubcommands.end()) return *found;
+  return *std::ranges::find(kSnapshotCommands, kind, &Subcommand::kind);
 }
 
 constexpr int kHttpOk = 200;
@@ -89,6 +108,10 @@ bool may_be_node(std::string_view name) {
 
 std::string target_of(const ClusterCommand& command) {
   std::string target = subcommand_of(command.kind).path;
+  if (!command.snapshot.empty()) target += "?name=" + command.snapshot;
+  if (!command.keyspaces.empty()) {
+    target += fmt::format("&keyspaces={}", fmt::join(command.keyspaces, ","));
+  }
   if (!command.keyspace.empty()) target += "?keyspace=" + command.keyspace;
   if (!command.table.empty()) target += "&table=" + command.table;
   if (!command.node.empty()) target += "?node=" + command.node;
@@ -130,6 +153,28 @@ std::string explain(const HttpAnswer& answer, const ClusterCommand& command) {
   return fmt::format("{}: {}", command.admin, trouble->text);
 }
 
+Result<std::string> show_snapshots(const ClusterCommand& command, std::string_view body) {
+  switch (command.kind) {
+    case Kind::snapshot_create: {
+      TRY(const ShownSnapshot made, parse_snapshot(body));
+      return fmt::format("Snapshot {} was made: {} files, {}\n", made.name, made.files,
+                         format_size(made.bytes));
+    }
+    case Kind::snapshot_remove: {
+      TRY_VOID(parse_removed(body));
+      return fmt::format("Snapshot {} was removed\n", command.snapshot);
+    }
+    case Kind::snapshot_restore: {
+      TRY(const ShownRestore restored, parse_restored(body));
+      return format_restored(command.snapshot, restored);
+    }
+    default: {
+      TRY(const std::vector<ShownSnapshot> snapshots, parse_snapshots(body));
+      return format_snapshots(snapshots);
+    }
+  }
+}
+
 Result<std::string> show(const ClusterCommand& command, std::string_view body) {
   // What is no answer of a node is not passed on as one.
   std::string text;
@@ -160,6 +205,11 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
       text = format_tables(tables);
       break;
     }
+    case Kind::compactions: {
+      TRY(const ShownCompactions compactions, parse_compactions(body));
+      text = format_compactions(compactions);
+      break;
+    }
     case Kind::flush:
     case Kind::compact:
     case Kind::verify:
@@ -170,6 +220,13 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
     case Kind::abandon: {
       TRY(const ShownDone done, parse_done(body));
       text = format_done(done);
+      break;
+    }
+    case Kind::snapshot_list:
+    case Kind::snapshot_create:
+    case Kind::snapshot_remove:
+    case Kind::snapshot_restore: {
+      TRY(text, show_snapshots(command, body));
       break;
     }
     case Kind::netstats: {
@@ -183,7 +240,32 @@ Result<std::string> show(const ClusterCommand& command, std::string_view body) {
 
 }  // namespace
 
+namespace {
+
+void add_snapshot_commands(CLI::App& app, ClusterOptions& options) {
+  CLI::App* snapshot = app.add_subcommand(
+      kSnapshot, "Keep what this node has now, list what is kept, remove it, take it back");
+  snapshot->require_subcommand(1);
+  for (const Subcommand& subcommand : kSnapshotCommands) {
+    CLI::App* command = snapshot->add_subcommand(subcommand.name, subcommand.help);
+    command->add_option("--admin", options.admin, "IP:PORT of a node's admin_address")
+        ->default_str(options.admin)
+        ->take_last();
+    if (subcommand.kind != Kind::snapshot_list) {
+      command->add_option("name", options.snapshot, "The snapshot's name")->required();
+    }
+    if (subcommand.kind == Kind::snapshot_create) {
+      command->add_option("keyspaces", options.keyspaces, "Of these alone; of all without");
+    }
+    command->add_flag("--json", options.json, "As JSON, for programs");
+    command->footer("The node is asked over HTTP. Exit code 1: it was not done.");
+  }
+}
+
+}  // namespace
+
 void add_cluster_commands(CLI::App& app, ClusterOptions& options) {
+  add_snapshot_commands(app, options);
   for (const Subcommand& subcommand : kSubcommands) {
     CLI::App* command = app.add_subcommand(subcommand.name, subcommand.help);
     command->add_option("--admin", options.admin, "IP:PORT of a node's admin_address")
@@ -224,10 +306,34 @@ void add_cluster_commands(CLI::App& app, ClusterOptions& options) {
 }
 
 bool is_cluster_command(const CLI::App& app) {
+  if (app.got_subcommand(kSnapshot)) return true;
   return std::ranges::any_of(kSubcommands, [&](const Subcommand& subcommand) {
     return app.got_subcommand(subcommand.name);
   });
 }
+
+namespace {
+
+Result<void> read_snapshot_command(const CLI::App& app, const ClusterOptions& options,
+                                   ClusterCommand& command) {
+  for (const Subcommand& subcommand : kSnapshotCommands) {
+    if (!app.got_subcommand(subcommand.name)) continue;
+    command.kind = subcommand.kind;
+    if (subcommand.changes) command.timeout = kChangeTimeout;
+  }
+  if (command.kind != Kind::snapshot_list) {
+    TRY_VOID(node::check_snapshot_name(options.snapshot));
+  }
+  command.snapshot = options.snapshot;
+  for (const std::string& keyspace : options.keyspaces) {
+    if (!keyspace.empty() && may_be_name(keyspace)) continue;
+    return Error(Errc::invalid_argument, "'{}' is no name of a keyspace", keyspace);
+  }
+  command.keyspaces = options.keyspaces;
+  return {};
+}
+
+}  // namespace
 
 Result<ClusterCommand> make_cluster_command(const CLI::App& app, const ClusterOptions& options) {
   ClusterCommand command;
@@ -235,6 +341,9 @@ Result<ClusterCommand> make_cluster_command(const CLI::App& app, const ClusterOp
     if (!app.got_subcommand(subcommand.name)) continue;
     command.kind = subcommand.kind;
     if (subcommand.changes) command.timeout = kChangeTimeout;
+  }
+  if (app.got_subcommand(kSnapshot)) {
+    TRY_VOID(read_snapshot_command(*app.get_subcommand(kSnapshot), options, command));
   }
   auto admin = runtime::Address::parse(options.admin);
   if (!admin) return std::move(admin).error().within("--admin");

@@ -1,7 +1,7 @@
 // helenus status, ring, tablets, missing, tablestats: ask a node over HTTP for its cluster, and for
 // what it has, and show it to people. helenus flush, compact, verify, repair, drain: ask it to do
 // something; helenus decommission, remove, abandon: to change the ring; helenus netstats: how far
-// such a change is.
+// such a change is; helenus snapshot: to keep what it has now, and to take it back.
 //
 // Exit codes: 0 it was shown, or done; 1 it could not be: nobody listens, it is no node, or a node
 // that is not there yet; 2 the command line is wrong.
@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "runtime/address.h"
@@ -49,6 +50,7 @@ struct ClusterCommand {
     tablets,
     missing,
     table_statistics,
+    compactions,
     flush,
     compact,
     verify,
@@ -58,7 +60,11 @@ struct ClusterCommand {
     decommission,
     remove,
     abandon,
-    netstats
+    netstats,
+    snapshot_list,
+    snapshot_create,
+    snapshot_remove,
+    snapshot_restore
   };
 
   Kind kind = Kind::status;
@@ -66,6 +72,8 @@ struct ClusterCommand {
   std::string keyspace;  // empty: none
   std::string table;     // likewise
   std::string node;      // likewise
+  std::string snapshot;  // likewise
+  std::vector<std::string> keyspaces;
   bool accepts_data_loss = false;
   bool json = false;
   runtime::Duration timeout = std::chrono::seconds(10);
@@ -78,6 +86,8 @@ struct ClusterOptions {
   std::string keyspace;
   std::string table;
   std::string node;
+  std::string snapshot;
+  std::vector<std::string> keyspaces;
   bool json = false;
   bool accept_data_loss = false;
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
@@ -519,6 +521,166 @@ std::string format_ring(const ShownRing& ring) {
     table.add(std::move(row));
   }
   return format_head(cluster) + std::string(kLegend) + "\n" + table.text();
+}
+
+// ---- Compactions ----
+
+namespace {
+
+Result<ShownCompaction> compaction_of(const Json& json, bool is_running) {
+  Fields fields(json);
+  ShownCompaction compaction;
+  compaction.table = fields.text("keyspace") + "." + fields.text("table");
+  compaction.strategy = fields.text("strategy");
+  compaction.files = fields.count("files");
+  compaction.bytes = fields.count("bytes");
+  if (is_running) {
+    compaction.why = fields.text("for");
+    compaction.level = fields.count("level");
+    compaction.keys = fields.count("keys");
+    compaction.keys_done = fields.count("keys_done");
+  }
+  TRY_VOID(fields.finish());
+  return compaction;
+}
+
+}  // namespace
+
+Result<ShownCompactions> parse_compactions(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  const Json& running = fields.list("running");
+  const Json& waiting = fields.list("waiting");
+  TRY_VOID(fields.finish());
+  ShownCompactions compactions;
+  for (const Json& each : running) {
+    TRY(ShownCompaction compaction, compaction_of(each, true));
+    compactions.running.push_back(std::move(compaction));
+  }
+  for (const Json& each : waiting) {
+    TRY(ShownCompaction compaction, compaction_of(each, false));
+    compactions.waiting.push_back(std::move(compaction));
+  }
+  return compactions;
+}
+
+std::string format_compactions(const ShownCompactions& compactions) {
+  if (compactions.running.empty() && compactions.waiting.empty()) return "nothing to merge\n";
+  std::string text;
+  if (!compactions.running.empty()) {
+    Table table({"Merging", "Strategy", "For", "Files", "Size", "Into level", "Done"});
+    for (const ShownCompaction& each : compactions.running) {
+      const std::uint64_t share =
+          each.keys == 0 ? 0 : std::min<std::uint64_t>(100, each.keys_done * 100 / each.keys);
+      table.add({each.table, each.strategy, each.why, std::to_string(each.files),
+                 format_size(each.bytes), std::to_string(each.level), fmt::format("{} %", share)});
+    }
+    text += table.text();
+  }
+  if (!compactions.waiting.empty()) {
+    Table table({"Waiting", "Strategy", "Files", "To be rewritten, about"});
+    for (const ShownCompaction& each : compactions.waiting) {
+      table.add({each.table, each.strategy, std::to_string(each.files), format_size(each.bytes)});
+    }
+    text += table.text();
+  }
+  return text;
+}
+
+// ---- Snapshots ----
+
+namespace {
+
+Result<ShownSnapshot> snapshot_of(const Json& json) {
+  Fields fields(json);
+  ShownSnapshot snapshot;
+  snapshot.name = fields.text("name");
+  snapshot.created_ms = fields.count("created");
+  snapshot.tables = fields.count("tables");
+  snapshot.files = fields.count("files");
+  snapshot.bytes = fields.count("bytes");
+  snapshot.trouble = fields.optional_text("trouble").value_or("");
+  const Json& keyspaces = fields.list("keyspaces");
+  TRY_VOID(fields.finish());
+  for (const Json& keyspace : keyspaces) {
+    if (!keyspace.is_string()) return Error(Errc::corrupt, "an answer without keyspaces");
+    snapshot.keyspaces.push_back(printable(keyspace.get<std::string>()));
+  }
+  return snapshot;
+}
+
+// "2026-11-19 22:31:07", UTC.
+std::string format_moment(std::uint64_t milliseconds) {
+  const auto seconds = std::chrono::sys_seconds(std::chrono::seconds(milliseconds / 1000));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", seconds);
+}
+
+}  // namespace
+
+Result<ShownSnapshot> parse_snapshot(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  return snapshot_of(json);
+}
+
+Result<std::vector<ShownSnapshot>> parse_snapshots(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  const Json& list = fields.list("snapshots");
+  TRY_VOID(fields.finish());
+  std::vector<ShownSnapshot> snapshots;
+  for (const Json& each : list) {
+    TRY(ShownSnapshot snapshot, snapshot_of(each));
+    snapshots.push_back(std::move(snapshot));
+  }
+  return snapshots;
+}
+
+Result<void> parse_removed(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  std::ignore = fields.text("removed");
+  return fields.finish();
+}
+
+Result<ShownRestore> parse_restored(std::string_view text) {
+  TRY(const Json json, parse_json(text));
+  Fields fields(json);
+  const ShownRestore restored{.anew = fields.count("tablets_anew"),
+                              .united = fields.count("tablets_united"),
+                              .current = fields.count("tablets_current")};
+  TRY_VOID(fields.finish());
+  return restored;
+}
+
+std::string format_snapshots(const std::vector<ShownSnapshot>& snapshots) {
+  if (snapshots.empty()) return "there are no snapshots\n";
+  Table table({"Name", "Made (UTC)", "Keyspaces", "Tables", "Files", "Size"});
+  for (const ShownSnapshot& each : snapshots) {
+    if (!each.trouble.empty()) {
+      table.add({each.name, each.trouble, "", "", "", ""});
+      continue;
+    }
+    table.add({each.name, format_moment(each.created_ms),
+               fmt::format("{}", fmt::join(each.keyspaces, " ")), std::to_string(each.tables),
+               std::to_string(each.files), format_size(each.bytes)});
+  }
+  return table.text();
+}
+
+std::string format_restored(std::string_view name, const ShownRestore& restored) {
+  std::string text = fmt::format("Snapshot {} was restored\n", name);
+  if (restored.anew > 0) {
+    text +=
+        fmt::format("{} tablets that only this node holds are as they were then\n", restored.anew);
+  }
+  const std::uint64_t shared = restored.united + restored.current;
+  if (shared > 0) {
+    text += fmt::format(
+        "{} tablets that other nodes hold, too, are as the cluster has them; {} of them lacked "
+        "something that the snapshot has\n",
+        shared, restored.united);
+  }
+  return text;
 }
 
 }  // namespace helenus::server

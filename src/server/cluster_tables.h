@@ -95,6 +95,40 @@ struct ShownTable {
   std::uint64_t memtable_bytes = 0;
 };
 
+// Merges of files: those under way, and tables that wait for one.
+struct ShownCompaction {
+  std::string table;  // "keyspace.table"
+  std::string strategy;
+  std::string why;  // of one under way: "files", "garbage"
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t level = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t keys_done = 0;
+};
+struct ShownCompactions {
+  std::vector<ShownCompaction> running;
+  std::vector<ShownCompaction> waiting;
+};
+
+// A snapshot.
+struct ShownSnapshot {
+  std::string name;
+  std::uint64_t created_ms = 0;  // since 1970
+  std::vector<std::string> keyspaces;
+  std::uint64_t tables = 0;
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::string trouble;  // why it is none
+};
+
+// How many tablets were taken back from one.
+struct ShownRestore {
+  std::uint64_t anew = 0;
+  std::uint64_t united = 0;
+  std::uint64_t current = 0;
+};
+
 // What was done to how many tables, or nodes.
 struct ShownDone {
   std::string what;  // "flush"
@@ -110,6 +144,11 @@ base::Result<std::vector<ShownTable>> parse_tables(std::string_view text);
 // What is under way; empty if nothing is.
 base::Result<std::string> parse_ring_phase(std::string_view text);
 base::Result<ShownDone> parse_done(std::string_view text);
+base::Result<ShownCompactions> parse_compactions(std::string_view text);
+base::Result<ShownSnapshot> parse_snapshot(std::string_view text);
+base::Result<std::vector<ShownSnapshot>> parse_snapshots(std::string_view text);
+base::Result<void> parse_removed(std::string_view text);
+base::Result<ShownRestore> parse_restored(std::string_view text);
 // What a node says of why it has no answer; nothing if it does not say. `starting` if it is not
 // there yet.
 struct Trouble {
@@ -130,6 +169,10 @@ std::string format_held_tablets(const ShownHeldTablets& held);
 std::string format_missing(std::vector<ShownMissing> missing);
 std::string format_tables(const std::vector<ShownTable>& tables);
 std::string format_done(const ShownDone& done);
+std::string format_compactions(const ShownCompactions& compactions);
+// By name.
+std::string format_snapshots(const std::vector<ShownSnapshot>& snapshots);
+std::string format_restored(std::string_view name, const ShownRestore& restored);
 
 // "1.5 GiB".
 std::string format_size(std::uint64_t bytes);

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 import cluster_test
-from cluster_test import Member, SECONDS_MAX, connect, run
+from cluster_test import Member, SECONDS_MAX, await_that, connect, run
 from helenus_process import free_port  # found by way of cluster_test
 
 
@@ -55,6 +55,29 @@ class OperatorTest(unittest.TestCase):
     def tables(self, *names):
         told = json.loads(self.ask("tablestats", *names, "--json"))["tables"]
         return {f"{table['keyspace']}.{table['table']}": table for table in told}
+
+    def test_files_are_merged_by_the_rule_of_their_table(self):
+        leveled = "{'class': 'LeveledCompactionStrategy', 'sstable_size_in_mb': 1}"
+        windows = ("{'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'HOURS', "
+                   "'compaction_window_size': 6}")
+        with connect(self.member) as driver:
+            driver.execute("CREATE TABLE films.rules (k int PRIMARY KEY, v text) "
+                           f"WITH compaction = {leveled}")
+            for rule in (leveled, windows):
+                driver.execute(f"ALTER TABLE films.rules WITH compaction = {rule}")
+                for turn in range(6):
+                    for key in range(20):
+                        driver.execute("INSERT INTO films.rules (k, v) VALUES (%s, %s)", key,
+                                       f"{turn}")
+                    self.ask("flush", "films", "rules")
+                await_that(lambda: self.ask("compactionstats") == "nothing to merge\n", "at rest")
+                rows = driver.execute("SELECT k, v FROM films.rules")
+                self.assertEqual(sorted(tuple(row) for row in rows), [(k, "5") for k in range(20)])
+            for wrong in ("{'class': 'NoSuchStrategy'}",
+                          "{'class': 'LeveledCompactionStrategy', 'window': 3}"):
+                with self.assertRaisesRegex(Exception, "compaction|understood"):
+                    driver.execute(f"ALTER TABLE films.rules WITH compaction = {wrong}")
+            driver.execute("DROP TABLE films.rules")
 
     def test_what_is_written_is_in_memory_then_in_files_then_in_fewer(self):
         self.fill("music.plays", 50)

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "cql/catalog/catalog_view.h"
+#include "cql/catalog/compaction_storage.h"
 #include "cql/schema/filter_properties.h"
 #include "cql/schema/schema_difference.h"
 #include "model/index_entries.h"
@@ -51,6 +52,7 @@ storage::TableOptions storage_options(const model::Table& table) {
     options.compression = storage::Compression::zstd;
   }
   options.filter = filter_of(table.options.filter);
+  options.compaction = compaction_of(table.options.compaction);
   return options;
 }
 

@@ -16,11 +16,13 @@ using runtime::Task;
 using runtime::Until;
 using storage::TabletId;
 
-bool AntiEntropy::is_taken_by_others(const Tablet& tablet, const causality::Clock& dots) {
+bool AntiEntropy::is_taken_by_others(const Tablet& tablet, const causality::Clock& dots) const {
   const std::size_t peers = tablet.sync.peers().size();
   const std::size_t majority = (peers + 1) / 2 + 1;
-  const auto have_it = std::ranges::count_if(
-      tablet.sync.peers(), [&](NodeId peer) { return tablet.sync.has_told_of(peer, dots); });
+  const auto have_it = std::ranges::count_if(tablet.sync.peers(), [&](NodeId peer) {
+    const PlacedReplica* its = placed(tablet).find(peer);
+    return its != nullptr && !its->in_doubt && tablet.sync.has_told_of(peer, dots);
+  });
   return static_cast<std::size_t>(have_it) >= std::min(peers, majority);
 }
 
@@ -158,8 +160,10 @@ Task<Result<StreamOpenReply>> AntiEntropy::on_stream_open(NodeId from, StreamOpe
 
 Task<Result<StreamPageReply>> AntiEntropy::on_stream_page(NodeId from, StreamPageMessage message,
                                                           Until /*until*/) {
+  const storage::TableId table = message.table;
   auto page = source_.page(from, std::move(message));
   auto reply = co_await runtime::in_background(runtime_, std::move(page));
+  if (reply.failed_with(Errc::corrupt)) replica_.engine().suspect(table);
   if (reply) {
     for (const StreamedEntry& each : reply->entries) {
       counts_.stream_bytes_served += each.key.size() + each.entry.size();

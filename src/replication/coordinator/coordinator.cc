@@ -483,8 +483,13 @@ Task<Result<std::vector<TableId>>> unbuilt_on_core(storage::Engine& engine) {
   co_return engine.indexes_being_built();
 }
 
-Task<Result<bool>> verify_on_core(storage::Engine& engine, TableId table, Until until) {
-  co_return found(co_await engine.verify(table, std::move(until)));
+// One core after the other: what is damaged on one is told when all have looked.
+Task<Result<bool>> verify_on_core(storage::Engine& engine, TableId table, Until until,
+                                  std::optional<Error>& damage) {
+  auto done = found(co_await engine.verify(table, until));
+  if (done || until.stop.stop_requested()) co_return done;
+  if (!damage) damage = done.error();
+  co_return true;
 }
 
 Task<Result<bool>> verify_mutations_on_core(storage::Engine& engine, Until until) {
@@ -526,10 +531,12 @@ Task<Result<std::set<TableId>>> Coordinator::indexes_being_built(Until until) co
 }
 
 Task<Result<void>> Coordinator::verify(TableId table, Until until) {
-  const auto verify = [table](storage::Engine& engine, Until remaining) {
-    return verify_on_core(engine, table, std::move(remaining));
+  std::optional<Error> damage;
+  const auto verify = [table, &damage](storage::Engine& engine, Until remaining) {
+    return verify_on_core(engine, table, std::move(remaining), damage);
   };
   CO_TRY(const auto found, co_await ask_all<bool>(verify, std::move(until)));
+  if (damage) co_return *damage;
   co_return found_somewhere(found, table);
 }
 

@@ -179,6 +179,18 @@ Task<Result<void>> TabletDirectory::rename_doubtful(const HeldTablets& held) {
   co_return {};
 }
 
+Task<Result<causality::ActorId>> TabletDirectory::next_name(TabletId tablet,
+                                                            causality::ActorId last) {
+  CO_TRY(const auto there, co_await engines_.tablets());
+  const auto found = std::ranges::find(there, tablet, &storage::TabletInfo::id);
+  const std::uint32_t before =
+      found == there.end() ? last.incarnation.value()
+                           : std::max(last.incarnation.value(), found->actor.incarnation.value());
+  co_return causality::ActorId{
+      .node = last.node,
+      .incarnation = causality::Incarnation(incarnation_after(before, runtime_.clock.wall_now()))};
+}
+
 void TabletDirectory::let_go(const HeldTablets& held) {
   std::set<TabletId> kept;
   for (const HeldTablet& tablet : held.all()) kept.insert(tablet.info.id);

@@ -94,6 +94,10 @@ class TabletDirectory {
   // Files of these are damaged, and others have what can be read of them: with the next new names
   // they are made anew, empty, and take copies from others.
   void make_anew(std::set<storage::TabletId> damaged) { damaged_ = std::move(damaged); }
+  // A name that was never used for the tablet, of which this node is the only one that holds it; as
+  // it was called last, if it is not there. Errors: of the engines.
+  runtime::Task<base::Result<causality::ActorId>> next_name(storage::TabletId tablet,
+                                                            causality::ActorId last);
   // Drops all other tablets with all that is in them, in its own time.
   void let_go(const HeldTablets& held);
   // Waits for what is being dropped. Once, when nobody lets go of anything any more.

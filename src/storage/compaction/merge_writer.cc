@@ -69,13 +69,15 @@ MergeWriter::MergeWriter(runtime::Runtime& runtime, MergePlan plan)
 
 Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
                                     runtime::StopToken stop) {
-  CO_TRY_VOID(co_await source.seek({}));
+  if (!plan_.goes_on) CO_TRY_VOID(co_await source.seek({}));
   while (source.valid()) {
     const RowKey key = source.key();
-    if (counts_.keys_read++ == 0 || base::as_text(key.partition()) != partition_) {
+    if (counts_.keys_read == 0 || base::as_text(key.partition()) != partition_) {
       if (!gathered_.empty()) CO_TRY_VOID(co_await end_ranges(writer, stop));
+      if (counts_.keys_read > 0 && writer.bytes() >= plan_.file_bytes_max) co_return {};
       begin_partition(key.partition());
     }
+    ++counts_.keys_read;
     if (key_parts(key.bytes, key.partition_size).kind == EntryKind::deleted_ranges) {
       CO_TRY_VOID(take_ranges(source));
       if (unsettled_ || gathered_bytes_ > plan_.ranges_bytes_max) {
@@ -90,11 +92,18 @@ Task<Result<void>> MergeWriter::run(EntrySource& source, SstableWriter& writer,
       CO_TRY_VOID(take_row(source));
       CO_TRY_VOID(co_await write(key, writer));
     }
-    if (step_is_over()) CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    if (step_is_over()) {
+      if (plan_.keys_done != nullptr) note_progress();
+      CO_TRY_VOID(co_await end_slice(runtime_, stop));
+    }
     CO_TRY_VOID(co_await source.next());
   }
   if (!gathered_.empty()) CO_TRY_VOID(co_await end_ranges(writer, stop));
   co_return {};
+}
+
+void MergeWriter::note_progress() {
+  *plan_.keys_done += counts_.keys_read - std::exchange(keys_told_, counts_.keys_read);
 }
 
 MaybeTask<Result<void>> MergeWriter::write(RowKey key, SstableWriter& writer) {
@@ -435,6 +444,7 @@ bool MergeWriter::outside_holds_partition() const {
 
 void MergeWriter::count_written() {
   if (entry_.holds_ranges()) ++ranges_written_;
+  newest_write_ = std::max(newest_write_, newest_write(entry_));
   Garbage uncounted;
   cells_written_ += count_garbage(entry_, tablet_ ? garbage_[*tablet_] : uncounted);
   if (tablet_) named_.add(*tablet_, entry_, known_at_freeze_);
@@ -449,6 +459,7 @@ SstableMetadata MergeWriter::metadata() const {
           .deleted_ranges = ranges_written_,
           .cells = cells_written_,
           .garbage = std::move(garbage),
+          .newest_write = newest_write_,
           .at_last_freeze = plan_.knowledge,
           .named_above = named_.by_tablet()};
 }

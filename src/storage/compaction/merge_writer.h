@@ -96,6 +96,13 @@ struct MergePlan {
   std::size_t ranges_bytes_max = std::size_t{64} << 20;
   FileSet inputs = {};
   std::shared_ptr<const TableStore> store = nullptr;
+  // Of one of several files that come of a merge: where it ends, between two partitions; and
+  // whether the source stands where the file before it ended.
+  std::uint64_t file_bytes_max = UINT64_MAX;
+  bool goes_on = false;
+  std::uint32_t level = 0;  // of the file
+  // Told how many keys were read, now and then.
+  std::shared_ptr<std::uint64_t> keys_done = nullptr;
 };
 
 struct MergeCounts {
@@ -112,8 +119,9 @@ class MergeWriter {
  public:
   MergeWriter(runtime::Runtime& runtime, MergePlan plan);
 
-  // Goes through the source from its beginning and adds what is left to the writer. Lets others run
-  // now and then. Errors: of reading and of writing; cancelled.
+  // Goes through the source from its beginning, or from where it stands, and adds what is left to
+  // the writer: all of it, or as much as goes into a file. Lets others run now and then. Errors: of
+  // reading and of writing; cancelled.
   runtime::Task<base::Result<void>> run(EntrySource& source, SstableWriter& writer,
                                         runtime::StopToken stop);
 
@@ -176,6 +184,7 @@ class MergeWriter {
   // Whether it is time to let others run.
   bool step_is_over();
   void count_written();
+  void note_progress();
   // What is known at the first instant, the latest first, at which nobody else holds it; null if
   // there is none.
   const TabletKnowledge* knowledge_for_row(base::ByteView key) const;
@@ -187,8 +196,10 @@ class MergeWriter {
   runtime::Runtime& runtime_;
   const MergePlan plan_;
   MergeCounts counts_;
+  std::uint64_t keys_told_ = 0;
   std::uint64_t ranges_written_ = 0;
   std::uint64_t cells_written_ = 0;
+  causality::Timestamp newest_write_ = causality::kTimestampMin;
   GarbageByTablet garbage_;
   NamedAbove named_;
 

@@ -95,25 +95,30 @@ std::optional<Compactor::CompactionJob> Compactor::pick_compaction() {
   }
   Shard* best_shard = nullptr;
   std::shared_ptr<TableStore> best;
-  std::vector<FileNumber> best_files;
+  CompactionPick best_pick;
   std::uint64_t best_backlog = 0;
   for (const auto& shard : state_.shards) {
     for (const auto& [id, table] : shard->tables()) {
       // Whoever wants all of its files waits until none is busy.
       if (table->is_wanted_whole()) continue;
       const auto candidates = table->compaction_candidates(state_.runtime.clock.now());
-      const std::uint64_t backlog = compaction_backlog_bytes(candidates, state_.options.compaction);
+      const CompactionStrategy& strategy = table->options().compaction;
+      const std::uint64_t backlog =
+          compaction_backlog_bytes(candidates, strategy, state_.options.compaction);
       if (best != nullptr && backlog <= best_backlog) continue;
-      auto picks = pick_size_tiered(candidates, state_.options.compaction);
-      if (picks.empty() || !reserve_.has_room_for(bytes_picked(candidates, picks))) continue;
+      auto pick = storage::pick_compaction(candidates, strategy, state_.options.compaction);
+      if (pick.empty() || !reserve_.has_room_for(bytes_picked(candidates, pick.files))) continue;
       best_shard = shard.get();
       best = table;
-      best_files = std::move(picks);
+      best_pick = std::move(pick);
       best_backlog = backlog;
     }
   }
-  if (best != nullptr) return begin_job(*best_shard, best, best_files);
-  return pick_collection();
+  if (best == nullptr) return pick_collection();
+  CompactionJob job = begin_job(*best_shard, best, best_pick.files);
+  job.level = best_pick.level;
+  job.file_bytes_max = best_pick.file_bytes_max;
+  return job;
 }
 
 CollectionOptions Compactor::collection_options() const {
@@ -140,6 +145,7 @@ std::optional<Compactor::CompactionJob> Compactor::pick_collection() {
       if (pick.extent == CollectionExtent::none) continue;
       CompactionJob job = begin_job(*shard, table, pick.files);
       job.collects = pick.extent;
+      place(job);
       return job;
     }
   }
@@ -147,8 +153,24 @@ std::optional<Compactor::CompactionJob> Compactor::pick_collection() {
   return std::nullopt;
 }
 
+// One file stays where it is; all of them are laid out anew.
+void Compactor::place(CompactionJob& job) {
+  const CompactionStrategy& strategy = job.table->options().compaction;
+  if (strategy.rule != CompactionRule::leveled) return;
+  if (job.inputs.size() == 1) {
+    job.level = job.inputs.front()->record.level;
+    return;
+  }
+  std::uint64_t bytes = 0;
+  for (const auto& input : job.inputs) bytes += input->record.bytes;
+  job.level = level_for(bytes, strategy);
+  job.file_bytes_max = strategy.file_bytes;
+}
+
 CollectionPick Compactor::pick_collection(TableStore& table, const Knowledge& knowledge) {
   const runtime::MonotonicTime now = state_.runtime.clock.now();
+  const CompactionStrategy& strategy = table.options().compaction;
+  if (!strategy.enabled && !reserve_.full()) return {};
   const auto candidates = table.collection_candidates(knowledge, now);
   std::uint64_t bytes = 0;
   for (const CollectionCandidate& file : candidates) bytes += file.bytes;
@@ -162,6 +184,9 @@ CollectionPick Compactor::pick_collection(TableStore& table, const Knowledge& kn
       .little = slowly && now >= table.collected_at() + options.slow_wait(bytes),
       .left = table.flushed_since_collection()};
   CollectionPick pick = storage::pick_collection(candidates, options, turn);
+  // Windows stay apart: what is over goes with its file.
+  const bool keeps_windows = strategy.rule == CompactionRule::time_window && !reserve_.full();
+  if (keeps_windows && pick.extent != CollectionExtent::one_file) return {};
   if (pick.extent == CollectionExtent::table_slowly) {
     collected_slowly_ = now;
     collected_slowly_bytes_ = bytes;
@@ -207,7 +232,9 @@ MergePlan Compactor::plan_of(const CompactionJob& job) {
                  .others = {},
                  .knowledge_now = job.shard->knowledge(),
                  .inputs = job.numbers(),
-                 .store = job.table};
+                 .store = job.table,
+                 .file_bytes_max = job.file_bytes_max,
+                 .level = job.level};
   for (const auto& input : job.inputs) {
     if (input->record.freeze_last > plan.freeze_last) {
       plan.knowledge = input->metadata.at_last_freeze;
@@ -222,7 +249,29 @@ MergePlan Compactor::plan_of(const CompactionJob& job) {
   return plan;
 }
 
-Task<Result<Shard::Written>> Compactor::write_compacted(const CompactionJob& job, MergePlan plan) {
+Task<Result<Compactor::Merged>> Compactor::write_outputs(const CompactionJob& job,
+                                                         EntrySource& source, MergePlan plan) {
+  Merged merged;
+  Result<void> outcome;
+  do {
+    auto written = co_await job.shard->write_file(*job.table, source, plan,
+                                                  &reserve_.merge_throttle(), state_.stop.token());
+    if (!written) {
+      outcome = std::move(written).error();
+      break;
+    }
+    if (written->file != nullptr) merged.files.push_back(std::move(written->file));
+    merged.counts.keys_gone += written->counts.keys_gone;
+    merged.counts.partitions_unsettled += written->counts.partitions_unsettled;
+    plan.goes_on = true;
+  } while (source.valid());
+  if (outcome) co_return merged;
+  co_await job.shard->remove_files(std::move(merged.files));
+  co_return std::move(outcome).error();
+}
+
+Task<Result<Compactor::Merged>> Compactor::write_compacted(const CompactionJob& job,
+                                                           MergePlan plan) {
   plan.ranges_bytes_max = state_.options.merge_ranges_bytes_max;
   // S1: what the file depends on, the clocks of now, is durable before it is entered.
   if (auto synced = co_await state_.log->sync_to(state_.log->tail(), {.stop = state_.stop.token()});
@@ -238,13 +287,11 @@ Task<Result<Shard::Written>> Compactor::write_compacted(const CompactionJob& job
   MergedEntries merged(std::move(sources));
   if (const TableStore* const indexed = table_to_look_into(job); indexed != nullptr) {
     LiveEntries live(state_, *job.shard, *job.table, *indexed, merged);
-    auto written = co_await job.shard->write_file(*job.table, live, std::move(plan),
-                                                  &reserve_.merge_throttle(), state_.stop.token());
+    auto written = co_await write_outputs(job, live, std::move(plan));
     state_.statistics.index_entries_stale += live.stale();
     co_return written;
   }
-  co_return co_await job.shard->write_file(*job.table, merged, std::move(plan),
-                                           &reserve_.merge_throttle(), state_.stop.token());
+  co_return co_await write_outputs(job, merged, std::move(plan));
 }
 
 // Of an index whose files are merged all together, so that each entry is looked for not too often.
@@ -256,9 +303,12 @@ const TableStore* Compactor::table_to_look_into(const CompactionJob& job) {
 }
 
 Task<Result<void>> Compactor::compact_files(CompactionJob job) {
-  ++running_;
-  auto written = co_await write_compacted(job, plan_of(job));
-  --running_;
+  MergePlan plan = plan_of(job);
+  plan.keys_done = std::make_shared<std::uint64_t>(0);
+  const auto running =
+      running_.insert(running_.end(), Running{.job = &job, .keys_done = plan.keys_done});
+  auto written = co_await write_compacted(job, std::move(plan));
+  running_.erase(running);
   if (written) co_return co_await replace_compacted(std::move(job), *std::move(written));
   ++state_.statistics.compaction_failures;
   if (!state_.stop.token().stop_requested()) {
@@ -308,7 +358,7 @@ Task<Result<void>> Compactor::read_through(std::shared_ptr<const Sstable> file) 
   co_return {};
 }
 
-Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Shard::Written written) {
+Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Merged merged) {
   TableStore& table = *job.table;
   const FileSet inputs = job.numbers();
   bool entered = false;
@@ -321,30 +371,52 @@ Task<Result<void>> Compactor::replace_compacted(CompactionJob job, Shard::Writte
     entered = true;
     std::erase_if(record->second.sstables,
                   [&](const SstableRecord& file) { return inputs.contains(file.number); });
-    if (written.file != nullptr) enter_file(record->second.sstables, written.file->record);
+    for (const auto& file : merged.files) enter_file(record->second.sstables, file->record);
   }));
   ++state_.statistics.compactions;
   std::uint64_t bytes_read = 0;
   for (const auto& input : job.inputs) bytes_read += input->record.bytes;
   state_.statistics.compacted_bytes_read += bytes_read;
-  state_.statistics.keys_gone += written.counts.keys_gone;
-  state_.statistics.partitions_unsettled += written.counts.partitions_unsettled;
-  if (written.file != nullptr)
-    state_.statistics.compacted_bytes_written += written.file->record.bytes;
+  state_.statistics.keys_gone += merged.counts.keys_gone;
+  state_.statistics.partitions_unsettled += merged.counts.partitions_unsettled;
+  for (const auto& file : merged.files) {
+    state_.statistics.compacted_bytes_written += file->record.bytes;
+  }
   if (!entered) {
-    if (written.file != nullptr) co_await job.shard->remove_files({written.file});
+    co_await job.shard->remove_files(std::move(merged.files));
     co_return {};
   }
   if (job.collects != CollectionExtent::none) ++state_.statistics.collections;
-  if (job.collects != CollectionExtent::none && written.file != nullptr) {
-    table.set_garbage_left(written.file->record.number,
-                           collectable(written.file->metadata, job.shard->knowledge()));
+  if (job.collects != CollectionExtent::none) {
+    for (const auto& file : merged.files) {
+      table.set_garbage_left(file->record.number,
+                             collectable(file->metadata, job.shard->knowledge()));
+    }
   }
-  table.replace_sstables(inputs, std::move(written.file));
+  table.replace_sstables(inputs, std::move(merged.files));
   co_await job.shard->remove_files(std::move(job.inputs));
   reserve_.note_removed(bytes_read);
   state_.wake_everybody();
   co_return {};
+}
+
+std::vector<RunningCompaction> Compactor::running_compactions() const {
+  std::vector<RunningCompaction> compactions;
+  for (const Running& running : running_) {
+    const CompactionJob& job = *running.job;
+    RunningCompaction told{.table = job.table->id(),
+                           .rule = job.table->options().compaction.rule,
+                           .collects = job.collects != CollectionExtent::none,
+                           .files = job.inputs.size(),
+                           .level = job.level,
+                           .keys_done = *running.keys_done};
+    for (const auto& input : job.inputs) {
+      told.bytes += input->record.bytes;
+      told.keys += input->record.keys;
+    }
+    compactions.push_back(told);
+  }
+  return compactions;
 }
 
 std::vector<TableId> Compactor::indexes_of(TableId table) const {
@@ -498,6 +570,7 @@ Task<Result<void>> Compactor::merge_whole(Shard& shard, std::shared_ptr<TableSto
     std::erase_if(job.inputs, [&](const auto& file) { return store->aside(file->record.number); });
     if (job.inputs.empty()) co_return {};
     for (const auto& input : job.inputs) store->set_busy(input->record.number);
+    place(job);
     const std::size_t aside_before = store->files_aside().size();
     auto compacted = co_await compact_files(std::move(job));
     // The others are merged without one that was found damaged.
@@ -551,7 +624,7 @@ Task<Result<void>> Compactor::purge(Shard& shard) {
     });
   }));
   for (const auto& [table, file] : unneeded) {
-    if (!table->dropped()) table->replace_sstables({file->record.number}, nullptr);
+    if (!table->dropped()) table->replace_sstables({file->record.number}, {});
     co_await shard.remove_files({file});
   }
   co_return {};

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -33,6 +34,7 @@
 #include "runtime/clock.h"
 #include "runtime/task.h"
 #include "storage/compaction/compaction_picker.h"
+#include "storage/compaction/compaction_strategy.h"
 #include "storage/compaction/merge_writer.h"
 #include "storage/engine/engine_state.h"
 #include "storage/engine/flusher.h"
@@ -61,7 +63,8 @@ class Compactor {
   void suspect(TableId table);
   // As Engine::compact.
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
-  std::size_t running() const { return running_; }
+  std::size_t running() const { return running_.size(); }
+  std::vector<RunningCompaction> running_compactions() const;
 
  private:
   struct CompactionJob {
@@ -69,7 +72,19 @@ class Compactor {
     std::shared_ptr<TableStore> table;
     SstableList inputs;
     CollectionExtent collects = CollectionExtent::none;  // why, if not to have fewer files
+    // What comes of it: the level, and how large a file is, if there may be several.
+    std::uint32_t level = 0;
+    std::uint64_t file_bytes_max = UINT64_MAX;
     FileSet numbers() const;
+  };
+
+  struct Running {
+    const CompactionJob* job = nullptr;
+    std::shared_ptr<std::uint64_t> keys_done;
+  };
+  struct Merged {
+    SstableList files;
+    MergeCounts counts;
   };
 
   // On a full disk garbage is not waited with.
@@ -87,8 +102,12 @@ class Compactor {
   static const TableStore* table_to_look_into(const CompactionJob& job);
   std::vector<TableId> indexes_of(TableId table) const;
   // Requires: the plan was made in this step.
-  runtime::Task<base::Result<Shard::Written>> write_compacted(const CompactionJob& job,
-                                                              MergePlan plan);
+  runtime::Task<base::Result<Merged>> write_compacted(const CompactionJob& job, MergePlan plan);
+  // One file after the other, until the source has no more.
+  runtime::Task<base::Result<Merged>> write_outputs(const CompactionJob& job, EntrySource& source,
+                                                    MergePlan plan);
+  // Where what comes of it goes, by the table's rule.
+  static void place(CompactionJob& job);
   runtime::Task<base::Result<void>> compact_files(CompactionJob job);
   // The file stays as it is: whoever reads what it has is told, and it is not merged any more. The
   // manifest says so, too, since what is decided about its keys from now on is decided without it.
@@ -97,7 +116,7 @@ class Compactor {
   // Reads all of it; the first error.
   static runtime::Task<base::Result<void>> read_through(std::shared_ptr<const Sstable> file);
   // Enters the output of a compaction in the place of its inputs, and removes these.
-  runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Shard::Written written);
+  runtime::Task<base::Result<void>> replace_compacted(CompactionJob job, Merged merged);
   // Merges all files of the table in the shard into one, but for those that are set aside.
   runtime::Task<base::Result<void>> compact_shard(Shard& shard, TableId table,
                                                   runtime::Until until);
@@ -118,7 +137,7 @@ class Compactor {
   DiskReserve& reserve_;
   ManifestChanges& manifests_;
   Flusher& flusher_;
-  std::size_t running_ = 0;
+  std::list<Running> running_;
   std::set<TableId> suspects_;
   // When tables were last looked through for garbage in vain; when one was last merged for a little
   // of it, and how much that was.

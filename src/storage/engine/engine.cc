@@ -21,6 +21,7 @@
 #include "storage/engine/read_path.h"
 #include "storage/engine/schema_changes.h"
 #include "storage/engine/table_indexer.h"
+#include "storage/engine/table_snapshots.h"
 #include "storage/engine/tablet_transfer.h"
 #include "storage/engine/write_path.h"
 
@@ -48,6 +49,7 @@ struct Engine::Parts {
         mutation_reader(state),
         schema(state, manifests, mutations, flusher),
         transfer(state, reserve, manifests, flusher),
+        snapshots(state, flusher, schema, transfer),
         indexes(state, manifests, flusher),
         pressure(state),
         tasks(runtime, runtime::Priority::background) {
@@ -68,6 +70,7 @@ struct Engine::Parts {
   MutationReader mutation_reader;
   SchemaChanges schema;
   TabletTransfer transfer;
+  TableSnapshots snapshots;
   TableIndexer indexes;
   bool is_indexing = false;
   EnginePressure pressure;
@@ -396,6 +399,21 @@ std::vector<TabletId> Engine::damaged_tablets() const {
   return parts_->state.damaged_tablets();
 }
 
+std::string snapshot_folder(const std::string& data_directory, const std::string& name) {
+  return data_directory + "/snapshots/" + name;
+}
+
+Task<Result<SnapshotSize>> Engine::make_snapshot(std::string name, std::vector<TableId> tables,
+                                                 std::vector<TabletId> tablets, Until until) {
+  return parts_->snapshots.make(std::move(name), std::move(tables), std::move(tablets),
+                                std::move(until));
+}
+
+Task<Result<RestoreReport>> Engine::restore(std::string name, RestoreOrder order,
+                                            runtime::StopToken stop) {
+  return parts_->snapshots.restore(std::move(name), std::move(order), std::move(stop));
+}
+
 const EngineOpenReport& Engine::report() const {
   return parts_->state.report;
 }
@@ -457,8 +475,9 @@ EngineStatistics Engine::statistics() const {
         }
         if (!sstable->damage) now.sstable_resident_bytes += sstable->reader->resident_bytes();
       }
-      now.compaction_backlog_bytes += compaction_backlog_bytes(
-          table->compaction_candidates(runtime_.clock.now()), state.options.compaction);
+      now.compaction_backlog_bytes +=
+          compaction_backlog_bytes(table->compaction_candidates(runtime_.clock.now()),
+                                   table->options().compaction, state.options.compaction);
     }
   }
   now.indexes_being_built = indexes_being_built().size();
@@ -476,6 +495,10 @@ std::vector<TableStatistics> Engine::table_statistics() const {
     for (const auto& [id, table] : shard->tables()) {
       TableStatistics& sum = by_table[id];
       sum.table = id;
+      sum.compaction_rule = table->options().compaction.rule;
+      sum.compaction_backlog_bytes +=
+          compaction_backlog_bytes(table->compaction_candidates(runtime_.clock.now()),
+                                   table->options().compaction, parts_->state.options.compaction);
       sum.sstables += table->sstables().size();
       sum.sstables_set_aside += table->files_aside().size();
       for (const auto& sstable : table->sstables()) {
@@ -494,6 +517,10 @@ std::vector<TableStatistics> Engine::table_statistics() const {
         sum.memtable_bytes += frozen.bytes;
       }
     }
+  }
+  for (const RunningCompaction& running : parts_->compactor.running_compactions()) {
+    const auto table = by_table.find(running.table);
+    if (table != by_table.end()) table->second.compactions.push_back(running);
   }
   std::vector<TableStatistics> tables;
   for (const auto& [id, table] : by_table) tables.push_back(table);

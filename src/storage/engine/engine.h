@@ -260,6 +260,19 @@ class Engine {
   void suspect(TableId table);
   // Of which a part cannot be read, from files of tables or of mutations; ascending.
   std::vector<TabletId> damaged_tablets() const;
+  // Keeps what these tables have now, and these tablets of them, under the name
+  // (table_snapshots.h): all tablets of a keyspace that are of this core, and all its tables.
+  // Indexes come along. Errors: corrupt (a file is damaged), unavailable (try again),
+  // already_exists; of flushes and of the file system. What was linked until then is the caller's
+  // to remove.
+  runtime::Task<base::Result<SnapshotSize>> make_snapshot(std::string name,
+                                                          std::vector<TableId> tables,
+                                                          std::vector<TabletId> tablets,
+                                                          runtime::Until until);
+  // Takes back what a snapshot has of one tablet. After an error a tablet that was to be made anew
+  // may have nothing, or not be there: it is to be asked again before anything is served.
+  runtime::Task<base::Result<RestoreReport>> restore(std::string name, RestoreOrder order,
+                                                     runtime::StopToken stop);
   // Flushes, and merges all files of the table into one a shard.
   runtime::Task<base::Result<void>> compact(TableId table, runtime::Until until);
 

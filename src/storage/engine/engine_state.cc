@@ -68,6 +68,9 @@ Result<TableOfTablet> EngineState::find(TableId table, TabletId tablet) const {
   found.tablet = find_tablet(tablet);
   if (found.tablet == nullptr) return Error(Errc::not_found, "tablet {}", tablet);
   if (found.tablet->lost_mutations) return found.tablet->lost_mutations->why;
+  if (!restoring.empty() && restoring.contains(tablet)) {
+    return Error(Errc::unavailable, "tablet {} is being restored from a snapshot", tablet);
+  }
   return found;
 }
 

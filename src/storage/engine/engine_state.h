@@ -38,6 +38,8 @@
 #include <optional>
 #include <vector>
 
+#include <absl/container/btree_set.h>
+
 #include "base/log.h"
 #include "base/result.h"
 #include "runtime/file_system.h"
@@ -157,6 +159,8 @@ struct EngineState {
   std::unique_ptr<CommitLog> log;
   std::uint32_t log_incarnation = 0;
 
+  // Tablets that are made anew from a snapshot: nobody finds them who would read or write rows.
+  absl::btree_set<TabletId> restoring;
   std::optional<base::Error> own_fatal_error;
   // Why flushes fail at the moment, or wait for space.
   std::optional<base::Error> flush_error;

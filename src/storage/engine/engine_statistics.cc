@@ -113,6 +113,9 @@ void TableStatistics::add(const TableStatistics& other) {
   memtable_keys += other.memtable_keys;
   sstable_resident_bytes += other.sstable_resident_bytes;
   memtable_bytes += other.memtable_bytes;
+  if (other.table == table) compaction_rule = other.compaction_rule;
+  compaction_backlog_bytes += other.compaction_backlog_bytes;
+  compactions.insert(compactions.end(), other.compactions.begin(), other.compactions.end());
 }
 
 }  // namespace helenus::storage

@@ -3,14 +3,28 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/histogram.h"
 #include "storage/ids/table_id.h"
 #include "storage/log/commit_log.h"
+#include "storage/manifest/manifest.h"
 #include "storage/sstable/block_cache.h"
 #include "storage/sstable/sstable_blocks.h"
 
 namespace helenus::storage {
+
+// A merge that is under way.
+struct RunningCompaction {
+  TableId table;
+  CompactionRule rule = CompactionRule::size_tiered;
+  bool collects = false;  // for the sake of what is deleted or expired
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t level = 0;  // of what comes of it
+  std::uint64_t keys = 0;   // of the files
+  std::uint64_t keys_done = 0;
+};
 
 struct EngineStatistics {
   // Writing.
@@ -125,6 +139,10 @@ struct TableStatistics {
   std::uint64_t memtable_keys = 0;
   std::size_t sstable_resident_bytes = 0;
   std::size_t memtable_bytes = 0;  // of frozen ones, too
+  // How its files are merged, what of them waits for it, about, and what is under way.
+  CompactionRule compaction_rule = CompactionRule::size_tiered;
+  std::uint64_t compaction_backlog_bytes = 0;
+  std::vector<RunningCompaction> compactions = {};
 
   // Adds what another core's engine tells of the same table.
   void add(const TableStatistics& other);

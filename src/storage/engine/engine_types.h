@@ -6,13 +6,20 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include <absl/container/btree_map.h>
 
 #include "base/bytes.h"
 #include "causality/clock.h"
 #include "causality/delta.h"
+#include "causality/resolve.h"
 #include "runtime/file_system.h"
+#include "storage/engine/tablet_snapshot.h"
+#include "storage/ids/key_range.h"
 #include "storage/ids/log_position.h"
+#include "storage/ids/table_id.h"
 #include "storage/log/log_directory.h"
 #include "storage/manifest/manifest.h"
 
@@ -82,6 +89,37 @@ struct KnownOperation {
   causality::Delta delta;
   // Waiting for it waits for the mutation, as with Staged.
   std::optional<LogPosition> position;
+};
+
+// ---- Snapshots (table_snapshots.h) ----
+
+// Where a data directory has what is kept under the name.
+std::string snapshot_folder(const std::string& data_directory, const std::string& name);
+
+// What was linked.
+struct SnapshotSize {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  void add(const SnapshotSize& other) {
+    files += other.files;
+    bytes += other.bytes;
+  }
+};
+
+struct RestoreOrder {
+  TabletId tablet;
+  // The tablet is to have nothing else, and mints under this name. None: what the snapshot has is
+  // united with what is here, by the two clocks.
+  std::optional<causality::ActorId> anew_as = std::nullopt;
+  // Under which ids the tables were then, and are now.
+  absl::btree_map<TableId, TableId> tables = {};
+  // When the snapshot was made: what had expired by then may be missing in it.
+  causality::WallTime dropped_before = {};
+};
+
+struct RestoreReport {
+  bool was_in_snapshot = false;
+  IngestReport taken = {};
 };
 
 // A core's part of a folder: which shards are its own, and where its log begins.

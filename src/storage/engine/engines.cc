@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/call_on.h"
+#include "runtime/run_on.h"
 
 namespace helenus::storage {
 
@@ -213,6 +214,33 @@ Task<Result<std::vector<TabletId>>> Engines::tablets_in_doubt() {
   }
   std::ranges::sort(all);
   co_return all;
+}
+
+Task<Result<SnapshotSize>> Engines::make_snapshot(std::string name, std::vector<TableId> tables,
+                                                  std::vector<TabletId> tablets, Until until) {
+  SnapshotSize size;
+  for (std::size_t index = 0; index < engines_.size(); ++index) {
+    std::vector<TabletId> own;
+    std::ranges::copy_if(tablets, std::back_inserter(own),
+                         [&](TabletId tablet) { return core_of(tablet) == core_numbered(index); });
+    auto make = [engine = engines_[index].get(), &name, &tables, &own](Runtime&, Until remaining) {
+      return engine->make_snapshot(name, tables, own, std::move(remaining));
+    };
+    CO_TRY(const SnapshotSize part,
+           co_await runtime::run_on<SnapshotSize>(runtime_, core_numbered(index), make, until));
+    size.add(part);
+  }
+  co_return size;
+}
+
+Task<Result<RestoreReport>> Engines::restore(std::string name, RestoreOrder order,
+                                             runtime::StopToken stop) {
+  const CoreId core = core_of(order.tablet);
+  auto restore = [engine = &on(core), &name, &order](Runtime&, Until remaining) {
+    return engine->restore(name, order, std::move(remaining.stop));
+  };
+  co_return co_await runtime::run_on<RestoreReport>(runtime_, core, restore,
+                                                    Until{.stop = std::move(stop)});
 }
 
 Task<Result<void>> Engines::reincarnate(TabletId tablet, causality::ActorId actor) {

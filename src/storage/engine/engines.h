@@ -78,6 +78,13 @@ class Engines {
   runtime::Task<base::Result<void>> drop_tablet(TabletId tablet);
   runtime::Task<base::Result<void>> reincarnate(TabletId tablet, causality::ActorId actor);
   runtime::Task<base::Result<void>> reincarnate(std::vector<TabletName> names);
+  // As Engine's, on the tablets' cores, one after the other.
+  runtime::Task<base::Result<SnapshotSize>> make_snapshot(std::string name,
+                                                          std::vector<TableId> tables,
+                                                          std::vector<TabletId> tablets,
+                                                          runtime::Until until);
+  runtime::Task<base::Result<RestoreReport>> restore(std::string name, RestoreOrder order,
+                                                     runtime::StopToken stop);
   runtime::Task<base::Result<std::vector<TabletId>>> tablets_in_doubt();
   // Every start finds the folder in doubt until this is called and no tablet is: whoever renames
   // the tablets knows what else the folder may have had.

@@ -52,6 +52,7 @@ Task<Result<void>> SchemaChanges::alter_table(TableId table, TableOptions option
   CO_TRY_VOID(state_.check_writable());
   CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = state_.stop.token()}));
   if (options.filter) CO_TRY_VOID(validate(*options.filter));
+  CO_TRY_VOID(validate(options.compaction));
   bool found = false;
   for (const auto& shard : state_.shards) {
     TableStore* store = shard->table(table);
@@ -65,6 +66,8 @@ Task<Result<void>> SchemaChanges::alter_table(TableId table, TableOptions option
     store->set_options(options);
     if (options.index) shard->tell_index(*store);
   }
+  // Files that are there are merged by it, too.
+  state_.signals.compaction_work.wake_all();
   if (!found) co_return Error(Errc::not_found, "table {}", table);
   co_return {};
 }

@@ -76,6 +76,10 @@ std::string Shard::directory(std::size_t index) const {
   return shard_directory(environment_.options.data_directories[index], number_);
 }
 
+std::string Shard::name_of(FileNumber file) {
+  return sstable_name(file);
+}
+
 std::string Shard::path_of(const SstableRecord& record) const {
   return directory(record.directory) + "/" + sstable_name(record.number);
 }
@@ -431,7 +435,8 @@ Task<Result<Shard::Written>> Shard::write_file(const TableStore& table, EntrySou
                                                runtime::StopToken stop) {
   SstableRecord record{.number = FileNumber{next_file_++},
                        .freeze_first = plan.freeze_first,
-                       .freeze_last = plan.freeze_last};
+                       .freeze_last = plan.freeze_last,
+                       .level = plan.level};
   CO_TRY(record.directory, co_await choose_directory(record.number));
   auto written =
       co_await write_file_to(record, table, source, std::move(plan), throttle, std::move(stop));
@@ -486,7 +491,17 @@ Task<void> Shard::remove_files(std::vector<std::shared_ptr<const Sstable>> files
   for (const auto& file : files) co_await remove_file(file->record);
 }
 
+Task<void> Shard::let_files_go() {
+  ASSERT(files_kept_ > 0);
+  if (--files_kept_ > 0) co_return;
+  for (const SstableRecord& file : std::exchange(removed_later_, {})) co_await remove_file(file);
+}
+
 Task<void> Shard::remove_file(SstableRecord record) {
+  if (files_kept_ > 0) {
+    removed_later_.push_back(std::move(record));
+    co_return;
+  }
   const auto removed = co_await environment_.runtime.files.remove(path_of(record));
   if (!removed) {
     environment_.log.warn("a file could not be removed", base::kv("error", removed.error()));

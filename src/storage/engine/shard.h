@@ -140,6 +140,10 @@ class Shard {
   using AsideFile = std::pair<std::shared_ptr<TableStore>, std::shared_ptr<const Sstable>>;
   std::vector<AsideFile> unneeded_aside() const;
 
+  // From now on no file of a table is removed, until that is let go as often. What should have been
+  // goes then.
+  void keep_files() { ++files_kept_; }
+  runtime::Task<void> let_files_go();
   // Those who hold them open go on reading. Errors are logged: a start removes what is left.
   runtime::Task<void> remove_files(std::vector<std::shared_ptr<const Sstable>> files);
 
@@ -182,6 +186,7 @@ class Shard {
   // How often a file was given to another directory, since one was in trouble.
   std::uint64_t directories_passed_over() const { return directories_passed_over_; }
 
+  static std::string name_of(FileNumber file);
   std::string path_of(const SstableRecord& record) const;
   std::string manifest_path() const { return directory(0) + "/manifest"; }
 
@@ -231,6 +236,8 @@ class Shard {
   FileSet mutations_aside_;
   std::vector<SstableRecord> unreadable_mutations_;
   runtime::Semaphore install_turn_;
+  std::size_t files_kept_ = 0;                // by so many
+  std::vector<SstableRecord> removed_later_;  // when nobody keeps them
   // By directory; shorter if the others are not avoided.
   std::vector<runtime::MonotonicTime> avoided_until_;
   std::uint64_t directories_passed_over_ = 0;

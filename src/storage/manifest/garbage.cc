@@ -100,6 +100,27 @@ Collectable Garbage::collectable(const causality::Stability& stable) const {
           .increments = increments};
 }
 
+namespace {
+
+causality::Timestamp newest_in(const causality::CellStore& cell) {
+  causality::Timestamp newest = causality::kTimestampMin;
+  for (const causality::Version& version : cell.versions()) {
+    newest = std::max(newest, version.timestamp);
+  }
+  return newest;
+}
+
+}  // namespace
+
+causality::Timestamp newest_write(const Entry& entry) {
+  causality::Timestamp newest = newest_in(entry.row_deletes());
+  for (const auto& [column, cell] : entry.row().cells()) newest = std::max(newest, newest_in(cell));
+  for (const causality::RangeDelete& range_delete : entry.deleted_ranges()) {
+    newest = std::max(newest, newest_in(range_delete.store));
+  }
+  return newest;
+}
+
 std::uint64_t count_garbage(const Entry& entry, Garbage& garbage) {
   for (const auto& [column, cell] : entry.row().cells()) count_cell(cell, garbage);
   for (const causality::RangeDelete& range_delete : entry.deleted_ranges())

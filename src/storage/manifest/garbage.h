@@ -84,6 +84,8 @@ struct Garbage {
 
 using GarbageByTablet = absl::btree_map<TabletId, Garbage>;
 
+// The largest timestamp of its versions; kTimestampMin if it has none.
+causality::Timestamp newest_write(const Entry& entry);
 // Counts what an entry of the tablet has of it; returns how many cells and ranges there are at all.
 std::uint64_t count_garbage(const Entry& entry, Garbage& garbage);
 

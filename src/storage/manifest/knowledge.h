@@ -43,6 +43,8 @@ struct SstableMetadata {
   // How many cells and ranges it has, and what of them will be garbage.
   std::uint64_t cells = 0;
   GarbageByTablet garbage = {};
+  // The largest timestamp of any version in it.
+  causality::Timestamp newest_write = causality::kTimestampMin;
   Knowledge at_last_freeze = {};
   // By tablet, what its entries name above the base of `at_last_freeze`: dots of versions and of
   // contexts. A tablet is missing if that is not known, or too long to be kept.

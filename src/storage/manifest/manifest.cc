@@ -291,7 +291,7 @@ void put_indexes(Encoder& out, const ManifestState& state) {
 
 void get_indexes(Decoder& in, ManifestState& state) {
   const std::size_t count = in.count(kIndexSizeMin);
-  if (count == 0) in.fail("that there are no indexes is written down");
+  if (count == 0 && in.remaining() == 0) in.fail("that there are no indexes is written down");
   std::optional<TableId> previous;
   for (std::size_t left = count; left > 0 && in.ok(); --left) {
     const TableId id{in.varint()};
@@ -312,6 +312,132 @@ void get_indexes(Decoder& in, ManifestState& state) {
 }
 
 }  // namespace
+
+// ---- How files are merged ----
+
+namespace {
+
+constexpr std::size_t kStrategySizeMin = 9;
+constexpr std::size_t kLevelSizeMin = 2;
+
+bool has_own_strategy(const TableRecord& table) {
+  return table.options.compaction != CompactionStrategy();
+}
+
+bool has_levels(const TableRecord& table) {
+  return std::ranges::any_of(table.sstables, [](const auto& file) { return file.level > 0; });
+}
+
+bool has_compaction(const ManifestState& state) {
+  return std::ranges::any_of(state.tables, [](const auto& table) {
+    return has_own_strategy(table.second) || has_levels(table.second);
+  });
+}
+
+void put_strategy(Encoder& out, const CompactionStrategy& strategy) {
+  out.u8(static_cast<std::uint8_t>(strategy.rule));
+  out.u8(strategy.enabled ? 1 : 0);
+  out.varint(strategy.files_min);
+  out.varint(strategy.files_max);
+  out.varint(strategy.small_bytes ? *strategy.small_bytes + 1 : 0);
+  out.varint(strategy.file_bytes);
+  out.varint(strategy.fanout);
+  out.varint(static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(strategy.window).count()));
+}
+
+CompactionStrategy get_strategy(Decoder& in) {
+  CompactionStrategy strategy;
+  const std::uint8_t rule = in.u8();
+  if (rule > static_cast<std::uint8_t>(CompactionRule::time_window)) in.fail("unknown compaction");
+  strategy.rule = static_cast<CompactionRule>(rule);
+  const std::uint8_t enabled = in.u8();
+  if (enabled > 1) in.fail("compaction is neither enabled nor not");
+  strategy.enabled = enabled == 1;
+  strategy.files_min = get_u32(in);
+  strategy.files_max = get_u32(in);
+  const std::uint64_t small = in.varint();
+  if (small > 0) strategy.small_bytes = small - 1;
+  strategy.file_bytes = in.varint();
+  strategy.fanout = get_u32(in);
+  const std::uint64_t seconds = in.varint();
+  if (seconds > static_cast<std::uint64_t>(UINT32_MAX)) in.fail("a window is too long");
+  strategy.window = std::chrono::seconds(static_cast<std::uint32_t>(seconds));
+  if (in.ok() && !validate(strategy)) in.fail("a compaction that cannot be");
+  return strategy;
+}
+
+// Of tables with a rule of their own, and of files above level 0.
+void put_compaction(Encoder& out, const ManifestState& state) {
+  const auto own = [](const auto& table) { return has_own_strategy(table.second); };
+  out.varint(static_cast<std::uint64_t>(std::ranges::count_if(state.tables, own)));
+  for (const auto& [id, table] : state.tables) {
+    if (!has_own_strategy(table)) continue;
+    out.varint(id.value());
+    put_strategy(out, table.options.compaction);
+  }
+  std::vector<const SstableRecord*> leveled;
+  for (const auto& [id, table] : state.tables) {
+    for (const SstableRecord& file : table.sstables) {
+      if (file.level > 0) leveled.push_back(&file);
+    }
+  }
+  std::ranges::sort(leveled, {}, [](const SstableRecord* file) { return file->number; });
+  out.varint(leveled.size());
+  for (const SstableRecord* file : leveled) {
+    out.varint(file->number.value());
+    out.varint(file->level);
+  }
+}
+
+void get_compaction(Decoder& in, ManifestState& state) {
+  std::optional<TableId> previous;
+  for (std::size_t left = in.count(kStrategySizeMin); left > 0 && in.ok(); --left) {
+    const TableId id{in.varint()};
+    if (previous && id <= *previous) in.fail("compactions are out of order");
+    previous = id;
+    const auto table = state.tables.find(id);
+    if (table == state.tables.end()) {
+      in.fail("a compaction without a table");
+      return;
+    }
+    table->second.options.compaction = get_strategy(in);
+    if (!has_own_strategy(table->second)) in.fail("the usual compaction is written down");
+  }
+  absl::btree_map<FileNumber, SstableRecord*> files;
+  for (auto& [id, table] : state.tables) {
+    for (SstableRecord& file : table.sstables) files.emplace(file.number, &file);
+  }
+  FileNumber last{0};
+  for (std::size_t left = in.count(kLevelSizeMin); left > 0 && in.ok(); --left) {
+    const FileNumber number{in.varint()};
+    const std::uint32_t level = get_u32(in);
+    const auto file = files.find(number);
+    if (number <= last || file == files.end()) in.fail("levels of files that are not there");
+    if (level == 0) in.fail("level 0 is written down");
+    if (!in.ok()) return;
+    last = number;
+    file->second->level = level;
+  }
+}
+
+}  // namespace
+
+Result<void> validate(const CompactionStrategy& strategy) {
+  const bool has_files = strategy.files_max == 0 || strategy.files_min <= strategy.files_max;
+  if (strategy.files_min == 1 || !has_files) {
+    return Error(Errc::invalid_argument, "{} to {} files are merged at once", strategy.files_min,
+                 strategy.files_max);
+  }
+  if (strategy.file_bytes == 0 || strategy.fanout < 2 || strategy.fanout > 1000) {
+    return Error(Errc::invalid_argument, "levels of files of {} bytes, each {} times as large",
+                 strategy.file_bytes, strategy.fanout);
+  }
+  if (strategy.window < std::chrono::seconds(1)) {
+    return Error(Errc::invalid_argument, "a window of less than a second");
+  }
+  return {};
+}
 
 Bytes encode(const ManifestState& state) {
   base::Buffer buffer;
@@ -344,8 +470,10 @@ Bytes encode(const ManifestState& state) {
   out.raw(state.node.value_or(base::Uuid()).bytes());
   const bool has_indexes = std::ranges::any_of(
       state.tables, [](const auto& table) { return table.second.options.index.has_value(); });
-  if (state.operation_floor > 0 || has_indexes) out.varint(state.operation_floor);
-  if (has_indexes) put_indexes(out, state);
+  const bool has_merging = has_compaction(state);
+  if (state.operation_floor > 0 || has_indexes || has_merging) out.varint(state.operation_floor);
+  if (has_indexes || has_merging) put_indexes(out, state);
+  if (has_merging) put_compaction(out, state);
   return base::encode_file(kFormat, buffer.view());
 }
 
@@ -390,6 +518,10 @@ Result<ManifestState> decode_manifest(const Bytes& bytes) {
     }
   }
   if (in.ok() && in.remaining() > 0) get_indexes(in, state);
+  if (in.ok() && in.remaining() > 0) {
+    get_compaction(in, state);
+    if (in.ok() && !has_compaction(state)) in.fail("that nothing is merged is written down");
+  }
   TRY_VOID(in.finish());
   for (const auto& [id, table] : state.tables) TRY_VOID(check_given(state, table.sstables));
   TRY_VOID(check_given(state, state.mutation_files));

@@ -29,6 +29,7 @@
 #include "causality/delta.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "runtime/time.h"
 #include "storage/ids/key_range.h"
 #include "storage/ids/log_position.h"
 #include "storage/ids/table_id.h"
@@ -51,10 +52,37 @@ struct SstableRecord {
   // The memtables whose fragments it holds were frozen from the first to the last of these.
   FreezeNumber freeze_first;
   FreezeNumber freeze_last;
+  // Where leveled compaction has it; files of a level above 0 do not overlap.
+  std::uint32_t level = 0;
   base::Bytes key_first = {};
   base::Bytes key_last = {};
   friend bool operator==(const SstableRecord&, const SstableRecord&) = default;
 };
+
+// By what rule files are merged (storage/compaction/compaction_strategy.h).
+enum class CompactionRule : std::uint8_t { size_tiered = 0, leveled = 1, time_window = 2 };
+
+struct CompactionStrategy {
+  CompactionRule rule = CompactionRule::size_tiered;
+  // Otherwise files are merged when somebody asks for it, and not by themselves.
+  bool enabled = true;
+  // How many files of about the same size are merged at once; 0: as the node's settings say.
+  std::uint32_t files_min = 0;
+  std::uint32_t files_max = 0;
+  // Smaller ones count as equally small; none: the same.
+  std::optional<std::uint64_t> small_bytes = std::nullopt;
+  // Of leveled: how large a file is, how many times as large a level is as the one before, and how
+  // many files of level 0 are merged, and at most.
+  std::uint64_t file_bytes = std::uint64_t{160} << 20;
+  std::uint32_t fanout = 10;
+  std::uint32_t level_zero_files = 4;
+  std::uint32_t level_zero_files_max = 32;
+  // Of time-window.
+  runtime::Duration window = std::chrono::hours(24);
+  friend bool operator==(const CompactionStrategy&, const CompactionStrategy&) = default;
+};
+// Errors: invalid_argument, naming what it cannot have.
+base::Result<void> validate(const CompactionStrategy& strategy);
 
 // An index: a table of storage's own, whose entries follow from what is written to another one
 // (storage/entry/derived_entry.h).
@@ -73,6 +101,7 @@ struct TableOptions {
   std::optional<TableFilter> filter = std::nullopt;  // none: as the node's settings say
   // Of an index; of which table never changes.
   std::optional<IndexOf> index = std::nullopt;
+  CompactionStrategy compaction = {};
   friend bool operator==(const TableOptions&, const TableOptions&) = default;
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "base/bytes.h"
 #include "storage/manifest/garbage.h"
 #include "storage/manifest/manifest.h"
 
@@ -12,6 +13,11 @@ struct CompactionCandidate {
   FileNumber number;
   std::uint64_t bytes = 0;
   bool busy = false;  // is being merged already
+  std::uint32_t level = 0;
+  std::int64_t newest_write = INT64_MIN;  // microseconds since 1970
+  // From its first key to its last; borrowed from the file.
+  base::ByteView key_first = {};
+  base::ByteView key_last = {};
 };
 
 struct CollectionCandidate {

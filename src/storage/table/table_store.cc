@@ -101,16 +101,16 @@ void TableStore::replace_oldest_frozen(std::shared_ptr<const Sstable> file) {
 }
 
 void TableStore::add_sstable(std::shared_ptr<const Sstable> file) {
-  replace_sstables({}, std::move(file));
+  replace_sstables({}, {std::move(file)});
 }
 
-void TableStore::replace_sstables(const FileSet& inputs, std::shared_ptr<const Sstable> output) {
+void TableStore::replace_sstables(const FileSet& inputs, SstableList outputs) {
   auto list = std::make_shared<SstableList>();
   for (const auto& sstable : *sstables_) {
     if (!inputs.contains(sstable->record.number)) list->push_back(sstable);
   }
   ASSERT(list->size() + inputs.size() == sstables_->size(), "a file of the merge is not there");
-  if (output != nullptr) list->push_back(std::move(output));
+  std::ranges::move(outputs, std::back_inserter(*list));
   std::ranges::sort(*list, {}, [](const auto& sstable) { return sstable->record.number; });
   sstables_ = std::move(list);
   for (const FileNumber input : inputs) {
@@ -141,7 +141,11 @@ std::vector<CompactionCandidate> TableStore::compaction_candidates(
     if (aside_.contains(record.number)) continue;
     candidates.push_back({.number = record.number,
                           .bytes = record.bytes,
-                          .busy = busy(record.number) || rests(record.number, now)});
+                          .busy = busy(record.number) || rests(record.number, now),
+                          .level = record.level,
+                          .newest_write = sstable->metadata.newest_write.value(),
+                          .key_first = record.key_first.view(),
+                          .key_last = record.key_last.view()});
   }
   return candidates;
 }

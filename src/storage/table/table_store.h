@@ -150,8 +150,8 @@ class TableStore {
   void freeze(FreezeState at);
   // The oldest frozen memtable is in `file`, or left nothing behind.
   void replace_oldest_frozen(std::shared_ptr<const Sstable> file);
-  // `output` may be null. The inputs are no longer busy, nor there.
-  void replace_sstables(const FileSet& inputs, std::shared_ptr<const Sstable> output);
+  // The inputs are no longer busy, nor there.
+  void replace_sstables(const FileSet& inputs, SstableList outputs);
   void add_sstable(std::shared_ptr<const Sstable> file);
 
   // Files under compaction.
