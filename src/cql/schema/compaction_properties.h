@@ -1,5 +1,5 @@
-// The map `compaction` of a table, with Cassandra's checks. It is kept and echoed; what storage is told
-// of it is cql/catalog/compaction_storage.h.
+// The map `compaction` of a table, with Cassandra's checks. It is kept and echoed; what storage is
+// told of it is cql/catalog/compaction_storage.h.
 #pragma once
 
 #include "cql/errors/query_error.h"

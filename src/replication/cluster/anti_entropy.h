@@ -329,8 +329,8 @@ class AntiEntropy {
   void note_pulled(Tablet& tablet, model::NodeId from);
 
   // ---- Copies of tablets (anti_entropy_streams.cc) ----
-  // Whether so many others, that are in doubt about nothing themselves, have told of these dots that
-  // losing them here loses nothing that was acknowledged (S6).
+  // Whether so many others, that are in doubt about nothing themselves, have told of these dots
+  // that losing them here loses nothing that was acknowledged (S6).
   bool is_taken_by_others(const Tablet& tablet, const causality::Clock& dots) const;
   void add_damaged(ReentryProgress& progress);
   bool must_stream(storage::TabletId id, std::uint64_t life, const base::Result<PullEnd>& end);
