@@ -191,7 +191,11 @@ void Reentry::note_damage(const replication::ReentryProgress& progress) {
 // From the first step on these mint nothing more. What they minted before others take meanwhile;
 // what comes from others these have. So nothing goes with the files that was acknowledged.
 Task<void> Reentry::give_up_damaged() {
-  std::ignore = co_await database_.doubt_all();
+  damaged_not_before_ = runtime_.clock.now() + kDamagedPause;
+  if (const auto doubted = co_await database_.doubt_all(); !doubted) {
+    log_.warn("replicas with damaged files stay for now", kv("error", doubted.error()));
+    co_return;
+  }
   const runtime::MonotonicTime deadline = runtime_.clock.now() + kDamagedWait;
   std::set<storage::TabletId> given_up;
   for (;;) {
