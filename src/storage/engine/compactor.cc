@@ -477,6 +477,8 @@ Task<Result<void>> Compactor::verify(TableId table, Until until) {
   CO_TRY(const auto pass, state_.gate.enter());
   Result<void> outcome;
   bool is_here = false;
+  std::size_t read = 0;
+  std::uint64_t bytes = 0;
   for (const auto& shard : state_.shards) {
     const auto at = shard->tables().find(table);
     if (at == shard->tables().end()) continue;
@@ -488,9 +490,14 @@ Task<Result<void>> Compactor::verify(TableId table, Until until) {
       auto verified = verify_file(*shard, store, file, until);
       auto done = co_await runtime::in_background(state_.runtime, std::move(verified));
       if (!done && outcome) outcome = std::move(done);
+      ++read;
+      bytes += file->record.bytes;
     }
     if (outcome && !store->files_aside().empty()) outcome = store->files_aside().begin()->second;
   }
+  state_.logger.info("files of a table were read through", base::kv("table", table),
+                     base::kv("files", read), base::kv("bytes", bytes),
+                     base::kv("sound", outcome.has_value()));
   if (!is_here) co_return Error(Errc::not_found, "table {}", table);
   co_return outcome;
 }
