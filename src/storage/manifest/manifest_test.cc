@@ -138,5 +138,39 @@ TEST(Manifest, FilesOutOfOrderAreRefusedThoughTheChecksumHolds) {
   EXPECT_TRUE(decode_manifest(encode(state)).failed_with(Errc::corrupt));
 }
 
+TEST(Manifest, RemembersHowFilesAreMerged) {
+  ManifestState state = some_state();
+  state.tables[TableId{7}].options.compaction = {.rule = CompactionRule::leveled,
+                                                 .enabled = false,
+                                                 .files_min = 2,
+                                                 .files_max = 9,
+                                                 .small_bytes = 0,
+                                                 .file_bytes = 1 << 20,
+                                                 .fanout = 4};
+  state.tables[TableId{7}].sstables.back().level = 3;
+  state.tables[TableId{9}].options.compaction = {.rule = CompactionRule::time_window,
+                                                 .window = std::chrono::hours(3)};
+  const base::Bytes bytes = encode(state);
+  const auto decoded = decode_manifest(bytes);
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().to_string();
+  EXPECT_EQ(*decoded, state);
+  EXPECT_EQ(encode(*decoded), bytes);
+  // A level alone, without a rule or an index.
+  ManifestState leveled;
+  leveled.next_file = FileNumber{3};
+  leveled.next_freeze = FreezeNumber{3};
+  leveled.tables[TableId{7}].sstables = {file_numbered(1)};
+  leveled.tables[TableId{7}].sstables.back().level = 1;
+  EXPECT_EQ(decode_manifest(encode(leveled)), leveled);
+  for (const CompactionStrategy& wrong :
+       {CompactionStrategy{.files_min = 1}, CompactionStrategy{.files_min = 5, .files_max = 4},
+        CompactionStrategy{.file_bytes = 0}, CompactionStrategy{.fanout = 1},
+        CompactionStrategy{.window = std::chrono::milliseconds(1)}}) {
+    EXPECT_TRUE(validate(wrong).failed_with(Errc::invalid_argument));
+    leveled.tables[TableId{7}].options.compaction = wrong;
+    EXPECT_TRUE(decode_manifest(encode(leveled)).failed_with(Errc::corrupt));
+  }
+}
+
 }  // namespace
 }  // namespace helenus::storage
