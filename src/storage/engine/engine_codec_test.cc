@@ -114,6 +114,7 @@ SstableMetadata metadata_of_the_example() {
   garbage.expiring.add(causality::WallTime{2000});
   garbage.up_to.add(causality::DotRange{actor_of(3, 1), 1, 9});
   metadata.named_above[TabletId{2}].add(causality::Dot{actor_of(3, 1), 11});
+  metadata.newest_write = causality::Timestamp{70'000};
   return metadata;
 }
 
@@ -124,6 +125,7 @@ void expect_same(const SstableMetadata& found, const SstableMetadata& wanted) {
   EXPECT_EQ(found.deleted_ranges, wanted.deleted_ranges);
   EXPECT_EQ(found.cells, wanted.cells);
   EXPECT_EQ(found.garbage, wanted.garbage);
+  EXPECT_EQ(found.newest_write, wanted.newest_write);
   EXPECT_EQ(found.named_above, wanted.named_above);
   ASSERT_EQ(found.at_last_freeze.size(), wanted.at_last_freeze.size());
   for (const auto& [tablet, knowledge] : wanted.at_last_freeze) {

@@ -116,9 +116,7 @@ Bytes encode(const SstableMetadata& metadata) {
     out.varint(tablet.value());
     out.prefixed(causality::encoded(above));
   }
-  if (metadata.newest_write != causality::kTimestampMin) {
-    out.signed_varint(metadata.newest_write.value());
-  }
+  out.signed_varint(metadata.newest_write.value());
   return std::move(buffer).freeze();
 }
 
@@ -145,10 +143,7 @@ Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
   metadata.cells = in.varint();
   TRY(metadata.garbage, get_garbage(in));
   TRY(metadata.named_above, get_named(in));
-  if (in.ok() && in.remaining() > 0) {
-    metadata.newest_write = causality::Timestamp{in.signed_varint()};
-    if (metadata.newest_write == causality::kTimestampMin) in.fail("no write is written down");
-  }
+  metadata.newest_write = causality::Timestamp{in.signed_varint()};
   TRY_VOID(in.finish());
   return metadata;
 }
