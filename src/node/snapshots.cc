@@ -344,7 +344,8 @@ Task<Result<RestoredTablets>> Snapshots::take_back(const std::string& name, Plan
 Task<Result<RestoredTablets>> Snapshots::restore(std::string name, runtime::StopToken stop) {
   CO_TRY(const auto turn, co_await turn_.acquire(1, {.stop = stop}));
   CO_TRY(const SnapshotDescription description, co_await read(name));
-  CO_TRY(const auto still, co_await database_.catalog().hold_still({.stop = stop}));
+  // The schema may change from here on: what is dropped meanwhile is not taken back, and what is
+  // emptied ends it, to be asked again.
   CO_TRY(Plan plan, this->plan(description));
   const bool makes_anew = plan.makes_anew();
   log_.warn("a snapshot is restored", kv("name", name), kv("tablets", plan.tablets.size()));
