@@ -38,15 +38,8 @@ std::vector<ScenarioInfo> rows_scenarios() {
       {.name = "rows-restored",
        .description = "the same, and nodes lose all that they have of rows: others give it back",
        .is_dear = true,
-       .make =
-           [] {
-             return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .loses_disks = true});
-           }},
-      {.name = "rows-damaged",
-       .description = "the same, and bits flip in files of tables: others give back what was there",
-       .is_dear = true,
        .make = [] {
-         return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .damages_files = true});
+         return make_rows_scenario({.nodes_min = 3, .nodes_max = 5, .loses_disks = true});
        }}};
 }
 

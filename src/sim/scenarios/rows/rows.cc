@@ -1,7 +1,6 @@
 #include "sim/scenarios/rows/rows.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,7 +17,6 @@
 #include "sim/scenarios/rows/clients.h"
 #include "sim/scenarios/rows/judge.h"
 #include "sim/scenarios/test_cluster.h"
-#include "storage/engine/shard.h"
 
 namespace helenus::sim {
 
@@ -44,73 +42,12 @@ constexpr Duration kClientLostAfter = 2s;
 constexpr Duration kSyncPeriod = 300ms;
 constexpr std::uint64_t kJoinsWithinMs = 12'000;
 constexpr Duration kLookAtRingEvery = 100ms;
-constexpr Duration kLookForDamageEvery = 250ms;
 constexpr double kLeaves = 0.05;  // at each look
 
 // What is left says which node it is.
 void lose_rows(SimDisk& disk) {
   lose_folder(disk, "/data/tables");
   lose_folder(disk, "/data/commitlog");
-}
-
-// Of tables whose tablets other nodes hold, too.
-std::set<storage::TableId> shared_tables(const node::Database& database) {
-  std::set<storage::TableId> tables;
-  const auto held = database.held();
-  const auto catalog = database.catalog().snapshot();
-  if (held == nullptr) return tables;
-  for (const auto& [name, keyspace] : catalog->users().keyspaces()) {
-    const bool is_shared = std::ranges::none_of(held->all(), [&](const auto& tablet) {
-      return tablet.keyspace->name() == name && (tablet.is_alone() || tablet.is_in_doubt);
-    });
-    if (!is_shared) continue;
-    for (const auto& [table_name, table] : keyspace->tables) {
-      if (const auto storage = catalog->storage_of(table->id)) tables.insert(*storage);
-    }
-  }
-  return tables;
-}
-
-Task<base::Result<std::vector<std::string>>> files_to_damage(runtime::Runtime& runtime,
-                                                             const node::Database& database) {
-  const std::string folder = "/data/tables";
-  const std::set<storage::TableId> tables = shared_tables(database);
-  std::vector<std::string> paths;
-  CO_TRY(const auto entries, co_await runtime.files.list(folder));
-  for (const runtime::DirectoryEntry& entry : entries) {
-    if (!entry.name.starts_with("shard-")) continue;
-    const std::string shard = folder + "/" + entry.name;
-    CO_TRY(const auto manifest, co_await storage::read_manifest(runtime, shard + "/manifest"));
-    for (const auto& [id, table] : manifest.tables) {
-      if (!tables.contains(id)) continue;
-      for (const storage::SstableRecord& file : table.sstables) {
-        paths.push_back(shard + "/" + storage::Shard::name_of(file.number));
-      }
-    }
-  }
-  co_return paths;
-}
-
-// A bit of a file of a table flips; then all files are read. True if that has found it.
-Task<base::Result<bool>> damage_a_file(runtime::Runtime& runtime, node::Node& node,
-                                       std::uint64_t seed) {
-  base::Prng dice(seed);
-  CO_TRY(const auto paths, co_await files_to_damage(runtime, node.database()));
-  if (paths.empty()) co_return false;
-  const std::string& path = paths[dice.below(paths.size())];
-  const Until until = Until::after(runtime, 1min);
-  CO_TRY(const auto file, co_await runtime.files.open(path, {.write = true}));
-  CO_TRY(const std::uint64_t size, co_await file->size());
-  const std::uint64_t offset = dice.below(size);
-  std::array<std::byte, 1> byte{};
-  CO_TRY_VOID(co_await file->read_at(offset, byte, until));
-  byte[0] ^= std::byte(1U << dice.below(8));
-  CO_TRY_VOID(co_await file->write_at(offset, byte, until));
-  CO_TRY_VOID(co_await file->sync(until));
-  CO_TRY_VOID(co_await file->close());
-  const auto verified =
-      co_await node.database().maintain(node::Database::Maintenance::verify, "", "", until);
-  co_return verified.failed_with(base::Errc::corrupt);
 }
 
 class RowsScenario final : public Scenario {
@@ -197,7 +134,6 @@ class RowsScenario final : public Scenario {
     sightings.push_back({"changes of the schema", board_.schema_changes.size(), 1});
     sightings.push_back({"flushes and compactions", chores_, 1});
     if (loses_power()) sightings.push_back({"power losses", power_losses_, 1});
-    if (options_.damages_files) sightings.push_back({"damaged files", damaged_, 1});
     if (options_.late_max > 0) {
       sightings.push_back({"nodes that joined", joined_, 1});
       sightings.push_back({"nodes that left, of eight joined", 8 * left_, 1});
@@ -263,7 +199,6 @@ class RowsScenario final : public Scenario {
     look_at_clocks();
     if (dice.chance(0.5)) plan_chore();
     if (loses_power()) look_for_power_loss();
-    if (options_.damages_files) look_for_damage();
     plan_ring(dice);
     board_.phase = RowsBoard::Phase::faults;
     has_begun_ = true;
@@ -379,27 +314,6 @@ class RowsScenario final : public Scenario {
     world_->after(kSyncPeriod / 4, [this] { look_for_power_loss(); });
   }
 
-  // The next one comes when all have been well for a while, so that what the last one took is there
-  // again.
-  void look_for_damage() {
-    if (board_.healed) return;
-    if (!cluster_->is_quiet() || is_damaging_) {
-      quiet_since_ = world_->now();
-    } else if (world_->now() - quiet_since_ > 1s && chore_dice_->chance(0.2)) {
-      is_damaging_ = true;
-      const std::size_t node = chore_dice_->below(cluster_->size());
-      cluster_->begin(
-          node,
-          [this, seed = chore_dice_->next()](runtime::Runtime& runtime,
-                                             node::Node& its) -> Task<void> {
-            const auto damaged = co_await damage_a_file(runtime, its, seed);
-            if (damaged && *damaged) ++damaged_;
-          },
-          [this] { is_damaging_ = false; });
-    }
-    world_->after(kLookForDamageEvery, [this] { look_for_damage(); });
-  }
-
   // ---- The ring ----
 
   void plan_ring(base::Prng& dice) {
@@ -513,8 +427,6 @@ class RowsScenario final : public Scenario {
   bool rest_is_checked_ = false;
   WorldTime quiet_since_{};
   std::uint64_t power_losses_ = 0;
-  bool is_damaging_ = false;
-  std::uint64_t damaged_ = 0;
 };
 
 }  // namespace

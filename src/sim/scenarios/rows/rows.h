@@ -25,9 +25,6 @@ struct RowsScenarioOptions {
   // One node at a time loses its power, and with it all that it keeps of rows: others give it back
   // (R12).
   bool loses_disks = false;
-  // Now and then a bit of a table's file flips, on one node at a time: what its replicas had is
-  // made anew from others (S6).
-  bool damages_files = false;
   // Wrong on purpose: clients read at ONE, and take it for what they read at QUORUM.
   bool reads_too_few = false;
 };
