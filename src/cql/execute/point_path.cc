@@ -18,6 +18,7 @@ using protocol::Consistency;
 using protocol::ExecuteRequest;
 using protocol::Request;
 using protocol::Response;
+using runtime::MaybeTask;
 using runtime::StopToken;
 using runtime::Task;
 using runtime::Until;
@@ -42,13 +43,13 @@ BoundValues values_of(const Request& request, const protocol::QueryParameters& p
   return values;
 }
 
-Task<Response> answered(QueryError error) {
-  co_return Response::of(error.message());
+Response answered(const QueryError& error) {
+  return Response::of(error.message());
 }
 
 }  // namespace
 
-std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken& stop) {
+std::optional<MaybeTask<Response>> PointPath::begin(const Request& request, StopToken& stop) {
   const auto* message = std::get_if<ExecuteRequest>(&request.message);
   if (message == nullptr || !is_plain(request, message->parameters)) return std::nullopt;
   const PreparedStatement* const statement = prepared_.current(message->id);
@@ -70,26 +71,53 @@ std::optional<Task<Response>> PointPath::begin(const Request& request, StopToken
 
 // ---- Reading ----
 
-Task<Response> PointPath::begin_read(const Request& request, const ExecuteRequest& message,
-                                     const PlanPtr& plan, const SelectPlan& select,
-                                     StopToken stop) {
+MaybeTask<Response> PointPath::begin_read(const Request& request, const ExecuteRequest& message,
+                                          const PlanPtr& plan, const SelectPlan& select,
+                                          StopToken stop) {
   const protocol::QueryParameters& parameters = message.parameters;
   if (auto checked = check_timestamp(parameters.default_timestamp_us); !checked) {
-    return answered(std::move(checked).error());
+    return answered(checked.error());
   }
   if (auto checked = check_read_level(parameters.consistency); !checked) {
-    return answered(std::move(checked).error());
+    return answered(checked.error());
   }
   const BoundValues values = values_of(request, parameters);
   Moment moment = clock_.now();
   QueryResult<BoundPrimaryKey> key = select.where.bind_row({values, moment});
-  if (!key) return answered(std::move(key).error());
+  if (!key) return answered(key.error());
   const PointRead read{.now = moment.seconds(),
                        .consistency = parameters.consistency,
                        .skip_metadata = parameters.skip_metadata,
                        .is_paged = parameters.page_size.value_or(0) > 0};
-  return read_point(plan, *std::move(key), read,
-                    Until::after(services_.runtime, services_.timeouts.read, std::move(stop)));
+  auto until = Until::after(services_.runtime, services_.timeouts.read, std::move(stop));
+  replication::LevelReport report;
+  auto here =
+      services_.coordinator.read_row_here(*select.storage, key->partition, key->clustering, until,
+                                          {.level = parameters.consistency, .report = &report});
+  if (!here) return read_point(plan, *std::move(key), read, std::move(until));
+  if (!here->ready()) {
+    return end_read(plan, *std::move(key), read, report, std::move(*here).task());
+  }
+  return answer_read(select, *key, read, report, std::move(*here).take());
+}
+
+Response PointPath::answer_read(const SelectPlan& select, const BoundPrimaryKey& key, PointRead how,
+                                const replication::LevelReport& report,
+                                const base::Result<storage::RowRead>& read) {
+  if (!read) {
+    return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
+  }
+  how.now = std::max(how.now, read->wall);
+  QueryResult<Response> answer = answer_point(select, key, how, read->partition);
+  if (!answer) return Response::of(answer.error().message());
+  return *std::move(answer);
+}
+
+Task<Response> PointPath::end_read(PlanPtr plan, BoundPrimaryKey key, PointRead how,
+                                   replication::LevelReport report,
+                                   Task<base::Result<storage::RowRead>> reading) {
+  const auto read = co_await std::move(reading);
+  co_return answer_read(std::get<SelectPlan>(plan->what), key, how, report, read);
 }
 
 Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
@@ -102,13 +130,7 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
        .report = &report,
        .repairs = select.table->options.read_repair != "NONE",
        .speculation = select.speculation});
-  if (!read) {
-    co_return Response::of(read_error(read.error(), how.consistency, counts_of(report)).message());
-  }
-  how.now = std::max(how.now, read->wall);
-  QueryResult<Response> answer = answer_point(select, key, how, read->partition);
-  if (!answer) co_return Response::of(answer.error().message());
-  co_return *std::move(answer);
+  co_return answer_read(select, key, how, report, read);
 }
 
 QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
@@ -138,38 +160,53 @@ QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const Bo
 
 // ---- Writing ----
 
-Task<Response> PointPath::begin_write(const Request& request, const ExecuteRequest& message,
-                                      const ModificationPlan& plan, StopToken stop) {
+MaybeTask<Response> PointPath::begin_write(const Request& request, const ExecuteRequest& message,
+                                           const ModificationPlan& plan, StopToken stop) {
   const protocol::QueryParameters& parameters = message.parameters;
   if (auto checked = check_timestamp(parameters.default_timestamp_us); !checked) {
-    return answered(std::move(checked).error());
+    return answered(checked.error());
   }
   const std::int64_t timestamp_us =
       parameters.default_timestamp_us.value_or(clock_.next_timestamp_us());
   if (auto checked = check_write_level(parameters.consistency, plan); !checked) {
-    return answered(std::move(checked).error());
+    return answered(checked.error());
   }
   const BoundValues values = values_of(request, parameters);
   Moment moment = clock_.now();
   auto write = row_write(plan, {values, moment}, {.timestamp_us = timestamp_us});
-  if (!write) return answered(std::move(write).error());
+  if (!write) return answered(write.error());
   if (const auto payload = request.payload_of(kOperationKey); payload && *write) {
     const auto operation = causality::parse_operation_id(*payload);
     if (!operation) return answered(operation.error());
     (*write)->mutation.operation = *operation;
   }
-  return write_row(*std::move(write), parameters.consistency,
-                   plan.is_counter() ? protocol::WriteType::counter : protocol::WriteType::simple,
-                   Until::after(services_.runtime, services_.timeouts.write, std::move(stop)));
+  if (!*write) return void_response();
+  const auto type = plan.is_counter() ? protocol::WriteType::counter : protocol::WriteType::simple;
+  auto until = Until::after(services_.runtime, services_.timeouts.write, std::move(stop));
+  replication::LevelReport report;
+  const auto begun = services_.coordinator.begin_write(
+      **write, until, {.level = parameters.consistency, .report = &report});
+  if (!begun) return write_row(**std::move(write), parameters.consistency, type, std::move(until));
+  if (*begun) return end_write(**begun, parameters.consistency, type, std::move(until));
+  return answered(write_error(begun->error(), parameters.consistency, type, counts_of(report)));
 }
 
-Task<Response> PointPath::write_row(std::optional<replication::PartitionWrite> write,
+Task<Response> PointPath::end_write(replication::Coordinator::BegunWrite begun,
                                     Consistency consistency, protocol::WriteType type,
                                     Until until) {
-  if (!write) co_return void_response();
+  auto durable = co_await begun.engine->when_durable(begun.position, std::move(until));
+  const auto written = replication::may_have_happened(std::move(durable));
+  if (written) co_return void_response();
+  const replication::LevelReport report;
+  co_return Response::of(
+      write_error(written.error(), consistency, type, counts_of(report)).message());
+}
+
+Task<Response> PointPath::write_row(replication::PartitionWrite write, Consistency consistency,
+                                    protocol::WriteType type, Until until) {
   replication::LevelReport report;
   const auto written = co_await services_.coordinator.write(
-      *std::move(write), std::move(until), {.level = consistency, .report = &report});
+      std::move(write), std::move(until), {.level = consistency, .report = &report});
   if (!written) {
     co_return Response::of(
         write_error(written.error(), consistency, type, counts_of(report)).message());

@@ -20,6 +20,7 @@
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
 #include "replication/coordinator/coordinator.h"
+#include "runtime/maybe_task.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
 
@@ -32,10 +33,10 @@ class PointPath {
   PointPath(const PointPath&) = delete;
   PointPath& operator=(const PointPath&) = delete;
 
-  // The task that answers the request, and takes `stop`; nothing if the request must go the long
-  // way.
-  std::optional<runtime::Task<protocol::Response>> begin(const protocol::Request& request,
-                                                         runtime::StopToken& stop);
+  // The answer to the request where nothing has to wait for it, else the task that will answer,
+  // which takes `stop`; nothing if the request must go the long way.
+  std::optional<runtime::MaybeTask<protocol::Response>> begin(const protocol::Request& request,
+                                                              runtime::StopToken& stop);
 
  private:
   // What a point read needs besides its row.
@@ -46,20 +47,31 @@ class PointPath {
     bool is_paged = false;
   };
 
-  runtime::Task<protocol::Response> begin_read(const protocol::Request& request,
-                                               const protocol::ExecuteRequest& message,
-                                               const PlanPtr& plan, const SelectPlan& select,
-                                               runtime::StopToken stop);
+  runtime::MaybeTask<protocol::Response> begin_read(const protocol::Request& request,
+                                                    const protocol::ExecuteRequest& message,
+                                                    const PlanPtr& plan, const SelectPlan& select,
+                                                    runtime::StopToken stop);
+  // What a read has come to, and what it comes to when what it waits for is there.
+  protocol::Response answer_read(const SelectPlan& select, const BoundPrimaryKey& key,
+                                 PointRead how, const replication::LevelReport& report,
+                                 const base::Result<storage::RowRead>& read);
+  runtime::Task<protocol::Response> end_read(PlanPtr plan, BoundPrimaryKey key, PointRead how,
+                                             replication::LevelReport report,
+                                             runtime::Task<base::Result<storage::RowRead>> reading);
   runtime::Task<protocol::Response> read_point(PlanPtr plan, BoundPrimaryKey key, PointRead how,
                                                runtime::Until until);
   QueryResult<protocol::Response> answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
                                                const PointRead& how,
                                                const causality::PartitionStore& stored);
-  runtime::Task<protocol::Response> begin_write(const protocol::Request& request,
-                                                const protocol::ExecuteRequest& message,
-                                                const ModificationPlan& plan,
-                                                runtime::StopToken stop);
-  runtime::Task<protocol::Response> write_row(std::optional<replication::PartitionWrite> write,
+  runtime::MaybeTask<protocol::Response> begin_write(const protocol::Request& request,
+                                                     const protocol::ExecuteRequest& message,
+                                                     const ModificationPlan& plan,
+                                                     runtime::StopToken stop);
+  // Of a write that is staged.
+  runtime::Task<protocol::Response> end_write(replication::Coordinator::BegunWrite begun,
+                                              protocol::Consistency consistency,
+                                              protocol::WriteType type, runtime::Until until);
+  runtime::Task<protocol::Response> write_row(replication::PartitionWrite write,
                                               protocol::Consistency consistency,
                                               protocol::WriteType type, runtime::Until until);
 

@@ -50,7 +50,8 @@ void QueryProcessor::set_peers(const std::vector<Peer>& peers) {
   prepared_.set_peers(std::move(prepared));
 }
 
-Task<Response> QueryProcessor::handle(Request request, Session& session, StopToken stop) {
+runtime::MaybeTask<Response> QueryProcessor::handle(Request request, Session& session,
+                                                    StopToken stop) {
   if (auto begun = point_path_.begin(request, stop)) return *std::move(begun);
   return handle_any(std::move(request), session, std::move(stop));
 }

@@ -70,8 +70,8 @@ class QueryProcessor final : public RequestHandler {
                  CatalogView& catalog, const VirtualTables& virtual_tables, ClusterFacts cluster,
                  QueryProcessorOptions options);
 
-  runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
-                                           runtime::StopToken stop) override;
+  runtime::MaybeTask<protocol::Response> handle(protocol::Request request, Session& session,
+                                                runtime::StopToken stop) override;
   bool may_change_data(const protocol::Request& request) override;
 
   // The processors of the node's other cores, which outlive its last request. None unless told.

@@ -188,9 +188,13 @@ Connection::Pause Connection::take_frames() {
 }
 
 // Bodies that are large, unpacked at least, are so few in a slice that its end is looked at behind
-// each of them.
-bool Connection::took_long(const Frame& frame) const {
-  return protocol::plain_size(frame) > kSmallBodyMax && context_.runtime.executor.slice_is_over();
+// each of them; small requests that were answered at once only some at a time.
+bool Connection::took_long(const Frame& frame) {
+  if (protocol::plain_size(frame) <= kSmallBodyMax && answers_unlooked_ < kAnswersPerLook) {
+    return false;
+  }
+  answers_unlooked_ = 0;
+  return context_.runtime.executor.slice_is_over();
 }
 
 bool Connection::charge_body() {
@@ -273,17 +277,19 @@ void Connection::on_request(Request&& request, Admission::RequestCharge charge) 
   if (const auto* wanted = std::get_if<protocol::RegisterRequest>(&request.message)) {
     return answer(request.stream, register_for(*wanted));
   }
-  if (context_.runtime.clock.now() - came_at_ >= timeouts_.lost_after &&
-      context_.handler.may_change_data(request)) {
+  const PendingRequest pending{.stream = request.stream, .at = context_.runtime.clock.now()};
+  if (pending.at - came_at_ >= timeouts_.lost_after && context_.handler.may_change_data(request)) {
     return refuse(request.stream, Refusal::waited_too_long);
+  }
+  auto answering = context_.handler.handle(std::move(request), session_, aborting_.token());
+  if (answering.ready()) {
+    ++answers_unlooked_;
+    return answer_served(pending, std::move(answering).take());
   }
   ++requests_under_way_;
   ++context_.statistics.requests_current;
   request_bytes_ += charge.bytes();
-  const PendingRequest pending{.stream = request.stream, .at = context_.runtime.clock.now()};
-  requests_.spawn(serve(pending,
-                        context_.handler.handle(std::move(request), session_, aborting_.token()),
-                        std::move(charge)));
+  requests_.spawn(serve(pending, std::move(answering).task(), std::move(charge)));
 }
 
 std::optional<std::string> Connection::out_of_turn(Opcode opcode) const {
@@ -343,15 +349,20 @@ void Connection::refuse(std::int16_t stream, Refusal refusal) {
 Task<void> Connection::serve(PendingRequest pending, Task<Response> answering,
                              Admission::RequestCharge charge) {
   Response response = co_await std::move(answering);
-  const auto took = context_.runtime.clock.now() - pending.at;
-  context_.statistics.answer_ns[answer_kind_of(response)].record(
-      static_cast<std::uint64_t>(took.count()));
-  answer(pending.stream, std::move(response));
+  answer_served(pending, std::move(response));
   --requests_under_way_;
   --context_.statistics.requests_current;
   request_bytes_ -= charge.bytes();
   charge.release();
   wake_reader();
+}
+
+void Connection::answer_served(const PendingRequest& pending, Response response) {
+  const auto took = context_.runtime.clock.now() - pending.at;
+  context_.statistics.answer_ns[answer_kind_of(response)].record(
+      static_cast<std::uint64_t>(took.count()));
+  if (response.body_size() > kSmallBodyMax) answers_unlooked_ = kAnswersPerLook;
+  answer(pending.stream, std::move(response));
 }
 
 void Connection::answer(std::int16_t stream, Response response) {

@@ -92,7 +92,10 @@ class Connection {
   // So many requests are begun before others have their turn, and before it is looked how much of
   // the answers waits: a client that sends thousands at once and reads nothing is noticed early.
   static constexpr std::size_t kRequestsPerTurn = 64;
-  // Of one whose body is larger, unpacked, it is looked whether it took all of the turn.
+  // So many that were answered without waiting come between looks whether they took all of the
+  // turn.
+  static constexpr std::size_t kAnswersPerLook = 16;
+  // Of a request or an answer whose body is larger, unpacked, it is looked at once.
   static constexpr std::size_t kSmallBodyMax = std::size_t{16} << 10;
   // How often a body that waits for room looks for it: it may become free on any core.
   static constexpr runtime::Duration kRoomRetryInterval = std::chrono::milliseconds(20);
@@ -138,6 +141,7 @@ class Connection {
   runtime::Task<bool> pause_reading(Pause pause);
   runtime::Task<void> serve(PendingRequest pending, runtime::Task<protocol::Response> answering,
                             Admission::RequestCharge charge);
+  void answer_served(const PendingRequest& pending, protocol::Response response);
   runtime::Task<void> write_answers();
   runtime::Task<void> linger();
 
@@ -153,7 +157,7 @@ class Connection {
   void note_frame_start();
   void note_frame_bytes(std::size_t bytes);
   // Charges what is there of the body that is coming in. False if it must wait for that.
-  bool took_long(const protocol::Frame& frame) const;
+  bool took_long(const protocol::Frame& frame);
   bool charge_body();
   runtime::Duration time_for(std::uint64_t bytes) const;
   void on_frame(const protocol::Frame& frame);
@@ -181,7 +185,8 @@ class Connection {
   std::size_t requests_under_way_ = 0;
   std::size_t request_bytes_ = 0;
   std::size_t bytes_in_write_ = 0;
-  std::size_t bytes_counted_ = 0;  // of bytes_outgoing(), by the admission
+  std::size_t answers_unlooked_ = 0;  // were answered at once since it was looked at the turn
+  std::size_t bytes_counted_ = 0;     // of bytes_outgoing(), by the admission
   const runtime::MonotonicTime began_at_;
   // No byte that waits in the reader came before. Reading pauses while there is no capacity: what
   // is read after that may have come when the pause began.

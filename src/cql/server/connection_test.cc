@@ -37,6 +37,31 @@ TEST_F(ServerTest, RefusesABodyThatIsTooLargeAndGoesOn) {
   });
 }
 
+TEST_F(ServerTest, WhatNeedsNoWaitIsAnsweredBeforeWhatWaitsAndCountsAlike) {
+  constexpr std::int16_t kAtOnce = 100;  // more than a turn has
+  tell([this](Runtime& rt, Address server) -> Task<void> {
+    TestClient client(rt);
+    const bool open = co_await client.open(server);
+    CO_ASSERT_TRUE(open);
+    base::Buffer requests;
+    requests.append(TestClient::query(0, "wait 50 slow"));
+    for (std::int16_t i = 1; i <= kAtOnce; ++i) {
+      requests.append(TestClient::query(i, fmt::format("at once {}", i)));
+    }
+    const bool sent = co_await client.send(std::move(requests).freeze());
+    CO_ASSERT_TRUE(sent);
+    for (std::int16_t i = 1; i <= kAtOnce; ++i) {
+      const auto answer = co_await client.receive();
+      CO_ASSERT_OK(answer);
+      EXPECT_EQ(answer->stream, i);
+      EXPECT_EQ(TestClient::describe(answer), fmt::format("{}", i));
+    }
+    EXPECT_EQ(statistics().requests_current, 1U);
+    EXPECT_EQ(TestClient::describe(co_await client.receive()), "slow");
+    EXPECT_EQ(statistics().requests_current, 0U);
+  });
+}
+
 TEST_F(ServerTest, RefusesAnUnknownOpcodeAndGoesOn) {
   tell([](Runtime& rt, Address server) -> Task<void> {
     TestClient client(rt);

@@ -17,8 +17,8 @@
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
 #include "runtime/address.h"
+#include "runtime/maybe_task.h"
 #include "runtime/stop_token.h"
-#include "runtime/task.h"
 #include "runtime/time.h"
 
 namespace helenus::cql {
@@ -47,12 +47,13 @@ class RequestHandler {
   virtual ~RequestHandler() = default;
 
   // Answers one request; errors are answers too. What can be done without waiting may be done
-  // before the task is returned, so that it holds less than the request. `stop` is requested when
+  // before a task is returned, so that it holds less than the request; where that is all, the
+  // answer itself is returned. `stop` is requested when
   // nobody waits for the answer any more (the client is gone, or the server must end now): the
   // sooner it returns then, the better, and what it returns is dropped. It must return in bounded
   // time even without that. The session outlives the task, the handler outlives all sessions.
-  virtual runtime::Task<protocol::Response> handle(protocol::Request request, Session& session,
-                                                   runtime::StopToken stop) = 0;
+  virtual runtime::MaybeTask<protocol::Response> handle(protocol::Request request, Session& session,
+                                                        runtime::StopToken stop) = 0;
   // Whether the request may change data: one that has waited for long is not begun any more (R3).
   // Asked of those alone.
   virtual bool may_change_data(const protocol::Request& request) = 0;

@@ -41,17 +41,26 @@ using namespace std::chrono_literals;
 
 inline constexpr std::uint16_t kTestPort = 9042;
 
-// "echo X" answers X, "wait N X" answers X after N milliseconds, "rows N" answers a cell of N
-// bytes, "use K" changes the keyspace, "fail" is an invalid query, "forever" ends when stopped,
-// "hold X" answers X once the gate is open and "open" opens it. An answer is a SetKeyspaceResult.
-// PREPARE answers its id, EXECUTE echoes the id it was given, BATCH answers void.
+// "echo X" answers X, "at once X" the same without a task, "wait N X" answers X after N
+// milliseconds, "rows N" answers a cell of N bytes, "use K" changes the keyspace, "fail" is an
+// invalid query, "forever" ends when stopped, "hold X" answers X once the gate is open and "open"
+// opens it. An answer is a SetKeyspaceResult. PREPARE answers its id, EXECUTE echoes the id it was
+// given, BATCH answers void.
 class ScriptedHandler final : public RequestHandler {
  public:
   explicit ScriptedHandler(Runtime& runtime) : runtime_(runtime), gate_(runtime) {}
 
-  Task<protocol::Response> handle(protocol::Request request, Session& session,
-                                  StopToken stop) override {
+  runtime::MaybeTask<protocol::Response> handle(protocol::Request request, Session& session,
+                                                StopToken stop) override {
     ++handled_;
+    const auto* query = std::get_if<protocol::QueryRequest>(&request.message);
+    if (query != nullptr && query->text.starts_with("at once ")) {
+      return echo(std::string(query->text.substr(8)));
+    }
+    return answer(std::move(request), session, std::move(stop));
+  }
+
+  Task<protocol::Response> answer(protocol::Request request, Session& session, StopToken stop) {
     if (const auto* query = std::get_if<protocol::QueryRequest>(&request.message)) {
       protocol::Response response = co_await run(std::string(query->text), session, stop);
       for (const auto& entry : request.payload) {

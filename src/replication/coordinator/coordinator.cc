@@ -30,6 +30,7 @@ using base::Error;
 using base::Result;
 using causality::Delta;
 using runtime::CoreId;
+using runtime::MaybeTask;
 using runtime::Runtime;
 using runtime::Task;
 using runtime::Until;
@@ -71,6 +72,18 @@ Task<Result<std::optional<Delta>>> Coordinator::write(PartitionWrite write, Unti
                          std::move(until));
   }
   return core_.replica.write(held->info.id, std::move(write), std::move(until), held->epoch);
+}
+
+std::optional<Result<Coordinator::BegunWrite>> Coordinator::begin_write(PartitionWrite& write,
+                                                                        const Until& until,
+                                                                        RequestLevel how) {
+  const HeldTablet* held = find_alone(write.partition.view());
+  if (held == nullptr || held->core != runtime_.cores.here()) return std::nullopt;
+  if (auto met = check_alone(*held, core_.link, how); !met) return std::move(met).error();
+  auto staged = core_.replica.write_at_once(held->info.id, write, until, held->epoch);
+  if (!staged) return std::nullopt;
+  if (!*staged) return std::move(*staged).error();
+  return BegunWrite{.engine = &core_.replica.engine(), .position = *(*staged)->position};
 }
 
 Task<Result<std::optional<Delta>>> Coordinator::write_on_core(CoreId core, TabletId tablet,
@@ -365,29 +378,46 @@ Task<Result<std::vector<Delta>>> Coordinator::write_on(CoreId core,
 
 // ---- Reading ----
 
-Task<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partition, Bytes row,
-                                                     Until until, RequestLevel how) {
+std::optional<MaybeTask<Result<storage::RowRead>>> Coordinator::read_row_here(
+    TableId table, const Bytes& partition, const Bytes& row, const Until& until, RequestLevel how) {
+  const HeldTablet* held = find_alone(partition.view());
+  if (held == nullptr || held->core != runtime_.cores.here()) return std::nullopt;
+  if (auto met = check_alone(*held, core_.link, how); !met) {
+    return Result<storage::RowRead>(std::move(met).error());
+  }
+  return core_.replica.engine().read_row(table, held->info.id, partition, row, until);
+}
+
+MaybeTask<Result<storage::RowRead>> Coordinator::read_row(TableId table, Bytes partition, Bytes row,
+                                                          Until until, RequestLevel how) {
+  if (auto here = read_row_here(table, partition, row, until, how)) return *std::move(here);
   const HeldTablet* held = find_alone(partition.view());
   if (held == nullptr) {
     return read_row_among_nodes(table, std::move(partition), std::move(row), std::move(until), how);
   }
   if (auto met = check_alone(*held, core_.link, how); !met) {
-    return failed<storage::RowRead>(std::move(met).error());
+    return Result<storage::RowRead>(std::move(met).error());
   }
-  if (held->core != runtime_.cores.here()) {
-    return read_row_on_core(held->core, held->info.id, table, std::move(partition), std::move(row),
-                            std::move(until));
-  }
-  return core_.replica.engine().read_row(table, held->info.id, std::move(partition), std::move(row),
-                                         std::move(until));
+  return read_row_on_core(held->core, held->info.id, table, std::move(partition), std::move(row),
+                          std::move(until));
 }
+
+namespace {
+
+Task<Result<storage::RowRead>> read_row_of(storage::Engine& engine, TabletId tablet, TableId table,
+                                           Bytes partition, Bytes row, Until until) {
+  co_return co_await engine.read_row(table, tablet, std::move(partition), std::move(row),
+                                     std::move(until));
+}
+
+}  // namespace
 
 Task<Result<storage::RowRead>> Coordinator::read_row_on_core(CoreId core, TabletId tablet,
                                                              TableId table, Bytes partition,
                                                              Bytes row, Until until) {
   const auto read = [&](Runtime&, Until remaining) {
-    return replicas_.on(core).replica.engine().read_row(table, tablet, std::move(partition),
-                                                        std::move(row), std::move(remaining));
+    return read_row_of(replicas_.on(core).replica.engine(), tablet, table, std::move(partition),
+                       std::move(row), std::move(remaining));
   };
   co_return co_await runtime::run_on<storage::RowRead>(runtime_, core, read, std::move(until));
 }

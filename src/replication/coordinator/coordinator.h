@@ -31,12 +31,15 @@
 #include "replication/request/read_request.h"
 #include "replication/request/request_level.h"
 #include "runtime/cores.h"
+#include "runtime/maybe_task.h"
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "storage/engine/tablet_info.h"
+#include "storage/ids/log_position.h"
 
 namespace helenus::storage {
+class Engine;
 struct EngineStatistics;
 struct TableStatistics;
 }  // namespace helenus::storage
@@ -67,6 +70,16 @@ class Coordinator {
   runtime::Task<base::Result<std::optional<causality::Delta>>> write(PartitionWrite write,
                                                                      runtime::Until until,
                                                                      RequestLevel how = {});
+  // The first half of the same where none of it waits: the write is staged here, and is told of
+  // when its engine says that it is durable (may_have_happened). Nothing, and the write is as it
+  // was, where it is not for this core alone or would have to wait. Errors: as of write().
+  struct BegunWrite {
+    storage::Engine* engine = nullptr;
+    storage::LogPosition position;
+  };
+  std::optional<base::Result<BegunWrite>> begin_write(PartitionWrite& write,
+                                                      const runtime::Until& until,
+                                                      RequestLevel how);
   // As write() for several, in their order: what a later one does to a partition is done upon what
   // an earlier one did. Those of one core are in its log one after the other, with nothing between
   // them unless the log must make room. An error that says that nothing was written says so of all
@@ -76,10 +89,15 @@ class Coordinator {
       std::vector<PartitionWrite> writes, runtime::Until until, RequestLevel how = {});
 
   // One row with the ranges it lies in, and the clock it may be shown with.
-  runtime::Task<base::Result<storage::RowRead>> read_row(storage::TableId table,
-                                                         base::Bytes partition, base::Bytes row,
-                                                         runtime::Until until,
-                                                         RequestLevel how = {});
+  runtime::MaybeTask<base::Result<storage::RowRead>> read_row(storage::TableId table,
+                                                              base::Bytes partition,
+                                                              base::Bytes row, runtime::Until until,
+                                                              RequestLevel how = {});
+  // The same of a tablet that this core alone has, the report and all else of `how` being told when
+  // this returns; nothing of others.
+  std::optional<runtime::MaybeTask<base::Result<storage::RowRead>>> read_row_here(
+      storage::TableId table, const base::Bytes& partition, const base::Bytes& row,
+      const runtime::Until& until, RequestLevel how);
   // Several rows of one partition, as they were at one moment: a write is in all of them or in
   // none. As many of the first ones as have about RowsAnswer::kBytesMax together, and at least one.
   // Errors: as of read_row(); overloaded if the partition's tablet is written without a pause.

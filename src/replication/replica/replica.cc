@@ -52,16 +52,6 @@ std::size_t size_of(const causality::PartitionStore& stored) {
   return size;
 }
 
-// What is staged may be on the disk, whatever the log then says: nobody may take it for an error
-// that says that nothing was executed (R3).
-Result<void> may_have_happened(Result<void> durable) {
-  if (durable || durable.failed_with(Errc::timeout) || durable.failed_with(Errc::cancelled) ||
-      durable.failed_with(Errc::io_error)) {
-    return durable;
-  }
-  return Error(Errc::io_error, "staged, and then: {}", durable.error());
-}
-
 // A client's context may come from anywhere: nobody saw what it claims in an epoch that has not
 // begun. mint() takes that for granted.
 Result<void> check_epoch(const PartitionWrite& write, causality::Epoch epoch) {
@@ -72,6 +62,14 @@ Result<void> check_epoch(const PartitionWrite& write, causality::Epoch epoch) {
 }
 
 }  // namespace
+
+Result<void> may_have_happened(Result<void> durable) {
+  if (durable || durable.failed_with(Errc::timeout) || durable.failed_with(Errc::cancelled) ||
+      durable.failed_with(Errc::io_error)) {
+    return durable;
+  }
+  return Error(Errc::io_error, "staged, and then: {}", durable.error());
+}
 
 void Replica::take(HeldTabletsPtr held) {
   held_ = std::move(held);
@@ -103,6 +101,22 @@ Result<const HeldTablet*> find(const HeldTabletsPtr& held, ByteView partition) {
 }
 
 }  // namespace
+
+std::optional<Result<storage::Staged>> Replica::write_at_once(TabletId tablet,
+                                                              PartitionWrite& write,
+                                                              const Until& until,
+                                                              causality::Epoch epoch) {
+  if (write.explicit_timestamp || write.mutation.operation) return std::nullopt;
+  if (latches_.is_held(write.table, write.partition)) return std::nullopt;
+  auto admitted = engine_.admit(write.table, tablet, size_of(write), kind_of(write), until);
+  if (!admitted.ready()) return std::nullopt;
+  if (auto room = std::move(admitted).take(); !room) return std::move(room).error();
+  if (auto fits = check_epoch(write, epoch); !fits) return std::move(fits).error();
+  if (auto in_time = check_in_time(until); !in_time) return std::move(in_time).error();
+  if (auto serves = check_serves(tablet, epoch); !serves) return std::move(serves).error();
+  return engine_.stage(write.table, tablet, write.partition.view(), std::move(write.mutation),
+                       epoch);
+}
 
 Task<Result<std::optional<Delta>>> Replica::write(TabletId tablet, PartitionWrite write,
                                                   Until until, causality::Epoch epoch) {
@@ -269,7 +283,7 @@ Task<Result<void>> Replica::take_out_known(std::vector<PartitionWrite>& writes,
   co_return co_await engine_.durable(last, std::move(until));
 }
 
-storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet,
+runtime::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(TabletId tablet,
                                                                   const PartitionWrite& write,
                                                                   bool is_held,
                                                                   const Until& until) {
@@ -340,7 +354,7 @@ bool Replica::has_table(storage::TableId table) const {
   return std::ranges::find(tables, table) != tables.end();
 }
 
-storage::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(
+runtime::MaybeTask<Result<PartitionLatches::Hold>> Replica::enter(
     TabletId tablet, storage::TableId table, const Bytes& partition, std::size_t bytes,
     storage::WriteKind kind, bool is_held, const Until& until) {
   if (is_held || !latches_.is_held(table, partition)) {

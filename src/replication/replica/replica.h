@@ -39,12 +39,16 @@
 #include "replication/request/planted_bugs.h"
 #include "replication/request/rows_request.h"
 #include "replication/tablets/held_tablets.h"
+#include "runtime/maybe_task.h"
 #include "runtime/operation.h"
 #include "runtime/task.h"
 #include "storage/engine/engine.h"
-#include "storage/entry/maybe_task.h"
 
 namespace helenus::replication {
+
+// What becomes of a staged write whose log failed: it may be on the disk, whatever the log then
+// says, and nobody may take the error for one that says that nothing was executed (R3).
+base::Result<void> may_have_happened(base::Result<void> durable);
 
 class Replica {
  public:
@@ -65,8 +69,15 @@ class Replica {
                                                                      PartitionWrite write,
                                                                      runtime::Until until,
                                                                      causality::Epoch epoch);
-  runtime::Task<base::Result<std::vector<causality::Delta>>> write(
+  [[gnu::noinline]] runtime::Task<base::Result<std::vector<causality::Delta>>> write(
       std::vector<PartitionWrite> writes, runtime::Until until);
+  // The first half of write() of one that need not wait to be staged: it is, and may be told of
+  // when the engine says that it is durable (may_have_happened). Nothing, and the write is as it
+  // was, if it has an explicit timestamp or an operation id, or would have to wait.
+  std::optional<base::Result<storage::Staged>> write_at_once(storage::TabletId tablet,
+                                                             PartitionWrite& write,
+                                                             const runtime::Until& until,
+                                                             causality::Epoch epoch);
   // Whether a replica that others hold too is in that epoch, and not in doubt. What is read is of
   // that epoch if it was before and is after. Errors: kStale; refused in doubt.
   base::Result<void> check_serves(storage::TabletId tablet, causality::Epoch epoch) const;
@@ -130,16 +141,16 @@ class Replica {
   // Waits until there is room for so many bytes and nobody else holds the partition: it may be
   // staged in the step in which this returns. The hold, if there is one, is let go after that.
   // `is_held`: the caller holds the partition.
-  storage::MaybeTask<base::Result<PartitionLatches::Hold>> enter(
+  runtime::MaybeTask<base::Result<PartitionLatches::Hold>> enter(
       storage::TabletId tablet, storage::TableId table, const base::Bytes& partition,
       std::size_t bytes, storage::WriteKind kind, bool is_held, const runtime::Until& until);
-  runtime::Task<base::Result<PartitionLatches::Hold>> enter_waiting(
+  [[gnu::noinline]] runtime::Task<base::Result<PartitionLatches::Hold>> enter_waiting(
       storage::TabletId tablet, storage::TableId table, base::Bytes partition, std::size_t bytes,
       storage::WriteKind kind, bool is_held, runtime::Until until);
   bool has_table(storage::TableId table) const;
   // What the write's operation id has made here, if it has one and has been here.
   // Errors: invalid_argument for an id that is too old, from the future, or of another operation.
-  runtime::Task<base::Result<std::optional<storage::KnownOperation>>> find_known(
+  [[gnu::noinline]] runtime::Task<base::Result<std::optional<storage::KnownOperation>>> find_known(
       storage::TabletId tablet, const PartitionWrite& write, runtime::Until until);
   // Stages the write, unless its operation was staged a moment ago.
   base::Result<storage::Staged> stage(storage::TabletId tablet, PartitionWrite write,
@@ -152,7 +163,7 @@ class Replica {
   // Errors: timeout, cancelled.
   base::Result<void> check_in_time(const runtime::Until& until) const;
   // The same for a write.
-  storage::MaybeTask<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
+  runtime::MaybeTask<base::Result<PartitionLatches::Hold>> enter(storage::TabletId tablet,
                                                                  const PartitionWrite& write,
                                                                  bool is_held,
                                                                  const runtime::Until& until);

@@ -106,7 +106,7 @@ void MergeWriter::note_progress() {
   *plan_.keys_done += counts_.keys_read - std::exchange(keys_told_, counts_.keys_read);
 }
 
-MaybeTask<Result<void>> MergeWriter::write(RowKey key, SstableWriter& writer) {
+runtime::MaybeTask<Result<void>> MergeWriter::write(RowKey key, SstableWriter& writer) {
   step_bytes_ += key.bytes.size();
   if (entry_.empty()) {
     ++counts_.keys_gone;

@@ -180,7 +180,7 @@ class MergeWriter {
   void count_ranges(std::size_t deleted_ranges, std::size_t bytes);
   void apply_ranges_to_row(base::ByteView key);
   // Adds the entry to the file unless it is empty.
-  MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
+  runtime::MaybeTask<base::Result<void>> write(RowKey key, SstableWriter& writer);
   // Whether it is time to let others run.
   bool step_is_over();
   void count_written();

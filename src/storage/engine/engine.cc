@@ -307,8 +307,8 @@ Task<Result<Timestamp>> Engine::covered_floor(TableId table, TabletId tablet, ba
 
 // ---- Writing ----
 
-MaybeTask<Result<void>> Engine::admit(TableId table, TabletId tablet, std::size_t bytes,
-                                      WriteKind kind, const Until& until) {
+runtime::MaybeTask<Result<void>> Engine::admit(TableId table, TabletId tablet, std::size_t bytes,
+                                               WriteKind kind, const Until& until) {
   return parts_->writes.admit(table, tablet, bytes, kind, until);
 }
 
@@ -332,6 +332,10 @@ Task<Result<void>> Engine::durable(std::optional<LogPosition> position, Until un
   return parts_->writes.durable(position, std::move(until));
 }
 
+CommitLog::Durable Engine::when_durable(LogPosition position, Until until) {
+  return parts_->state.log->durable(position, std::move(until));
+}
+
 Task<Result<void>> Engine::durable_so_far(Until until) {
   return parts_->writes.durable(parts_->state.staged.last_position(), std::move(until));
 }
@@ -345,8 +349,9 @@ Task<Result<causality::Delta>> Engine::write(TableId table, TabletId tablet, bas
 
 // ---- Reading ----
 
-Task<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet, base::Bytes partition,
-                                       base::Bytes row, Until until) {
+runtime::MaybeTask<Result<RowRead>> Engine::read_row(TableId table, TabletId tablet,
+                                                     base::Bytes partition, base::Bytes row,
+                                                     Until until) {
   return parts_->reads.read_row(table, tablet, std::move(partition), std::move(row),
                                 std::move(until));
 }

@@ -46,6 +46,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
+#include "runtime/maybe_task.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
@@ -54,7 +55,6 @@
 #include "storage/engine/engine_types.h"
 #include "storage/engine/tablet.h"
 #include "storage/engine/tablet_snapshot.h"
-#include "storage/entry/maybe_task.h"
 #include "storage/log/commit_log.h"
 #include "storage/read/table_cursor.h"
 
@@ -202,8 +202,8 @@ class Engine {
   // disk or compaction have fallen behind. Errors: overloaded (the disk is full: write_refusal());
   // flush_error() (memory is full, and flushes fail); no_space, timeout, cancelled, closed,
   // fatal_error().
-  MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
-                                      WriteKind kind, const runtime::Until& until);
+  runtime::MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
+                                               WriteKind kind, const runtime::Until& until);
   // Mints a dot for the mutation, logs and applies it, all in this step.
   // Errors: invalid_argument; not_found; unavailable (the tablet is in doubt); overloaded (no more
   // operation ids are kept); what the log says when it takes no record; fatal_error().
@@ -219,6 +219,7 @@ class Engine {
   base::Result<void> check(TableId table, TabletId tablet, base::ByteView partition,
                            const causality::Mutation& mutation, causality::Epoch epoch);
   // Waits until what was staged is durable. Errors: as CommitLog::durable.
+  CommitLog::Durable when_durable(LogPosition position, runtime::Until until);
   runtime::Task<base::Result<void>> durable(std::optional<LogPosition> position,
                                             runtime::Until until);
   // The same of all that is staged now.
@@ -231,9 +232,9 @@ class Engine {
 
   // ---- Reading ----
   // One row, with the ranges it lies in, and the clock it may be shown with.
-  runtime::Task<base::Result<RowRead>> read_row(TableId table, TabletId tablet,
-                                                base::Bytes partition, base::Bytes row,
-                                                runtime::Until until);
+  runtime::MaybeTask<base::Result<RowRead>> read_row(TableId table, TabletId tablet,
+                                                     base::Bytes partition, base::Bytes row,
+                                                     runtime::Until until);
   // The rows of the tablet. The engine outlives the cursor.
   base::Result<std::unique_ptr<TableCursor>> cursor(TableId table, TabletId tablet,
                                                     SstableCursorOptions options);

@@ -87,8 +87,8 @@ class ActiveRow {
   void read() {
     entry_.clear();
     trace_ = {};
-    const std::string key = encode_key({partition_, EntryKind::row, row_});
-    view_.absorb_active(base::as_bytes(key), entry_, trace_);
+    const EncodedKey key({partition_, EntryKind::row, row_});
+    view_.absorb_active(key.view(), entry_, trace_);
     if (view_.active().has_ranges()) ranges_.load_active(view_, partition_, row_, trace_);
   }
   const base::Bytes& partition() const { return partition_; }
@@ -110,6 +110,14 @@ class ActiveRow {
   ReadTrace trace_;
 };
 
+// What deletes in the active memtable say of the row.
+void add_active(const ActiveRow& active, const base::Bytes& row, Superseded& superseded) {
+  superseded.add(active.entry());
+  causality::PartitionStore around;
+  active.ranges().add_to(around, row);
+  superseded.add(around.range_deletes());
+}
+
 // What deletes in memory say of the row. Waits for nothing.
 Task<Result<void>> add_memory(const TableView& view, const ActiveRow& active,
                               const base::Bytes& row, Superseded& superseded) {
@@ -129,26 +137,81 @@ Task<Result<void>> add_memory(const TableView& view, const ActiveRow& active,
 
 }  // namespace
 
-Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::Bytes partition,
-                                         base::Bytes row, Until until) {
-  CO_TRY(const auto pass, state_.gate.enter());
-  CO_TRY(const auto found, state_.find(table, tablet));
+runtime::MaybeTask<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet,
+                                                       base::Bytes partition, base::Bytes row,
+                                                       Until until) {
+  using Answer = Result<RowRead>;
+  if (state_.gate.closed()) return Answer(Error(Errc::closed));
+  const auto found = state_.find(table, tablet);
+  if (!found) return Answer(found.error());
   state_.advance_durable();
   // The view and the clock are of one moment (S4).
-  const TableView view = view_of(found);
-  RowRead read{.partition = {},
-               .clock = found.tablet->durable,
-               .floor = found.tablet->floors.of_row(table, partition, row)};
-  const std::uint64_t sequence = state_.staged.last_sequence();
-  const std::uint64_t clock_sequence = state_.staged.durable_sequence();
-  ReadTrace trace;
-  const std::string key = encode_key({partition, EntryKind::row, row});
+  RowSearch search{.view = view_of(*found),
+                   .read = {.partition = {},
+                            .clock = found->tablet->durable,
+                            .floor = found->tablet->floors.of_row(table, partition, row)},
+                   .sequence = state_.staged.last_sequence(),
+                   .clock_sequence = state_.staged.durable_sequence(),
+                   .older = {.superseded = Superseded(found->table->options().policy, tablet)}};
+  // Deletes of ranges of what is older take further looks.
+  if (search.view.older_may_have_ranges()) {
+    return read_row_in_files(table, tablet, std::move(partition), std::move(row), std::move(search),
+                             std::move(until));
+  }
+  ActiveRow active(search.view, partition, row);
+  if (search.view.has_files()) add_active(active, row, search.older.superseded);
+  const EncodedKey key({partition, EntryKind::row, row});
+  const auto is_all = search.view.look_in_memory(key.view(), search.older, search.trace);
+  if (!is_all) return Answer(is_all.error());
+  if (!*is_all) {
+    return read_row_in_files(table, tablet, std::move(partition), std::move(row), std::move(search),
+                             std::move(until));
+  }
+  Entry& entry = search.older.entry;
+  active.add_to(entry, search.trace);
+  count_read(search.trace, !entry.empty());
+  search.read.partition = assemble_row(row, std::move(entry), {}, active.ranges());
+  search.read.is_newer_than_clock = search.trace.sequence > search.clock_sequence;
+  if (search.trace.sequence <= state_.staged.durable_sequence()) {
+    return Answer(std::move(search.read));
+  }
+  return show_when_durable(std::move(search.read), search.trace.sequence, std::move(until));
+}
+
+Task<Result<RowRead>> ReadPath::show_when_durable(RowRead read, std::uint64_t sequence,
+                                                  Until until) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  CO_TRY_VOID(co_await wait_durable(sequence, std::move(until)));
+  co_return read;
+}
+
+void ReadPath::count_read(const ReadTrace& trace, bool is_found) {
+  EngineStatistics& statistics = state_.statistics;
+  ++statistics.reads;
+  if (!is_found) ++statistics.reads_found_nothing;
+  if (trace.memtables_with_key > 0) ++statistics.reads_from_memtables;
+  if (trace.sstables_with_key > 0) ++statistics.reads_from_sstables;
+  statistics.sstables_superseded += trace.sstables_superseded;
+  statistics.blocks_per_read.record(trace.blocks_read);
+  statistics.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
+}
+
+Task<Result<RowRead>> ReadPath::read_row_in_files(TableId table, TabletId tablet,
+                                                  base::Bytes partition, base::Bytes row,
+                                                  RowSearch search, Until until) {
+  CO_TRY(const auto pass, state_.gate.enter());
+  const TableView& view = search.view;
+  ReadTrace& trace = search.trace;
+  // Newer than the view if it was taken a while ago; it is read again in the end.
+  const std::uint64_t active_sequence = state_.staged.last_sequence();
   ActiveRow active(view, partition, row);
-  Superseded superseded(found.table->options().policy, tablet);
-  if (view.has_files()) CO_TRY_VOID(co_await add_memory(view, active, row, superseded));
+  if (!search.older.has_begun && view.has_files()) {
+    CO_TRY_VOID(co_await add_memory(view, active, row, search.older.superseded));
+  }
+  const EncodedKey key({partition, EntryKind::row, row});
   std::shared_ptr<const SstableList> needed;
   CO_TRY(auto entry,
-         co_await view.find_older_row(base::as_bytes(key), superseded, needed, until, trace));
+         co_await view.find_older_row(key.view(), std::move(search.older), needed, until, trace));
   RowRangeDeletes older;
   const TableView rest = view.with_files(std::move(needed));
   if (rest.older_may_have_ranges()) {
@@ -156,24 +219,20 @@ Task<Result<RowRead>> ReadPath::read_row(TableId table, TabletId tablet, base::B
   }
   // Writes may have come while it waited. What they did to the row and to ranges around it is read
   // in one step.
-  if (state_.staged.last_sequence() != sequence) active.read();
+  if (state_.staged.last_sequence() != active_sequence) active.read();
   active.add_to(entry, trace);
-  if (state_.staged.last_sequence() != sequence) {
+  RowRead& read = search.read;
+  if (state_.staged.last_sequence() != search.sequence) {
     CO_TRY(const auto found_now, state_.find(table, tablet));
     read.floor = std::max(read.floor, found_now.tablet->floors.of_row(table, partition, row));
   }
-  if (entry.empty()) ++state_.statistics.reads_found_nothing;
+  count_read(trace, !entry.empty());
   read.partition = assemble_row(row, std::move(entry), older, active.ranges());
-  read.is_newer_than_clock = trace.sequence > clock_sequence;
-  ++state_.statistics.reads;
-  if (trace.memtables_with_key > 0) ++state_.statistics.reads_from_memtables;
-  if (trace.sstables_with_key > 0) ++state_.statistics.reads_from_sstables;
-  state_.statistics.sstables_superseded += trace.sstables_superseded;
-  state_.statistics.blocks_per_read.record(trace.blocks_read);
-  state_.statistics.sstables_per_read.record(trace.sstables_in_range - trace.sstables_filtered);
-  if (trace.sequence > state_.staged.durable_sequence())
+  read.is_newer_than_clock = trace.sequence > search.clock_sequence;
+  if (trace.sequence > state_.staged.durable_sequence()) {
     CO_TRY_VOID(co_await wait_durable(trace.sequence, until));
-  co_return read;
+  }
+  co_return std::move(read);
 }
 
 Result<std::unique_ptr<TableCursor>> ReadPath::cursor(TableId table, TabletId tablet,

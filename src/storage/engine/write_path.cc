@@ -53,8 +53,8 @@ Task<Result<void>> WritePath::wait_for_log(std::size_t bytes, WriteKind kind, Un
   co_return {};
 }
 
-MaybeTask<Result<void>> WritePath::admit(TableId table, TabletId tablet, std::size_t bytes,
-                                         WriteKind kind, const Until& until) {
+runtime::MaybeTask<Result<void>> WritePath::admit(TableId table, TabletId tablet, std::size_t bytes,
+                                                  WriteKind kind, const Until& until) {
   if (auto writable = state_.check_writable(); !writable) return writable;
   if (reserve_.refuses(kind)) return Result<void>(refused(reserve_.refusal()));
   const auto found = state_.find(table, tablet);

@@ -25,6 +25,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "causality/delta.h"
+#include "runtime/maybe_task.h"
 #include "runtime/task.h"
 #include "storage/engine/disk_reserve.h"
 #include "storage/engine/engine_state.h"
@@ -32,7 +33,6 @@
 #include "storage/engine/flusher.h"
 #include "storage/engine/mutation_keeper.h"
 #include "storage/engine/operation_record.h"
-#include "storage/entry/maybe_task.h"
 #include "storage/table/table_store.h"
 
 namespace helenus::storage {
@@ -43,8 +43,8 @@ class WritePath {
             OperationRecord& operations);
 
   // As Engine's.
-  MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
-                                      WriteKind kind, const runtime::Until& until);
+  runtime::MaybeTask<base::Result<void>> admit(TableId table, TabletId tablet, std::size_t bytes,
+                                               WriteKind kind, const runtime::Until& until);
   base::Result<Staged> stage(TableId table, TabletId tablet, base::ByteView partition,
                              causality::Mutation mutation, causality::Epoch epoch,
                              Timestamps timestamps);

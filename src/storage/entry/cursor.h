@@ -19,14 +19,14 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "storage/entry/maybe_task.h"
+#include "runtime/maybe_task.h"
 #include "storage/ids/row_key.h"
 
 namespace helenus::storage {
 
 class Cursor {
  public:
-  using Motion = MaybeTask<base::Result<void>>;
+  using Motion = runtime::MaybeTask<base::Result<void>>;
 
   Cursor() = default;
   Cursor(const Cursor&) = delete;

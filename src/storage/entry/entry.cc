@@ -33,6 +33,13 @@ std::string encode_key(const EntryKey& key) {
   return bytes;
 }
 
+EncodedKey::EncodedKey(const EntryKey& key) {
+  bytes_.reserve(key.partition.size() + 1 + key.clustering.size());
+  bytes_.insert(bytes_.end(), key.partition.begin(), key.partition.end());
+  bytes_.push_back(std::byte{static_cast<std::uint8_t>(key.kind)});
+  bytes_.insert(bytes_.end(), key.clustering.begin(), key.clustering.end());
+}
+
 EntryKey key_parts(base::ByteView bytes, std::size_t partition_size) {
   ASSERT(bytes.size() > partition_size);
   const auto kind = std::to_integer<std::uint8_t>(bytes[partition_size]);

@@ -22,11 +22,14 @@
 // write adds: they meet by absorb, in any order (causality/dot_store.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <absl/container/inlined_vector.h>
 
 #include "base/bytes.h"
 #include "base/codec.h"
@@ -50,6 +53,18 @@ struct EntryKey {
 };
 
 std::string encode_key(const EntryKey& key);
+
+// The same for a look or two: a key of common size takes no memory of its own.
+class EncodedKey {
+ public:
+  explicit EncodedKey(const EntryKey& key);
+  base::ByteView view() const { return bytes_; }
+
+ private:
+  static constexpr std::size_t kCommonSizeMax = 112;
+  absl::InlinedVector<std::byte, kCommonSizeMax> bytes_;
+};
+
 // Requires: `bytes` was made by encode_key with a partition of that size.
 EntryKey key_parts(base::ByteView bytes, std::size_t partition_size);
 

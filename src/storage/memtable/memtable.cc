@@ -205,15 +205,15 @@ bool Memtable::contains_partition(base::ByteView partition) const {
 }
 
 Memtable::Node& Memtable::node_of(const EntryKey& key) {
-  const std::string text = encode_key(key);
-  const base::ByteView bytes = base::as_bytes(text);
+  const EncodedKey encoded(key);
+  const base::ByteView bytes = encoded.view();
   const std::uint32_t hash = hash_of(bytes);
   if (Node* node = node_at(bytes, hash)) return *node;
-  std::byte* memory = arena_.allocate(sizeof(Node) + text.size(), alignof(Node));
+  std::byte* memory = arena_.allocate(sizeof(Node) + bytes.size(), alignof(Node));
   auto* node = ::new (memory) Node();
-  node->key_size = static_cast<std::uint32_t>(text.size());
+  node->key_size = static_cast<std::uint32_t>(bytes.size());
   node->partition_size = static_cast<std::uint32_t>(key.partition.size());
-  std::memcpy(memory + sizeof(Node), text.data(), text.size());
+  std::memcpy(memory + sizeof(Node), bytes.data(), bytes.size());
   ++generation_;
   // Keys that come in order, as a load of sorted rows has them, need no descent.
   keys_.insert(keys_.end(), Position{Key(bytes).head, node});

@@ -1,9 +1,8 @@
 #include "storage/read/table_view.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
-
-#include <absl/container/inlined_vector.h>
 
 #include "runtime/when_all.h"
 
@@ -79,19 +78,8 @@ Task<Result<Entry>> TableView::find_older(base::ByteView key, runtime::Until unt
 
 namespace {
 
-using Files = absl::InlinedVector<const Sstable*, 16>;
-
-Files newest_first(const SstableList& files) {
-  Files sorted;
-  sorted.reserve(files.size());
-  for (const auto& file : files) sorted.push_back(file.get());
-  std::ranges::sort(sorted, std::ranges::greater(), [](const Sstable* file) {
-    return std::pair(file->record.freeze_last, file->record.number);
-  });
-  return sorted;
-}
-
-std::shared_ptr<const SstableList> without(const SstableList& files, const Files& left_out) {
+std::shared_ptr<const SstableList> without(const SstableList& files,
+                                           std::span<const Sstable* const> left_out) {
   auto list = std::make_shared<SstableList>(files);
   std::erase_if(*list, [&](const auto& file) {
     return std::ranges::find(left_out, file.get()) != left_out.end();
@@ -106,44 +94,74 @@ bool has_deletes(const Sstable& file) {
 
 }  // namespace
 
-Task<Result<Entry>> TableView::find_older_row(base::ByteView key, Superseded& superseded,
-                                              std::shared_ptr<const SstableList>& needed,
-                                              runtime::Until until, ReadTrace& trace) const {
-  Entry entry;
+void TableView::begin(base::ByteView key, OlderRow& search, ReadTrace& trace) const {
+  search.has_begun = true;
+  for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, search.entry, trace);
+  search.files.reserve(sstables_->size());
+  for (const auto& file : *sstables_) search.files.push_back(file.get());
+  std::ranges::sort(search.files, std::ranges::greater(), [](const Sstable* file) {
+    return std::pair(file->record.freeze_last, file->record.number);
+  });
+  if (!search.files.empty()) search.superseded.add(search.entry);
+}
+
+Result<bool> TableView::look_in_memory(base::ByteView key, OlderRow& search,
+                                       ReadTrace& trace) const {
+  if (!search.has_begun) begin(key, search, trace);
+  if (search.next == search.files.size()) return true;
   const std::uint64_t hash = key_hash(key);
-  for (const auto& memtable : frozen_) absorb_memtable(*memtable, key, entry, trace);
-  superseded.add(entry);
-  std::vector<const Sstable*> reading;
-  std::vector<Task<Result<Lookup>>> reads;
-  Files left_out;
-  for (const Sstable* sstable : newest_first(*sstables_)) {
-    if (superseded.covers(sstable->metadata)) {
-      left_out.push_back(sstable);
-      if (sstable->may_hold(key, hash)) ++trace.sstables_superseded;
+  for (; search.next < search.files.size(); ++search.next) {
+    const Sstable& sstable = *search.files[search.next];
+    if (search.superseded.covers(sstable.metadata)) {
+      search.left_out.push_back(&sstable);
+      if (sstable.may_hold(key, hash)) ++trace.sstables_superseded;
       continue;
     }
-    if (!sstable->in_range(key)) continue;
+    if (!sstable.in_range(key)) continue;
+    if (sstable.damage) return *sstable.damage;
+    auto lookup = sstable.reader->get(key, hash, runtime::Until::forever());
+    search.must_read = !lookup.ready();
+    if (search.must_read) return false;
     ++trace.sstables_in_range;
-    if (sstable->damage) co_return *sstable->damage;
-    auto lookup = sstable->reader->get(key, hash, until);
-    if (!lookup.ready() && !has_deletes(*sstable)) {
+    TRY_VOID(absorb_lookup(sstable, key, std::move(lookup).take(), search.entry, trace));
+    search.superseded.add(search.entry);
+  }
+  return true;
+}
+
+Task<Result<Entry>> TableView::find_older_row(base::ByteView key, OlderRow search,
+                                              std::shared_ptr<const SstableList>& needed,
+                                              runtime::Until until, ReadTrace& trace) const {
+  std::vector<const Sstable*> reading;
+  std::vector<Task<Result<Lookup>>> reads;
+  const std::uint64_t hash = key_hash(key);
+  for (;; ++search.next) {
+    if (!search.must_read) {
+      CO_TRY(const bool is_all, look_in_memory(key, search, trace));
+      if (is_all) break;
+    }
+    search.must_read = false;
+    const Sstable& sstable = *search.files[search.next];
+    ++trace.sstables_in_range;
+    auto lookup = sstable.reader->get(key, hash, until);
+    if (!lookup.ready() && !has_deletes(sstable)) {
       // Read side by side with others: the disk takes no longer for several than for one.
-      reading.push_back(sstable);
+      reading.push_back(&sstable);
       reads.push_back(std::move(lookup).task());
       continue;
     }
     // A delete that it has may spare the reading of older ones.
     auto answer = co_await std::move(lookup);
-    CO_TRY_VOID(absorb_lookup(*sstable, key, std::move(answer), entry, trace));
-    superseded.add(entry);
+    CO_TRY_VOID(absorb_lookup(sstable, key, std::move(answer), search.entry, trace));
+    search.superseded.add(search.entry);
   }
-  needed = left_out.empty() ? sstables_ : without(*sstables_, left_out);
-  if (reads.empty()) co_return entry;
+  needed = search.left_out.empty() ? sstables_ : without(*sstables_, search.left_out);
+  if (reads.empty()) co_return std::move(search.entry);
   auto lookups = co_await runtime::when_all(std::move(reads));
   for (std::size_t i = 0; i < reading.size(); ++i) {
-    CO_TRY_VOID(absorb_lookup(*reading[i], key, std::move(lookups[i]), entry, trace));
+    CO_TRY_VOID(absorb_lookup(*reading[i], key, std::move(lookups[i]), search.entry, trace));
   }
-  co_return entry;
+  co_return std::move(search.entry);
 }
 
 bool TableView::frozen_have_ranges() const {

@@ -12,10 +12,13 @@
 // Everything that may have the key is merged, always: the newest need not have the latest version.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
+
+#include <absl/container/inlined_vector.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -78,12 +81,25 @@ class TableView {
   // The key must outlive the wait. Errors: corrupt, unsupported, io_error, timeout, cancelled.
   runtime::Task<base::Result<Entry>> find_older(base::ByteView key, runtime::Until until,
                                                 ReadTrace& trace) const;
+  // A search under a row's key, as far as it has come.
+  struct OlderRow {
+    Superseded superseded;
+    Entry entry = {};
+    bool has_begun = false;
+    absl::InlinedVector<const Sstable*, 8> files = {};  // the newest first, when it has begun
+    std::size_t next = 0;                               // of the files
+    bool must_read = false;                             // the next one is not in memory
+    absl::InlinedVector<const Sstable*, 4> left_out = {};
+  };
   // The same of a row's key, without the files that what is merged before them supersedes: first
-  // `superseded` says it, then also what frozen memtables and newer files have. `needed` becomes
-  // the files that it does not cover, of whatever keys.
-  runtime::Task<base::Result<Entry>> find_older_row(base::ByteView key, Superseded& superseded,
+  // what is in `search` says it, then also what frozen memtables and newer files have. `needed`
+  // becomes the files that it does not cover, of whatever keys.
+  runtime::Task<base::Result<Entry>> find_older_row(base::ByteView key, OlderRow search,
                                                     std::shared_ptr<const SstableList>& needed,
                                                     runtime::Until until, ReadTrace& trace) const;
+  // The same up to the first file that must be read: whether that was all, and the entry is merged.
+  // find_older_row() goes on from there.
+  base::Result<bool> look_in_memory(base::ByteView key, OlderRow& search, ReadTrace& trace) const;
   // The same memtables with other files.
   TableView with_files(std::shared_ptr<const SstableList> files) const {
     return {active_, frozen_, std::move(files)};
@@ -102,6 +118,8 @@ class TableView {
   std::unique_ptr<MergedEntries> entries(const SstableCursorOptions& options) const;
 
  private:
+  void begin(base::ByteView key, OlderRow& search, ReadTrace& trace) const;
+
   std::shared_ptr<const Memtable> active_;
   std::vector<std::shared_ptr<const Memtable>> frozen_;
   std::shared_ptr<const SstableList> sstables_;

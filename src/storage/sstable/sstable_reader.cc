@@ -200,7 +200,8 @@ Lookup SstableReader::answer(const Block& block, const IndexEntry& entry, ByteVi
           .blocks_read = blocks_read};
 }
 
-MaybeTask<Result<Lookup>> SstableReader::get(ByteView key, std::uint64_t hash, const Until& until) {
+runtime::MaybeTask<Result<Lookup>> SstableReader::get(ByteView key, std::uint64_t hash,
+                                                      const Until& until) {
   ASSERT_SLOW(hash == key_hash(key));
   if (root_.entry_count() == 0) return Result<Lookup>(Lookup{});
   if (!may_hold_row(key, hash)) {

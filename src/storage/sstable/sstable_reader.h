@@ -21,11 +21,11 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "runtime/maybe_task.h"
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "storage/entry/cursor.h"
-#include "storage/entry/maybe_task.h"
 #include "storage/sstable/block.h"
 #include "storage/sstable/sstable_blocks.h"
 #include "storage/sstable/sstable_filter.h"
@@ -88,8 +88,8 @@ class SstableReader : public std::enable_shared_from_this<SstableReader> {
   // Looks the key up. The key is borrowed until the lookup is over.
   // Requires: hash == key_hash(key); the reader outlives the wait.
   // Errors: corrupt, unsupported, io_error, timeout, cancelled.
-  MaybeTask<base::Result<Lookup>> get(base::ByteView key, std::uint64_t hash,
-                                      const runtime::Until& until);
+  runtime::MaybeTask<base::Result<Lookup>> get(base::ByteView key, std::uint64_t hash,
+                                               const runtime::Until& until);
 
   // Whether this row, or any row of this partition, may be in the file: "no" is certain. Never
   // waits, never allocates. get() asks by itself; whoever would open a cursor may ask first.

@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(UncachedSstable, CursorContract, testing::Values(sstabl
 
 // ---- looking up
 
-MaybeTask<Result<Lookup>> get(SstableReader& reader, const std::string& key) {
+runtime::MaybeTask<Result<Lookup>> get(SstableReader& reader, const std::string& key) {
   return reader.get(as_bytes(key), key_hash(as_bytes(key)), Until::forever());
 }
 

@@ -74,7 +74,7 @@ Result<void> SstableWriter::check(const RowKey& key, ByteView value) const {
   return {};
 }
 
-MaybeTask<Result<void>> SstableWriter::add(RowKey key, ByteView value) {
+runtime::MaybeTask<Result<void>> SstableWriter::add(RowKey key, ByteView value) {
   if (auto checked = check(key, value); !checked) [[unlikely]] {
     if (fatal_error_.has_value()) return checked;
     return fail(std::move(checked).error());

@@ -25,10 +25,10 @@
 #include "base/histogram.h"
 #include "base/result.h"
 #include "runtime/file_system.h"
+#include "runtime/maybe_task.h"
 #include "runtime/runtime.h"
 #include "runtime/stop_token.h"
 #include "runtime/task.h"
-#include "storage/entry/maybe_task.h"
 #include "storage/ids/row_key.h"
 #include "storage/sstable/block.h"
 #include "storage/sstable/block_codec.h"
@@ -75,7 +75,7 @@ class SstableWriter final : private BlockSink {
   // Appends an entry; both are copied before it returns, so neither has to outlive the wait.
   // Errors: invalid_argument (the key is not above the last one, or something exceeds its limit),
   // no_space, io_error, cancelled. After an error the file is gone, and every call gives the same.
-  MaybeTask<base::Result<void>> add(RowKey key, base::ByteView value);
+  runtime::MaybeTask<base::Result<void>> add(RowKey key, base::ByteView value);
 
   // Writes what is left, with the caller's metadata, and syncs. The writer is spent.
   // Errors: as add(); invalid_argument if the metadata exceeds kMetadataSizeMax.

@@ -12,14 +12,14 @@
 #include "base/assert.h"
 #include "runtime/task.h"
 
-namespace helenus::storage {
+namespace helenus::runtime {
 
 // Move-only, awaited at most once, as a Task.
 template <class T>
 class [[nodiscard]] MaybeTask {
  public:
-  MaybeTask(T value) : value_(std::move(value)) {}              // NOLINT: return value
-  MaybeTask(runtime::Task<T> task) : task_(std::move(task)) {}  // NOLINT: return task
+  MaybeTask(T value) : value_(std::move(value)) {}     // NOLINT: return value
+  MaybeTask(Task<T> task) : task_(std::move(task)) {}  // NOLINT: return task
   MaybeTask(MaybeTask&&) noexcept = default;
   MaybeTask& operator=(MaybeTask&&) noexcept = default;
   ~MaybeTask() = default;
@@ -33,7 +33,7 @@ class [[nodiscard]] MaybeTask {
   }
 
   // The work that is left. Requires: !ready().
-  runtime::Task<T> task() && {
+  Task<T> task() && {
     ASSERT(!ready());
     return std::move(task_);
   }
@@ -41,7 +41,7 @@ class [[nodiscard]] MaybeTask {
   auto operator co_await() && {
     struct Awaiter {
       MaybeTask& maybe;
-      std::optional<decltype(std::declval<runtime::Task<T>>().operator co_await())> task = {};
+      std::optional<decltype(std::declval<Task<T>>().operator co_await())> task = {};
 
       bool await_ready() noexcept { return maybe.ready(); }
       std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
@@ -57,7 +57,7 @@ class [[nodiscard]] MaybeTask {
 
  private:
   std::optional<T> value_;
-  runtime::Task<T> task_;
+  Task<T> task_;
 };
 
-}  // namespace helenus::storage
+}  // namespace helenus::runtime
