@@ -41,6 +41,12 @@ void add_request_metrics(const RequestStatistics& statistics, std::vector<Metric
   const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
     metrics.push_back({name, help, MetricKind::counter, {}, static_cast<double>(value)});
   };
+  counter("helenus_replication_digest_reads_total",
+          "Reads for which one replica was asked for rows, and others for digests",
+          statistics.digest_reads);
+  counter("helenus_replication_digest_mismatches_total",
+          "Those of them that had to ask for everything, as the digests differed",
+          statistics.digest_mismatches);
   counter("helenus_replication_spares_asked_total",
           "Replicas that were asked beside those a read needs, as one was slow or failed.",
           statistics.spares_asked);

@@ -129,6 +129,7 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
       {.level = how.consistency,
        .report = &report,
        .repairs = select.table->options.read_repair != "NONE",
+       .takes_digests = select.layout->policy() == causality::Policy::lww,
        .speculation = select.speculation});
   co_return answer_read(select, key, how, report, read);
 }

@@ -112,6 +112,8 @@ class StoredRows final : public RowStream {
     return {.level = request_.level,
             .report = &report_,
             .repairs = request_.table->options.read_repair != "NONE",
+            .takes_digests =
+                reader_.layout().policy() == causality::Policy::lww && !request_.wants_context,
             .speculation = speculation_,
             .notes = request_.notes};
   }

@@ -265,6 +265,24 @@ TEST(PlantedBugs, ADeleteOfRowsAtAnOldTimeSparesWhatTheLogHas) {
   }
 }
 
+// Two values of the same time, each at one replica: everybody is shown the same of them.
+bool all_show_the_same(const PlantedBugs& bugs) {
+  ReplicatedWorld world(1, with(bugs, false));
+  const Bytes partition = world.partition("ada");
+  world.see({0});
+  EXPECT_TRUE(world.write(0, put_at(partition, "r", "a", 10), Consistency::one).met);
+  world.see({1});
+  EXPECT_TRUE(world.write(1, put_at(partition, "r", "b", 10), Consistency::one).met);
+  world.see({0, 1});
+  const auto first = world.read(0, partition, "r", Consistency::quorum);
+  return first == world.read(1, partition, "r", Consistency::quorum);
+}
+
+TEST(PlantedBugs, ADigestWithoutDotsIsFound) {
+  EXPECT_TRUE(all_show_the_same({}));
+  EXPECT_FALSE(all_show_the_same({.digests_without_dots = true}));
+}
+
 // What a write has replaced it goes on beating what that had beaten.
 bool beats_what_it_replaced(const PlantedBugs& bugs) {
   ReplicatedWorld world(1, with(bugs));

@@ -108,7 +108,8 @@ Task<Result<RowsAnswer>> ReplicaService::scan(ScanMessage message, Until until) 
   message.request.tablet = held.info.id;
   Replica& replica = replica_of_(held.core);
   const auto there = [&](Runtime&, Until remaining) {
-    return replica.read_rows_in_epoch(message.request, held.epoch, std::move(remaining));
+    return replica.read_rows_in_epoch(message.request, message.wants_digest, held.epoch,
+                                      std::move(remaining));
   };
   co_return co_await on_core<RowsAnswer>(here_, held.core, there, std::move(until));
 }

@@ -71,7 +71,8 @@ class OwnReplicas {
     RowsRequest request = message->request;
     request.tablet = held.info.id;
     const auto there = [&](Runtime&, Until remaining) {
-      return replica.read_rows_in_epoch(request, held.epoch, std::move(remaining));
+      return replica.read_rows_in_epoch(request, message->wants_digest, held.epoch,
+                                        std::move(remaining));
     };
     co_return co_await on_core<RowsAnswer>(core.link.runtime(), held.core, there, std::move(until));
   }
@@ -114,9 +115,11 @@ Replicas::Replicas(Runtime& runtime, storage::Engines& engines, model::NodeId se
                                                        options.anti_entropy);
     const OwnReplicas own(*this, id);
     core->reader = std::make_unique<ReplicatedReader>(
-        core->link, ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
-                                            .scan = std::bind_front(&OwnReplicas::scan, own),
-                                            .repair = std::bind_front(&OwnReplicas::repair, own)});
+        core->link,
+        ReplicatedReader::Local{.read = std::bind_front(&OwnReplicas::read, own),
+                                .scan = std::bind_front(&OwnReplicas::scan, own),
+                                .repair = std::bind_front(&OwnReplicas::repair, own)},
+        options.bugs);
     by_core_.push_back(std::move(core));
   }
 }

@@ -7,6 +7,7 @@
 
 #include "replication/cluster/gather.h"
 #include "replication/cluster/stale_pause.h"
+#include "replication/merge/answer_digest.h"
 #include "replication/merge/answer_merge.h"
 #include "runtime/sleep.h"
 
@@ -42,25 +43,82 @@ Task<Result<ReadReply>> ReplicatedReader::ask(model::NodeId node,
   return link_.call(node, kReadMethod, std::move(message), std::move(until));
 }
 
+namespace {
+
+// Makes a question to one replica of the whole one and the one for a digest, in the order in which
+// they are asked.
+template <class Message>
+class Questions {
+ public:
+  // `needed`: how many answers the level needs.
+  Questions(std::shared_ptr<const Message> whole, bool takes_digests, std::uint32_t needed)
+      : whole_(std::move(whole)), needed_(needed) {
+    if (!takes_digests || needed < 2) return;
+    auto in_short = std::make_shared<Message>(*whole_);
+    in_short->wants_digest = true;
+    in_short_ = std::move(in_short);
+  }
+
+  bool asks_for_digests() const { return in_short_ != nullptr; }
+  const std::shared_ptr<const Message>& next() {
+    const std::uint32_t number = asked_++;
+    return in_short_ != nullptr && number > 0 && number < needed_ ? in_short_ : whole_;
+  }
+
+ private:
+  std::shared_ptr<const Message> whole_;
+  std::shared_ptr<const Message> in_short_;
+  std::uint32_t needed_;
+  std::uint32_t asked_ = 0;
+};
+
+// A whole answer if there is one and all others show the same; none otherwise. `digest_of` makes
+// the digest of a whole one.
+template <class Answer, class DigestOf>
+Answer* agreed(std::vector<Gathered<Answer>>& answers, const DigestOf& digest_of) {
+  Answer* whole = nullptr;
+  std::optional<base::Hash128> common;
+  for (auto& [from, answer] : answers) {
+    const auto digest = answer.digest ? answer.digest : digest_of(answer);
+    if (!digest || (common && *common != *digest)) return nullptr;
+    common = digest;
+    if (!answer.digest) whole = &answer;
+  }
+  return whole;
+}
+
+template <class Answer>
+bool has_digests(const std::vector<Gathered<Answer>>& answers) {
+  return std::ranges::any_of(answers,
+                             [](const auto& one) { return one.answer.digest.has_value(); });
+}
+
+}  // namespace
+
 Task<Result<std::vector<RowRead>>> ReplicatedReader::read(storage::TableId table, Bytes partition,
                                                           std::vector<Bytes> rows, RequestLevel how,
                                                           Until until) {
   StalePause pause(link_.runtime());
   for (;;) {
     auto merged = co_await read_once(table, partition, rows, how, until);
-    if (merged || !is_stale(merged.error())) co_return merged;
+    if (merged && *merged) co_return **std::move(merged);
+    if (merged) {
+      how.takes_digests = false;
+      continue;
+    }
+    if (!is_stale(merged.error())) co_return std::move(merged).error();
     CO_TRY_VOID(co_await pause.wait(merged.error(), until));
   }
 }
 
-Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId table,
-                                                               const Bytes& partition,
-                                                               const std::vector<Bytes>& rows,
-                                                               RequestLevel how, Until until) {
+Task<Result<std::optional<std::vector<RowRead>>>> ReplicatedReader::read_once(
+    storage::TableId table, const Bytes& partition, const std::vector<Bytes>& rows,
+    RequestLevel how, Until until) {
   const ReplicaMapPtr map = link_.map();
   const auto place = map == nullptr ? std::nullopt : map->find_place(partition.view());
   if (!place) co_return Error(Errc::not_found, "the keyspace is gone");
   const PlacedTablet& tablet = place->keyspace->tablet(place->index);
+  const LevelRule& rule = place->keyspace->rule(tablet, how.level);
   auto message = std::make_shared<ReadMessage>();
   message->epoch = tablet.epoch;
   message->table = table;
@@ -69,12 +127,13 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId 
                           link_.runtime().clock.now());
   probe_suspects(tablet, table, partition);
   for (const Bytes& row : rows) message->rows.push_back({.partition = partition, .row = row});
+  Questions<ReadMessage> questions(message, how.takes_digests, rule.required());
+  const bool asks_for_digests = questions.asks_for_digests();
   const Until asked_until{.deadline = until.deadline, .stop = {}};
-  const auto ask_one = [this, message, asked_until](model::NodeId node) {
-    return ask(node, message, asked_until);
+  const auto ask_one = [this, questions, asked_until](model::NodeId node) mutable {
+    return ask(node, questions.next(), asked_until);
   };
-  auto gathered = co_await gather<ReadReply>(link_, asks_, tablet,
-                                             place->keyspace->rule(tablet, how.level), ask_one,
+  auto gathered = co_await gather<ReadReply>(link_, asks_, tablet, rule, ask_one,
                                              {.kind = AnswerTimes::Kind::point,
                                               .speculation = how.speculation,
                                               .notes = how.notes,
@@ -82,7 +141,35 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId 
                                              std::move(until), how.report);
   count_read(link_.statistics(), how.level, gathered);
   CO_TRY(auto answers, std::move(gathered));
-  std::size_t count = message->rows.size();
+  link_.statistics().digest_reads += asks_for_digests ? 1 : 0;
+  if (has_digests(answers)) {
+    ReadReply* const whole = agreed(answers, [&](const ReadReply& answer) {
+      const bool is_sound = !answer.rows.empty() && answer.rows.size() <= message->rows.size();
+      return is_sound ? digest_of(message->rows, answer.rows,
+                                  {.without_dots = bugs_.digests_without_dots})
+                      : std::nullopt;
+    });
+    if (whole == nullptr) {
+      ++link_.statistics().digest_mismatches;
+      co_return std::nullopt;
+    }
+    for (const auto& [from, answer] : answers) {
+      for (RowRead& read : whole->rows) {
+        read.wall = std::max(read.wall, answer.digest_wall);
+        if (!answer.digest) read.wall = std::max(read.wall, answer.rows.front().wall);
+      }
+    }
+    co_return std::move(whole->rows);
+  }
+  CO_TRY(auto merged,
+         co_await merge_reads(*message, std::move(answers), how, request, asked_until));
+  co_return std::move(merged);
+}
+
+Task<Result<std::vector<RowRead>>> ReplicatedReader::merge_reads(
+    const ReadMessage& message, std::vector<Gathered<ReadReply>> answers, RequestLevel how,
+    RequestUnderWay& request, Until until) {
+  std::size_t count = message.rows.size();
   for (const auto& answer : answers) count = std::min(count, answer.answer.rows.size());
   if (count == 0) co_return Error(Errc::corrupt, "a replica answered without a row");
   std::vector<RowRead> merged;
@@ -94,7 +181,7 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId 
       merged.push_back(std::move(versions.front()));
       continue;
     }
-    const Bytes& row = message->rows[i].row;
+    const Bytes& row = message.rows[i].row;
     merged.push_back(merge(row, versions));
     seen.resize(versions.size());
     std::vector<const causality::PartitionStore*> stores;
@@ -103,7 +190,7 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId 
       seen[k].node = answers[k].from;
       if (lacks_some(row, merged.back().partition, versions[k].partition, versions[k].clock,
                      stores)) {
-        seen[k].lacks_of.insert(message->rows[i].partition);
+        seen[k].lacks_of.insert(message.rows[i].partition);
       }
       seen[k].clock = std::move(versions[k].clock);
       seen[k].is_newer_than_clock |= versions[k].is_newer_than_clock;
@@ -111,7 +198,8 @@ Task<Result<std::vector<RowRead>>> ReplicatedReader::read_once(storage::TableId 
   }
   if (how.repairs && !seen.empty()) {
     request.enter("repairs");
-    CO_TRY_VOID(co_await repair(message->epoch, table, std::move(seen), how.notes, asked_until));
+    CO_TRY_VOID(co_await repair(message.epoch, message.table, std::move(seen), how.notes,
+                                std::move(until)));
   }
   co_return merged;
 }
@@ -143,37 +231,69 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan(TabletKey key, RowsRequest reque
   StalePause pause(link_.runtime());
   for (;;) {
     auto answer = co_await scan_once(key, request, how, until);
-    if (answer || !is_stale(answer.error())) co_return answer;
+    if (answer && *answer) co_return **std::move(answer);
+    if (answer) {
+      how.takes_digests = false;
+      continue;
+    }
+    if (!is_stale(answer.error())) co_return std::move(answer).error();
     CO_TRY_VOID(co_await pause.wait(answer.error(), until));
   }
 }
 
-Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRequest& request,
-                                                     RequestLevel how, Until until) {
+Task<Result<std::optional<RowsAnswer>>> ReplicatedReader::scan_once(TabletKey key,
+                                                                    const RowsRequest& request,
+                                                                    RequestLevel how, Until until) {
   const ReplicaMapPtr map = link_.map();
   const KeyspaceMap* keyspace = map == nullptr ? nullptr : map->find(key.keyspace);
   if (keyspace == nullptr) co_return Error(Errc::not_found, "the keyspace is gone");
   const PlacedTablet& tablet = keyspace->tablet(key.index);
+  const LevelRule& rule = keyspace->rule(tablet, how.level);
   RequestUnderWay under_way(link_.requests(), "scan", keyspace->name(), how.level,
                             link_.runtime().clock.now());
   auto message = std::make_shared<ScanMessage>();
   message->epoch = tablet.epoch;
   message->request = request;
+  Questions<ScanMessage> questions(message, how.takes_digests && !how.unites_answers,
+                                   rule.required());
+  const bool asks_for_digests = questions.asks_for_digests();
   const Until asked_until{.deadline = until.deadline, .stop = {}};
-  const auto ask_one = [this, message, asked_until](model::NodeId node) {
-    if (node == link_.self()) return local_.scan(message, asked_until);
-    return link_.call(node, kScanMethod, std::shared_ptr<const ScanMessage>(message), asked_until);
+  const auto ask_one = [this, questions, asked_until](model::NodeId node) mutable {
+    const auto& question = questions.next();
+    if (node == link_.self()) return local_.scan(question, asked_until);
+    return link_.call(node, kScanMethod, question, asked_until);
   };
   probe_suspects(tablet, request.table, request.partitions.from);
-  auto gathered =
-      co_await gather<RowsAnswer>(link_, asks_, tablet, keyspace->rule(tablet, how.level), ask_one,
-                                  {.kind = AnswerTimes::Kind::scan,
-                                   .speculation = how.speculation,
-                                   .notes = how.notes,
-                                   .request = &under_way},
-                                  until, how.report);
+  auto gathered = co_await gather<RowsAnswer>(link_, asks_, tablet, rule, ask_one,
+                                              {.kind = AnswerTimes::Kind::scan,
+                                               .speculation = how.speculation,
+                                               .notes = how.notes,
+                                               .request = &under_way},
+                                              until, how.report);
   count_read(link_.statistics(), how.level, gathered);
   CO_TRY(auto answers, std::move(gathered));
+  link_.statistics().digest_reads += asks_for_digests ? 1 : 0;
+  if (has_digests(answers)) {
+    RowsAnswer* const whole = agreed(answers, [&](const RowsAnswer& answer) {
+      return digest_of(answer, {.without_dots = bugs_.digests_without_dots});
+    });
+    if (whole == nullptr) {
+      ++link_.statistics().digest_mismatches;
+      co_return std::nullopt;
+    }
+    for (const auto& [from, answer] : answers) whole->wall = std::max(whole->wall, answer.wall);
+    co_return std::move(*whole);
+  }
+  CO_TRY(auto merged,
+         co_await merge_scans(*message, std::move(answers), how, under_way, until, asked_until));
+  co_return std::move(merged);
+}
+
+Task<Result<RowsAnswer>> ReplicatedReader::merge_scans(const ScanMessage& message,
+                                                       std::vector<Gathered<RowsAnswer>> answers,
+                                                       RequestLevel how, RequestUnderWay& under_way,
+                                                       Until until, Until asked_until) {
+  const RowsRequest& request = message.request;
   if (answers.size() == 1) co_return std::move(answers.front().answer);
   std::vector<RowsAnswer> pages;
   std::vector<Seen> seen;
@@ -189,7 +309,7 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRe
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i].empty()) continue;
     CO_TRY(auto reads,
-           co_await read_named(answers[i].from, tablet.epoch, request.table, needed[i], until));
+           co_await read_named(answers[i].from, message.epoch, request.table, needed[i], until));
     for (const RowRead& read : reads) seen[i].is_newer_than_clock |= read.is_newer_than_clock;
     merging.supply(i, std::move(reads));
   }
@@ -198,7 +318,7 @@ Task<Result<RowsAnswer>> ReplicatedReader::scan_once(TabletKey key, const RowsRe
   if (how.repairs) {
     under_way.enter("repairs");
     CO_TRY_VOID(
-        co_await repair(tablet.epoch, request.table, std::move(seen), how.notes, asked_until));
+        co_await repair(message.epoch, request.table, std::move(seen), how.notes, asked_until));
   }
   co_return merged;
 }

@@ -8,20 +8,28 @@
 // shows less (RequestLevel::repairs). They come from the mutation log of a replica that has seen
 // them: what one lacks is not stable, and stays there.
 //
+// Digests (R7). Where that is enough the first replica is asked for its rows, and the others that
+// the level needs for digests of what they show; spares for their rows. If the digests are those of
+// the rows, these are the answer: nothing in them is lacking anywhere, so there is nothing to
+// repair. If not, or if no rows came, everything is asked for, as if there were no digests.
+//
 // Core affinity: the core of its Runtime.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "replication/cluster/cluster_link.h"
+#include "replication/cluster/gather.h"
 #include "replication/map/replica_map.h"
 #include "replication/messages/messages.h"
+#include "replication/request/planted_bugs.h"
 #include "replication/request/request_level.h"
 #include "replication/request/rows_request.h"
 #include "runtime/operation.h"
@@ -48,8 +56,8 @@ class ReplicatedReader {
   };
 
   // What `local` refers to, and the link, outlive it.
-  ReplicatedReader(ClusterLink& link, Local local)
-      : link_(link), local_(std::move(local)), asks_(link.runtime(), kAsksMax) {}
+  ReplicatedReader(ClusterLink& link, Local local, PlantedBugs bugs = {})
+      : link_(link), local_(std::move(local)), bugs_(bugs), asks_(link.runtime(), kAsksMax) {}
   ReplicatedReader(const ReplicatedReader&) = delete;
   ReplicatedReader& operator=(const ReplicatedReader&) = delete;
 
@@ -74,12 +82,23 @@ class ReplicatedReader {
   runtime::Task<void> stop() { return asks_.join(); }
 
  private:
-  // By the metadata of now. Errors: kStale, if they are no longer those of the replicas.
-  runtime::Task<base::Result<std::vector<storage::RowRead>>> read_once(
+  // By the metadata of now; nothing if the digests differ. Errors: kStale, if they are no longer
+  // those of the replicas.
+  runtime::Task<base::Result<std::optional<std::vector<storage::RowRead>>>> read_once(
       storage::TableId table, const base::Bytes& partition, const std::vector<base::Bytes>& rows,
       RequestLevel how, runtime::Until until);
-  runtime::Task<base::Result<RowsAnswer>> scan_once(TabletKey tablet, const RowsRequest& request,
-                                                    RequestLevel how, runtime::Until until);
+  runtime::Task<base::Result<std::optional<RowsAnswer>>> scan_once(TabletKey tablet,
+                                                                   const RowsRequest& request,
+                                                                   RequestLevel how,
+                                                                   runtime::Until until);
+  runtime::Task<base::Result<std::vector<storage::RowRead>>> merge_reads(
+      const ReadMessage& message, std::vector<Gathered<ReadReply>> answers, RequestLevel how,
+      RequestUnderWay& request, runtime::Until until);
+  runtime::Task<base::Result<RowsAnswer>> merge_scans(const ScanMessage& message,
+                                                      std::vector<Gathered<RowsAnswer>> answers,
+                                                      RequestLevel how, RequestUnderWay& under_way,
+                                                      runtime::Until until,
+                                                      runtime::Until asked_until);
   runtime::Task<base::Result<ReadReply>> ask(model::NodeId node,
                                              std::shared_ptr<const ReadMessage> message,
                                              runtime::Until until);
@@ -110,6 +129,7 @@ class ReplicatedReader {
 
   ClusterLink& link_;
   const Local local_;
+  const PlantedBugs bugs_;
   runtime::TaskGroup asks_;
 };
 

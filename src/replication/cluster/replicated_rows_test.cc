@@ -99,6 +99,41 @@ TEST_F(ReplicatedRows, AReadOfSeveralBringsDeletesToWhoHasNothingOfTheRow) {
   EXPECT_EQ(read(1, partition_, "r", Consistency::quorum), std::nullopt);
 }
 
+TEST_F(ReplicatedRows, WhereReplicasShowTheSameOneSendsRowsAndTheOthersDigests) {
+  EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::all).met);
+  const RequestStatistics& statistics = node(0).link().statistics();
+  EXPECT_EQ(read(0, partition_, "r", Consistency::all), "v");
+  EXPECT_EQ(read(0, partition_, "nothing", Consistency::quorum), std::nullopt);
+  EXPECT_EQ(statistics.digest_reads, 2U);
+  EXPECT_EQ(statistics.digest_mismatches, 0U);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::one), "v");
+  EXPECT_EQ(statistics.digest_reads, 2U) << "nobody else was asked";
+  // One of them lacks a write: all is asked for, and it gets it.
+  kill(1);
+  see({0, 2});
+  EXPECT_TRUE(write(0, put(partition_, "r", "w"), Consistency::quorum).met);
+  start(1);
+  see({0, 1});
+  world().run_for(1s);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::quorum), "w");
+  EXPECT_EQ(statistics.digest_mismatches, 1U);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::quorum), "w");
+  EXPECT_EQ(statistics.digest_mismatches, 1U) << "they are equal now";
+  EXPECT_EQ(statistics.digest_reads, 4U);
+}
+
+TEST_F(ReplicatedRows, WhoWasAskedForRowsAndDoesNotAnswerIsReplacedByOneThatIsAskedForRows) {
+  EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::all).met);
+  kill(0);
+  see({1, 2});
+  start(0);
+  kill(2);  // and the others have not heard of it
+  see_all();
+  world().run_for(1s);
+  EXPECT_EQ(read(0, partition_, "r", Consistency::quorum), "v");
+  EXPECT_EQ(read(1, partition_, "r", Consistency::quorum), "v");
+}
+
 TEST_F(ReplicatedRows, ANodeThatIsThoughtToBeUpAndIsNotCostsASpare) {
   EXPECT_TRUE(write(0, put(partition_, "r", "v"), Consistency::all).met);
   kill(1);

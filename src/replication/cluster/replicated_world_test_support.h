@@ -186,7 +186,10 @@ class ReplicaNode final : public sim::Process {
     std::vector<base::Bytes> rows = {bytes(row)};
     CO_TRY(const auto reads,
            co_await reader_->read(kTable, std::move(partition), std::move(rows),
-                                  {.level = level, .report = report, .speculation = speculation},
+                                  {.level = level,
+                                   .report = report,
+                                   .takes_digests = setup_.policy == causality::Policy::lww,
+                                   .speculation = speculation},
                                   runtime::Until::after(runtime_, 2s)));
     co_return shown(reads.front().partition, bytes(row), setup_.policy);
   }
@@ -212,8 +215,9 @@ class ReplicaNode final : public sim::Process {
     request.partitions = held.info.range;
     request.rows_max = 2;
     for (;;) {
-      CO_TRY(const auto answer, co_await reader_->scan(held.key, request, {.level = level},
-                                                       runtime::Until::after(runtime_, 2s)));
+      CO_TRY(const auto answer,
+             co_await reader_->scan(held.key, request, {.level = level, .takes_digests = true},
+                                    runtime::Until::after(runtime_, 2s)));
       for (const RowsAnswer::Row& row : answer.rows) {
         const auto value = shown(row.stored, row.row);
         if (value) found.push_back(std::string(row.row.text()) + "=" + *value);
@@ -417,7 +421,8 @@ class ReplicaNode final : public sim::Process {
                         runtime::Until until) { return at->scan(*message, until); },
             .repair = [at = service.get()](
                           std::shared_ptr<const RepairMessage> message,
-                          runtime::Until until) { return at->repair(*message, until); }});
+                          runtime::Until until) { return at->repair(*message, until); }},
+        setup_.bugs);
     CO_TRY_VOID(rpc_.start(address_));
     for (const auto& [node, address] : others_) CO_TRY_VOID(rpc_.introduce(node, address));
     if (setup_.anti_entropy) co_await on_each(&start);

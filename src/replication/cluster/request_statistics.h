@@ -25,6 +25,10 @@ struct RequestStatistics {
 
   // Replicas that were asked beside those that a read needed: for a slow one, or one that failed.
   std::uint64_t spares_asked = 0;
+  // Reads for which all replicas but one were asked for digests, and those of them that had to ask
+  // for everything after that.
+  std::uint64_t digest_reads = 0;
+  std::uint64_t digest_mismatches = 0;
   // Reads whose replicas differed, and mutations that were sent to who lacked them before the read
   // was answered.
   std::uint64_t repairs = 0;
@@ -46,6 +50,8 @@ struct RequestStatistics {
       failed[i] += other.failed[i];
     }
     spares_asked += other.spares_asked;
+    digest_reads += other.digest_reads;
+    digest_mismatches += other.digest_mismatches;
     repairs += other.repairs;
     repaired_mutations += other.repaired_mutations;
     deltas_sent += other.deltas_sent;

@@ -35,8 +35,8 @@
 #include "runtime/operation.h"
 #include "runtime/runtime.h"
 #include "runtime/task.h"
+#include "storage/engine/engine_types.h"
 #include "storage/engine/tablet_info.h"
-#include "storage/ids/log_position.h"
 
 namespace helenus::storage {
 class Engine;

@@ -1,5 +1,8 @@
 #include "replication/merge/answer_digest.h"
 
+#include <cstdint>
+#include <utility>
+
 #include "base/assert.h"
 #include "base/codec.h"
 #include "causality/counter.h"
@@ -9,6 +12,7 @@ namespace helenus::replication {
 
 using causality::CellStore;
 using causality::PartitionStore;
+using causality::Version;
 
 namespace {
 
@@ -18,20 +22,28 @@ class Digester {
 
   // False if the row holds a counter.
   bool add(const base::Bytes& partition, const base::Bytes& row, const PartitionStore& stored) {
+    is_named_ = false;
+    const Version* newest = nullptr;
+    for (const causality::RangeDelete& range_delete : stored.range_deletes()) {
+      if (causality::is_counter(range_delete.store)) return false;
+      if (!range_delete.range.contains(row)) continue;
+      newest = newer(newest, winner_of(range_delete.store));
+    }
+    if (newest != nullptr) add(partition, row, kRange, *newest);
     const auto found = stored.rows().find(row);
     if (found == stored.rows().end()) return true;
-    bool is_named = false;
     for (const auto& [column, own] : found->second.cells()) {
-      if (stored.range_deletes().empty()) {
-        if (!add(partition, row, column, own, is_named)) return false;
-      } else if (!add(partition, row, column, stored.cell(row, column), is_named)) {
-        return false;
-      }
+      const CellStore cell = stored.range_deletes().empty() ? own : stored.cell(row, column);
+      if (causality::is_counter(cell)) return false;
+      const Version* const winner = winner_of(cell);
+      // One that is a range's is named already.
+      if (winner == nullptr || (newest != nullptr && winner->dot == newest->dot)) continue;
+      add(partition, row, kFirstColumn + column.value(), *winner);
     }
     return true;
   }
   void add_end(const base::Bytes& partition, const base::Bytes& row) {
-    out_.u8(kEnd);
+    out_.varint(kEnd);
     out_.prefixed(partition.view());
     out_.prefixed(row.view());
   }
@@ -39,26 +51,31 @@ class Digester {
   base::Hash128 hash() const { return base::hash128(buffer_.view()); }
 
  private:
-  static constexpr std::uint8_t kRow = 1;
-  static constexpr std::uint8_t kCell = 2;
-  static constexpr std::uint8_t kEnd = 3;
+  static constexpr std::uint64_t kRow = 1;
+  static constexpr std::uint64_t kEnd = 2;
+  static constexpr std::uint64_t kRange = 3;
+  static constexpr std::uint64_t kFirstColumn = 4;
 
-  // A row is named in front of the first of its cells that shows something.
-  bool add(const base::Bytes& partition, const base::Bytes& row, causality::ColumnId column,
-           const CellStore& cell, bool& is_named) {
-    if (causality::is_counter(cell)) return false;
-    const auto shown =
-        causality::visible(cell, causality::Policy::lww, causality::WallTime::min());
-    if (shown.empty()) return true;
-    const causality::Version& winner = *shown.front();
-    if (!is_named) {
-      out_.u8(kRow);
+  static const Version* newer(const Version* a, const Version* b) {
+    if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+    return causality::defeats(*a, *b) < 0 ? b : a;
+  }
+  static const Version* winner_of(const CellStore& cell) {
+    const Version* winner = nullptr;
+    for (const Version& version : cell.versions()) winner = newer(winner, &version);
+    return winner;
+  }
+
+  // A row is named in front of the first of what it has.
+  void add(const base::Bytes& partition, const base::Bytes& row, std::uint64_t what,
+           const Version& winner) {
+    if (options_.without_deletes && winner.kind == causality::VersionKind::deletion) return;
+    if (!std::exchange(is_named_, true)) {
+      out_.varint(kRow);
       out_.prefixed(partition.view());
       out_.prefixed(row.view());
-      is_named = true;
     }
-    out_.u8(kCell);
-    out_.varint(column.value());
+    out_.varint(what);
     if (!options_.without_dots) {
       out_.varint(winner.dot.actor.node.value());
       out_.varint(winner.dot.actor.incarnation.value());
@@ -67,10 +84,10 @@ class Digester {
     out_.signed_varint(winner.timestamp.value());
     out_.u8(winner.expires ? 1 : 0);
     if (winner.expires) out_.signed_varint(winner.expires->value());
-    return true;
   }
 
   const DigestOptions options_;
+  bool is_named_ = false;  // the row
   base::Buffer buffer_;
   base::Encoder out_{buffer_};
 };

@@ -1,3 +1,4 @@
+// Answers of replicas and their digests, in random histories of three replicas.
 #include "replication/merge/answer_merge.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "causality/delta.h"
 #include "causality/dot_store.h"
 #include "causality/resolve.h"
+#include "replication/merge/answer_digest.h"
 
 namespace helenus::replication {
 namespace {
@@ -181,7 +183,51 @@ class World {
     return wrong;
   }
 
+  struct DigestCounts {
+    std::size_t equal = 0;
+    // Of those: the merge of both shows something else than the first.
+    std::size_t wrong = 0;
+    // A read of one of the two and of the third shows something that the other has seen go.
+    std::size_t gone_back = 0;
+  };
+  // By row and by two replicas.
+  DigestCounts count_digests(DigestOptions options) {
+    DigestCounts counts;
+    for (const std::string& partition : kPartitions) {
+      for (const std::string& row : kRows) {
+        for (std::size_t third = 0; third < kReplicas; ++third) {
+          count_digests({.partition = bytes(partition), .row = bytes(row)}, third, options, counts);
+        }
+      }
+    }
+    return counts;
+  }
+
  private:
+  void count_digests(const RowName& name, std::size_t third, DigestOptions options,
+                     DigestCounts& counts) {
+    const std::size_t first = (third + 1) % kReplicas;
+    const std::size_t second = (third + 2) % kReplicas;
+    const std::array reads = {replicas_[first].read(name), replicas_[second].read(name)};
+    const auto digest = [&](const RowRead& read) {
+      return digest_of(std::span(&name, 1), std::span(&read, 1), options);
+    };
+    if (digest(reads[0]) != digest(reads[1])) return;
+    ++counts.equal;
+    const RowRead both = merge(name.row, reads);
+    for (const ColumnId column : kColumns) {
+      const auto shown = dots(reads[0].partition.cell(name.row, column));
+      if (dots(both.partition.cell(name.row, column)) != shown) ++counts.wrong;
+      for (const std::size_t one : {first, second}) {
+        const std::array later = {replicas_[one].read(name), replicas_[third].read(name)};
+        const Clock& other = replicas_[one == first ? second : first].clock;
+        for (const auto& dot : dots(merge(name.row, later).partition.cell(name.row, column))) {
+          if (!shown.contains(dot) && other.contains(dot)) ++counts.gone_back;
+        }
+      }
+    }
+  }
+
   std::size_t below(std::size_t end) { return static_cast<std::size_t>(prng_.below(end)); }
 
   std::set<causality::Dot> dots(const causality::CellStore& cell) const {
@@ -351,6 +397,66 @@ RowsAnswer::Row hint(std::string_view row, std::uint64_t counter) {
   return {.partition = bytes("p"),
           .row = bytes(row),
           .stored = causality::fragment_of(delta, Policy::lww)};
+}
+
+World::DigestCounts count_digests(DigestOptions options) {
+  World::DigestCounts sum;
+  for (std::uint64_t seed = 0; seed < seeds(); ++seed) {
+    World world(seed, Policy::lww);
+    const auto counts = world.count_digests(options);
+    sum.equal += counts.equal;
+    sum.wrong += counts.wrong;
+    sum.gone_back += counts.gone_back;
+  }
+  return sum;
+}
+
+TEST(AnswerDigest, WhoHasTheSameShowsWhatTheMergeShowsAndLacksNothing) {
+  const auto counts = count_digests({});
+  EXPECT_GT(counts.equal, seeds());
+  EXPECT_EQ(counts.wrong, 0U);
+  EXPECT_EQ(counts.gone_back, 0U);
+}
+
+TEST(AnswerDigest, OneWithoutDotsIsFound) {
+  EXPECT_GT(count_digests({.without_dots = true}).wrong, 0U);
+}
+
+TEST(AnswerDigest, OneWithoutDeletesIsFound) {
+  const auto counts = count_digests({.without_deletes = true});
+  EXPECT_EQ(counts.wrong, 0U) << "they show the same";
+  EXPECT_GT(counts.gone_back, 0U);
+}
+
+TEST(AnswerDigest, OfRowsOfATabletTheirEndIsAPart) {
+  RowsAnswer answer;
+  answer.rows = {hint("a", 1), hint("b", 2)};
+  const auto whole = digest_of(answer);
+  ASSERT_TRUE(whole.has_value());
+  answer.more = true;
+  EXPECT_NE(digest_of(answer), whole);
+  RowsAnswer other = answer;
+  other.rows.push_back({.partition = bytes("p"), .row = bytes("c"), .stored = {}});
+  EXPECT_NE(digest_of(other), digest_of(answer)) << "they end at other rows";
+  other.more = false;
+  EXPECT_EQ(digest_of(other), whole) << "a row without anything is none";
+  answer.rows.clear();
+  EXPECT_EQ(digest_of(answer), std::nullopt) << "it covers nothing";
+}
+
+TEST(AnswerDigest, ACounterHasNone) {
+  Delta delta;
+  delta.dot = {.actor = causality::actor_of(1, 1), .counter = 1};
+  CellChange cell;
+  cell.row = bytes("a");
+  cell.column = kColumns[0];
+  cell.kind = VersionKind::increment;
+  delta.cells.push_back(cell);
+  RowsAnswer answer;
+  answer.rows.push_back({.partition = bytes("p"),
+                         .row = bytes("a"),
+                         .stored = causality::fragment_of(delta, Policy::counter)});
+  EXPECT_EQ(digest_of(answer), std::nullopt);
 }
 
 TEST(AnswerMerge, OfHintsEveryOneIsShownThatAnAnswerHas) {

@@ -67,6 +67,14 @@ RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
                             .clock = clock,
                             .wall = causality::WallTime{77},
                             .is_newer_than_clock = true}}});
+  check(ReadReply{.rows = {},
+                  .digest = base::Hash128{.high = 5, .low = 6},
+                  .digest_wall = causality::WallTime{78}});
+  RowsAnswer digest;
+  digest.more = true;
+  digest.wall = causality::WallTime{79};
+  digest.digest = base::Hash128{.high = 7, .low = 8};
+  check(digest);
   RowsAnswer answer;
   answer.clock = clock;
   answer.more = true;

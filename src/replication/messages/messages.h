@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "base/result.h"
 #include "causality/clock.h"
 #include "causality/delta.h"
@@ -86,16 +87,23 @@ struct ReadMessage {
   storage::TableId table;
   // All of one partition, and to be read as they were at one moment; otherwise each for itself.
   bool at_one_moment = false;
+  // What a reader would see of them is enough, as a digest (merge/answer_digest.h).
+  bool wants_digest = false;
   std::vector<RowName> rows;
 };
 struct ReadReply {
   // Of the first ones of the rows asked for, at least one; in their order.
   std::vector<storage::RowRead> rows;
+  // In place of the rows, where that was asked for and can be told of them; and the latest of their
+  // wall times.
+  std::optional<base::Hash128> digest = {};
+  causality::WallTime digest_wall = {};
 };
 
 struct ScanMessage {
   causality::Epoch epoch;
-  RowsRequest request;  // without its tablet: its partitions lie in one
+  RowsRequest request;        // without its tablet: its partitions lie in one
+  bool wants_digest = false;  // as in ReadMessage
 };
 // Answered with a RowsAnswer.
 

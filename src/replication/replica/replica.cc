@@ -10,6 +10,7 @@
 #include "causality/codec.h"
 #include "causality/content_size.h"
 #include "replication/explicit_timestamps/explicit_timestamp_filter.h"
+#include "replication/merge/answer_digest.h"
 
 namespace helenus::replication {
 
@@ -583,16 +584,31 @@ Task<Result<ReadReply>> Replica::read_in_epoch(TabletId tablet, const ReadMessag
   CO_TRY_VOID(check_serves(tablet, message.epoch));
   CO_TRY(auto reply, co_await read(tablet, message, std::move(until)));
   CO_TRY_VOID(check_serves(tablet, message.epoch));
-  co_return std::move(reply);
+  if (!message.wants_digest) co_return std::move(reply);
+  const auto digest =
+      digest_of(message.rows, reply.rows, {.without_dots = bugs_.digests_without_dots});
+  if (!digest) co_return std::move(reply);
+  ReadReply in_short{.rows = {}, .digest = digest};
+  for (const storage::RowRead& read : reply.rows) {
+    in_short.digest_wall = std::max(in_short.digest_wall, read.wall);
+  }
+  co_return in_short;
 }
 
-Task<Result<RowsAnswer>> Replica::read_rows_in_epoch(const RowsRequest& request,
+Task<Result<RowsAnswer>> Replica::read_rows_in_epoch(const RowsRequest& request, bool wants_digest,
                                                      causality::Epoch epoch, Until until) {
   const TabletId tablet = request.tablet;
   CO_TRY_VOID(check_serves(tablet, epoch));
   CO_TRY(auto answer, co_await read_rows(request, std::move(until)));
   CO_TRY_VOID(check_serves(tablet, epoch));
-  co_return std::move(answer);
+  if (!wants_digest) co_return std::move(answer);
+  const auto digest = digest_of(answer, {.without_dots = bugs_.digests_without_dots});
+  if (!digest) co_return std::move(answer);
+  RowsAnswer in_short;
+  in_short.more = answer.more;
+  in_short.wall = answer.wall;
+  in_short.digest = digest;
+  co_return in_short;
 }
 
 }  // namespace helenus::replication

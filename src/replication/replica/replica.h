@@ -117,7 +117,7 @@ class Replica {
   // RowsAnswer::kBytesMax together, and at least one. Requires: there is one.
   runtime::Task<base::Result<ReadReply>> read(storage::TabletId tablet, const ReadMessage& message,
                                               runtime::Until until);
-  // The same of the message's epoch (R18).
+  // The same of the message's epoch (R18), and as a digest if that is wanted and can be told.
   runtime::Task<base::Result<ReadReply>> read_in_epoch(storage::TabletId tablet,
                                                        const ReadMessage& message,
                                                        runtime::Until until);
@@ -130,6 +130,7 @@ class Replica {
                                                     runtime::Until until);
   // The same of an epoch of the request's tablet (R18).
   runtime::Task<base::Result<RowsAnswer>> read_rows_in_epoch(const RowsRequest& request,
+                                                             bool wants_digest,
                                                              causality::Epoch epoch,
                                                              runtime::Until until);
 

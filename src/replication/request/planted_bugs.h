@@ -17,6 +17,8 @@ struct PlantedBugs {
   bool judges_without_log = false;
   // A write keeps its timestamp, whatever it replaces (rule (b)); see storage::EngineOptions.
   bool timestamps_are_not_raised = false;
+  // A digest tells versions apart by their timestamps alone (R7).
+  bool digests_without_dots = false;
 
   friend bool operator==(const PlantedBugs&, const PlantedBugs&) = default;
 };

@@ -36,6 +36,9 @@ struct RequestLevel {
   // Of scans of what are hints (R23): what any replica answers is answered, whatever the others
   // have seen; and nothing is repaired.
   bool unites_answers = false;
+  // Whether digests of what others show are enough beside one full answer (R7): of tables where the
+  // newest write wins, when nobody wants a context.
+  bool takes_digests = false;
   // Of reads.
   Speculation speculation = {};
   RequestNotes* notes = nullptr;  // likewise

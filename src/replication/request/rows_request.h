@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "causality/clock.h"
 #include "causality/dot_store.h"
 #include "storage/ids/key_range.h"
@@ -47,6 +49,8 @@ struct RowsAnswer {
   // As RowRead's of these names.
   causality::WallTime wall = {};
   bool is_newer_than_clock = false;
+  // In place of the rows and the clock, where that was asked for: what a reader would see.
+  std::optional<base::Hash128> digest = {};
 };
 
 }  // namespace helenus::replication
