@@ -430,7 +430,7 @@ constexpr std::array kFields = {
                 show_number<&Config::disk_reserve_mib>},
     ConfigField{"memtable_mib", set_number<&Config::memtable_mib, 8, kMibMax>,
                 show_number<&Config::memtable_mib>},
-    ConfigField{"block_cache_mib", set_number<&Config::block_cache_mib, 1, kMibMax>,
+    ConfigField{"block_cache_mib", set_number<&Config::block_cache_mib, 0, kMibMax>,
                 show_number<&Config::block_cache_mib>},
     ConfigField{"file_reads_max", set_number<&Config::file_reads_max, 1, 65536>,
                 show_number<&Config::file_reads_max>},

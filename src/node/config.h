@@ -23,6 +23,9 @@
 
 namespace helenus::node {
 
+// What the block cache has where nothing is set, and nobody says what the machine has.
+inline constexpr std::uint32_t kBlockCacheMibUnknown = 256;
+
 // How what is written comes to the other replicas: as it is written, or by anti-entropy alone.
 enum class ReplicationBy : std::uint8_t { deltas, anti_entropy };
 
@@ -101,7 +104,8 @@ struct Config {
 
   // Into how many parts the ring is cut; fixed when the folder is made.
   std::uint32_t memtable_mib = 256;
-  std::uint32_t block_cache_mib = 256;
+  // Zero: by the machine; where nobody says what that has, kBlockCacheMibUnknown.
+  std::uint32_t block_cache_mib = 0;
   std::uint32_t file_reads_max = 64;  // of each core
   std::uint32_t compactions_max = 2;
   std::uint32_t compaction_mib_per_second = 0;  // zero is no limit

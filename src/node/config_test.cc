@@ -272,7 +272,7 @@ TEST(ConfigFile, EveryNumberHasItsRange) {
                              Range{"commitlog_total_mib", 128, 1 << 20},
                              Range{"disk_reserve_mib", 0, 1 << 20},
                              Range{"memtable_mib", 8, 1 << 20},
-                             Range{"block_cache_mib", 1, 1 << 20},
+                             Range{"block_cache_mib", 0, 1 << 20},
                              Range{"compactions_max", 1, 64},
                              Range{"compaction_mib_per_second", 0, 1 << 20},
                              Range{"merge_ranges_mib", 1, 1 << 20},

@@ -42,7 +42,9 @@ storage::EngineOptions engine_options(const Config& config, std::uint32_t cores)
   }
   engine.memtable_bytes_max = std::max(config.memtable_mib * kMib / cores, kMemtableBytesMin);
   engine.memtable_bytes_flush = engine.memtable_bytes_max / 4;
-  engine.block_cache_bytes = std::max(config.block_cache_mib * kMib / cores, kBlockCacheBytesMin);
+  const std::uint64_t cache_mib =
+      config.block_cache_mib == 0 ? kBlockCacheMibUnknown : config.block_cache_mib;
+  engine.block_cache_bytes = std::max(cache_mib * kMib / cores, kBlockCacheBytesMin);
   engine.file_reads_max = config.file_reads_max;
   engine.compactions_max = std::max<std::size_t>(config.compactions_max / cores, 1);
   if (config.compaction_mib_per_second > 0) {

@@ -23,7 +23,7 @@ TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
     const auto count = static_cast<std::uint32_t>(cores);
     const auto engine = engine_options(config, count);
     EXPECT_LE(cores * engine.memtable_bytes_max, config.memtable_mib * kMib);
-    EXPECT_LE(cores * engine.block_cache_bytes, config.block_cache_mib * kMib);
+    EXPECT_LE(cores * engine.block_cache_bytes, kBlockCacheMibUnknown * kMib);
     EXPECT_LE(cores * engine.log.disk_bytes_max, config.commitlog_total_mib * kMib);
     EXPECT_LE(cores * engine.disk_reserve_bytes, config.disk_reserve_mib * kMib);
     EXPECT_GT(engine.disk_reserve_bytes, 0U);
@@ -34,6 +34,13 @@ TEST(CoreLimits, ManyCoresTogetherTakeWhatOneWouldTake) {
     const auto process = processor_options(config, count);
     EXPECT_LE(cores * process.prepared.bytes_max, processor.prepared.bytes_max);
   }
+}
+
+TEST(CoreLimits, TheBlockCacheIsAsLargeAsItIsSet) {
+  Config config;
+  config.block_cache_mib = 12;
+  EXPECT_EQ(engine_options(config, 1).block_cache_bytes, 12 * kMib);
+  EXPECT_EQ(engine_options(config, 3).block_cache_bytes, 4 * kMib);
 }
 
 TEST(CoreLimits, TablesLieInEveryDataFolderAndTheRestInTheFirst) {

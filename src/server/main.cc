@@ -20,6 +20,7 @@
 #include "runtime/event.h"
 #include "runtime/native/descriptor_limit.h"
 #include "runtime/native/loop.h"
+#include "runtime/native/memory.h"
 #include "runtime/native/native_host.h"
 #include "runtime/native/native_random.h"
 #include "runtime/native/standard_output.h"
@@ -127,6 +128,16 @@ void leave_descriptors_for_files(node::Config& config, const base::Logger& log) 
   config.cql_connections_max = static_cast<std::uint32_t>(for_clients);
 }
 
+// A cache that was not given its size has a quarter of the memory.
+void size_block_cache(node::Config& config) {
+  if (config.block_cache_mib != 0) return;
+  constexpr std::uint64_t kShare = 4;
+  constexpr std::uint64_t kMibMin = 16;
+  constexpr std::uint64_t kMibMax = std::uint64_t{1} << 20;
+  const std::uint64_t mib = (runtime::native::memory_granted() >> 20) / kShare;
+  config.block_cache_mib = static_cast<std::uint32_t>(std::clamp(mib, kMibMin, kMibMax));
+}
+
 // What a start that takes long waits for, whatever the log is told to leave out.
 void tell_progress(const std::string& phase) {
   fmt::print(stderr, "{}: starting: {}\n", kProgram, phase);
@@ -136,6 +147,8 @@ void tell_progress(const std::string& phase) {
 runtime::Task<int> serve(runtime::Runtime& runtime, runtime::StopToken stop, node::Config config,
                          runtime::native::NativeCore::Files files) {
   leave_descriptors_for_files(config, runtime.logger("server"));
+  size_block_cache(config);
+  const std::uint32_t cache_mib = config.block_cache_mib;
   node::Node node(runtime, std::move(config));
   const auto started = co_await node.start(stop, tell_progress);
   if (!started) {
@@ -144,7 +157,8 @@ runtime::Task<int> serve(runtime::Runtime& runtime, runtime::StopToken stop, nod
     co_return was_asked_to ? 0 : fail_at_start(kProgram, started.error());
   }
   runtime.logger("server").info("runtime", base::kv("cores", node.cores()),
-                                base::kv("files", name_of(files)));
+                                base::kv("files", name_of(files)),
+                                base::kv("block_cache_mib", cache_mib));
   fmt::print("helenus node {} is up: CQL {}, http://{}/healthz\n", node.identity().node,
              node.cql_address(), node.admin_address());
   std::fflush(stdout);

@@ -1,29 +1,16 @@
 #include "runtime/native/processors.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
 
-#include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
-#include "runtime/native/descriptor.h"
+#include "runtime/native/control_group.h"
 
 namespace helenus::runtime::native {
 
 namespace {
-
-constexpr std::string_view kUnified = "0::";  // the line of cgroup v2
-
-// The beginning of a small file; nothing if there is none.
-std::string beginning_of(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> text;
-  const ssize_t count = file.valid() ? ::read(file.number(), text.data(), text.size()) : 0;
-  return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
-}
 
 std::optional<std::uint64_t> take_number(std::string_view& text) {
   std::uint64_t number = 0;
@@ -58,22 +45,17 @@ std::optional<std::uint32_t> processors_in(std::string_view cpu_max) {
 }
 
 std::optional<std::uint32_t> processor_quota(std::string_view membership, const std::string& root) {
-  const std::size_t line = membership.starts_with(kUnified) ? 0 : membership.find("\n0::");
-  if (line == std::string_view::npos) return std::nullopt;
-  std::string_view group = membership.substr(membership.find(kUnified, line) + kUnified.size());
-  group = group.substr(0, group.find('\n'));
   std::optional<std::uint32_t> least;
-  for (;;) {
-    const auto granted = processors_in(beginning_of(root + std::string(group) + "/cpu.max"));
+  for (const std::string& text : texts_of_groups(membership, root, "cpu.max")) {
+    const auto granted = processors_in(text);
     if (granted) least = std::min(least.value_or(*granted), *granted);
-    if (group.empty()) return least;
-    group = group.substr(0, group.rfind('/'));
   }
+  return least;
 }
 
 std::uint32_t processors_granted() {
   const auto allowed = static_cast<std::uint32_t>(processors_allowed().size());
-  const auto quota = processor_quota(beginning_of("/proc/self/cgroup"), "/sys/fs/cgroup");
+  const auto quota = processor_quota(own_groups(), std::string(kGroupRoot));
   return std::max(1U, std::min(allowed, quota.value_or(allowed)));
 }
 
