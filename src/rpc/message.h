@@ -57,6 +57,17 @@ class Payload {
     };
     return payload;
   }
+  // The same of a message that stays where it is. Copies of a payload share what is encoded: one
+  // that goes to many is encoded once.
+  template <class Message>
+  static Payload of(std::shared_ptr<const Message> message, ProtocolVersion newest) {
+    Payload payload(Codec<Message>::encode(*message, newest));
+    payload.version_ = newest;
+    payload.older_ = [message = std::move(message)](ProtocolVersion version) {
+      return Codec<Message>::encode(*message, version);
+    };
+    return payload;
+  }
 
   std::size_t size() const { return newest_.size(); }
   base::Bytes in(ProtocolVersion version) const {

@@ -133,10 +133,15 @@ class Rpc final : private InboundOwner {
   runtime::Task<base::Result<Answer>> call(model::NodeId to, Method<Request, Answer> method,
                                            std::type_identity_t<Request> request,
                                            runtime::Until until) {
-    CO_TRY(const Reply reply,
-           co_await ask(to, method.verb,
-                        Payload::of<Request>(std::move(request), options_.versions.newest),
-                        std::move(until)));
+    return call_with(to, method, Payload::of<Request>(std::move(request), options_.versions.newest),
+                     std::move(until));
+  }
+
+  // The same of a request that is a payload already, made for versions().newest.
+  template <class Request, class Answer>
+  runtime::Task<base::Result<Answer>> call_with(model::NodeId to, Method<Request, Answer> method,
+                                                Payload payload, runtime::Until until) {
+    CO_TRY(const Reply reply, co_await ask(to, method.verb, std::move(payload), std::move(until)));
     co_return Codec<Answer>::decode(reply.payload, reply.version);
   }
 

@@ -78,11 +78,22 @@ class ClusterLink {
   }
   const AnswerTimes& answer_times() const { return answer_times_; }
 
+  // A request as it travels: encoded once, however many are asked with it.
+  template <class Request>
+  rpc::Payload payload_of(std::shared_ptr<const Request> request) const {
+    if (rpc_ == nullptr) return base::Bytes();  // nobody can be called
+    return rpc::Payload::of(std::move(request), rpc_->versions().newest);
+  }
   // Errors: as of Rpc::call.
   template <class Request, class Answer>
   runtime::Task<base::Result<Answer>> call(model::NodeId to, rpc::Method<Request, Answer> method,
                                            std::shared_ptr<const Request> request,
                                            runtime::Until until) {
+    return call(to, method, payload_of(std::move(request)), std::move(until));
+  }
+  template <class Request, class Answer>
+  runtime::Task<base::Result<Answer>> call(model::NodeId to, rpc::Method<Request, Answer> method,
+                                           rpc::Payload request, runtime::Until until) {
     const auto kind = kind_of(method.verb);
     if (!kind) {
       co_return co_await call_unmeasured(to, method, std::move(request), std::move(until));
@@ -122,14 +133,13 @@ class ClusterLink {
   template <class Request, class Answer>
   runtime::Task<base::Result<Answer>> call_unmeasured(model::NodeId to,
                                                       rpc::Method<Request, Answer> method,
-                                                      std::shared_ptr<const Request> request,
-                                                      runtime::Until until) {
+                                                      rpc::Payload request, runtime::Until until) {
     if (rpc_ == nullptr) co_return base::Error(base::Errc::closed, "no other node can be called");
     if (here_.cores.here() == rpc_core_) {
-      co_return co_await rpc_->call(to, method, Request(*request), std::move(until));
+      co_return co_await rpc_->call_with(to, method, std::move(request), std::move(until));
     }
     const auto there = [this, to, method, request](runtime::Runtime&, runtime::Until remaining) {
-      return rpc_->call(to, method, Request(*request), std::move(remaining));
+      return rpc_->call_with(to, method, request, std::move(remaining));
     };
     co_return co_await runtime::run_on<Answer>(here_, rpc_core_, there, std::move(until));
   }

@@ -194,6 +194,7 @@ Task<ReplicatedWriter::AcksPtr> ReplicatedWriter::bring(const Sending& sending,
   message->partition = sending.partition;
   message->delta = sending.delta;
   const std::size_t bytes = size_of(*message);
+  const rpc::Payload payload = link_.payload_of(std::shared_ptr<const ApplyMessage>(message));
 
   std::vector<CountedReplica> places;
   for (const PlacedReplica& member : tablet.members) places.push_back(member.counted());
@@ -205,10 +206,11 @@ Task<ReplicatedWriter::AcksPtr> ReplicatedWriter::bring(const Sending& sending,
       acks->acknowledge(replica.counted());
       return;
     }
-    const bool sending_it =
-        replica.node != link_.self() && deltas_ == Deltas::sent && !replica.in_doubt &&
-        link_.is_up(replica.node) && bytes_sending_ + bytes <= kBytesSendingMax &&
-        sends_.try_spawn(send(acks, sending.tablet, replica, counts, message, bytes, sent_until));
+    const bool sending_it = replica.node != link_.self() && deltas_ == Deltas::sent &&
+                            !replica.in_doubt && link_.is_up(replica.node) &&
+                            bytes_sending_ + bytes <= kBytesSendingMax &&
+                            sends_.try_spawn(send(acks, sending.tablet, replica, counts,
+                                                  message->epoch, payload, bytes, sent_until));
     if (sending_it) bytes_sending_ += bytes;
     ++(sending_it ? link_.statistics().deltas_sent : link_.statistics().deltas_not_sent);
     if (!sending_it && counts) acks->fail(replica.counted());
@@ -234,19 +236,19 @@ bool has_moved_on(const ClusterLink& link, const TabletKey& key, causality::Epoc
 }  // namespace
 
 Task<void> ReplicatedWriter::send(AcksPtr acks, TabletKey tablet, PlacedReplica to, bool counts,
-                                  std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
+                                  causality::Epoch epoch, rpc::Payload message, std::size_t bytes,
                                   Until until) {
   auto applied = co_await link_.call(to.node, kApplyMethod, message, until);
   // One of the two is ahead of the other, for a moment.
   StalePause pause(link_.runtime());
   while (!applied && is_stale(applied.error())) {
-    if (has_moved_on(link_, tablet, message->epoch)) {
+    if (has_moved_on(link_, tablet, epoch)) {
       acks->overtake();
       break;
     }
     const auto waited = co_await pause.wait(applied.error(), until);
     if (!waited) break;
-    if (has_moved_on(link_, tablet, message->epoch)) continue;
+    if (has_moved_on(link_, tablet, epoch)) continue;
     applied = co_await link_.call(to.node, kApplyMethod, message, until);
   }
   bytes_sending_ -= bytes;

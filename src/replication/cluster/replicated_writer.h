@@ -96,7 +96,7 @@ class ReplicatedWriter {
                                                  const LevelRule& rule, PartitionWrite& write,
                                                  runtime::Until until);
   runtime::Task<void> send(AcksPtr acks, TabletKey tablet, PlacedReplica to, bool counts,
-                           std::shared_ptr<const ApplyMessage> message, std::size_t bytes,
+                           causality::Epoch epoch, rpc::Payload message, std::size_t bytes,
                            runtime::Until until);
 
   ClusterLink& link_;
