@@ -82,7 +82,7 @@ class DriverTest(unittest.TestCase):
     # ---- Connecting, and what the driver believes ----
 
     def test_the_driver_knows_the_cluster(self):
-        self.assertEqual(self.cluster.protocol_version, 4)
+        self.assertEqual(self.cluster.protocol_version, 5)
         self.assertEqual(self.cluster.metadata.cluster_name, "Helenus")
         hosts = self.cluster.metadata.all_hosts()
         self.assertEqual(len(hosts), NODES)

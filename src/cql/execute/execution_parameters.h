@@ -22,6 +22,9 @@ struct ExecutionParameters {
   BoundValues values;
   protocol::Consistency consistency = protocol::Consistency::one;
   bool skip_metadata = false;
+  // Of version 5: the client holds the columns that the result has, or others, and is told these.
+  bool knows_metadata = false;
+  std::optional<base::Bytes> changed_metadata_id;
   std::optional<std::int32_t> page_size;
   std::optional<base::Bytes> paging_state;
   std::int64_t timestamp_us = 0;  // of writes that have none of their own

@@ -58,7 +58,11 @@ std::optional<MaybeTask<Response>> PointPath::begin(const Request& request, Stop
   const PlanPtr& plan = statement->plan;
   if (message->parameters.values.size() != plan->markers.size()) return std::nullopt;
   const auto* select = std::get_if<SelectPlan>(&plan->what);
-  if (select != nullptr && select->is_point && !statement->columns_changed) {
+  const bool knows = select != nullptr && message->metadata_id &&
+                     base::equal(*message->metadata_id, select->metadata_id.view());
+  if (message->metadata_id && select != nullptr && !knows) return std::nullopt;
+  if (message->parameters.now_seconds) return std::nullopt;
+  if (select != nullptr && select->is_point && (knows || !statement->columns_changed)) {
     return begin_read(request, *message, plan, *select, std::move(stop));
   }
   const auto* modification = std::get_if<ModificationPlan>(&plan->what);
@@ -88,6 +92,7 @@ MaybeTask<Response> PointPath::begin_read(const Request& request, const ExecuteR
   const PointRead read{.now = moment.seconds(),
                        .consistency = parameters.consistency,
                        .skip_metadata = parameters.skip_metadata,
+                       .knows_metadata = message.metadata_id.has_value(),
                        .is_paged = parameters.page_size.value_or(0) > 0};
   auto until = Until::after(services_.runtime, services_.timeouts.read, std::move(stop));
   replication::LevelReport report;
@@ -137,7 +142,8 @@ Task<Response> PointPath::read_point(PlanPtr plan, BoundPrimaryKey key, PointRea
 QueryResult<Response> PointPath::answer_point(const SelectPlan& select, const BoundPrimaryKey& key,
                                               const PointRead& how,
                                               const causality::PartitionStore& stored) {
-  protocol::RowsWriter writer(select.columns, how.skip_metadata && !select.columns_may_change);
+  protocol::RowsWriter writer(
+      select.columns, how.skip_metadata && (!select.columns_may_change || how.knows_metadata));
   const RowReader reader(*select.layout, how.now);
   reader.begin(row_);
   if (reader.read_regular(stored, key.clustering, row_)) {

@@ -44,6 +44,7 @@ class PointPath {
     causality::WallTime now;
     protocol::Consistency consistency = protocol::Consistency::one;
     bool skip_metadata = false;
+    bool knows_metadata = false;  // (ExecutionParameters)
     bool is_paged = false;
   };
 

@@ -26,6 +26,9 @@ Task<QueryResult<protocol::PreparedResult>> PreparedStatements::prepare(std::str
   result.markers = statement.plan->markers;
   result.partition_key_markers = statement.plan->partition_markers;
   result.columns = statement.plan->result_columns();
+  const auto* rows = std::get_if<SelectPlan>(&statement.plan->what);
+  result.metadata_id =
+      rows != nullptr ? rows->metadata_id : metadata_id_of(protocol::EncodedColumns());
   cache_.put(statement);
   const auto* select = std::get_if<SelectPlan>(&statement.plan->what);
   if (select != nullptr && !select->columns_may_change && has_peers() &&

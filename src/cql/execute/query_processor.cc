@@ -98,22 +98,46 @@ Task<Response> QueryProcessor::handle_traced(Request request, Session& session, 
   co_return response;
 }
 
+namespace {
+
+// Version 5 lets a request say its keyspace.
+std::string keyspace_of(const std::optional<std::string_view>& wanted, const Session& session) {
+  return wanted ? std::string(*wanted) : session.keyspace;
+}
+
+bool is_use_of_keyspace(const StatementPlan& plan) {
+  const auto* statement = std::get_if<parser::Statement>(&plan.what);
+  return statement != nullptr && std::holds_alternative<parser::Use>(statement->node);
+}
+
+QueryResult<void> check_now(const std::optional<std::int32_t>& now_seconds) {
+  if (!now_seconds) return {};
+  return invalid("A request cannot say what time it is (now_in_seconds)");
+}
+
+}  // namespace
+
 QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& session,
                                               replication::RequestNotes* notes, StopToken stop) {
   if (std::holds_alternative<protocol::QueryRequest>(request.message)) {
     co_return co_await query(request, session, notes, std::move(stop));
   }
   if (const auto* wanted = std::get_if<protocol::PrepareRequest>(&request.message)) {
-    CO_TRY(const protocol::PreparedResult prepared,
-           co_await prepared_.prepare(wanted->text, session.keyspace, std::move(stop)));
+    CO_TRY(protocol::PreparedResult prepared,
+           co_await prepared_.prepare(wanted->text, keyspace_of(wanted->keyspace, session),
+                                      std::move(stop)));
+    if (request.version < protocol::kVersionOfSegments) prepared.metadata_id.reset();
     co_return Response::of(prepared);
   }
   if (std::holds_alternative<protocol::ExecuteRequest>(request.message)) {
     co_return co_await execute_prepared(request, session, notes, std::move(stop));
   }
   if (std::holds_alternative<protocol::BatchRequest>(request.message)) {
+    const auto& batch = std::get<protocol::BatchRequest>(request.message);
+    CO_TRY_VOID(check_now(batch.now_seconds));
+    const std::string keyspace = keyspace_of(batch.keyspace, session);
     co_return co_await execute_batch(
-        request, session.keyspace,
+        request, keyspace,
         {.execution = services_, .catalog = catalog_, .prepared = prepared_, .clock = clock_},
         notes, std::move(stop));
   }
@@ -123,11 +147,13 @@ QueryProcessor::Answer QueryProcessor::answer(const Request& request, Session& s
 QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& session,
                                              replication::RequestNotes* notes, StopToken stop) {
   const auto& message = std::get<protocol::QueryRequest>(request.message);
+  CO_TRY_VOID(check_now(message.parameters.now_seconds));
+  const std::string keyspace = keyspace_of(message.parameters.keyspace, session);
   QueryResult<PlanPtr> planned = PlanPtr();
   if (message.text.size() <= kPlannedAtOnceMax) {
-    planned = plan_statement(message.text, catalog_.snapshot(), session.keyspace);
+    planned = plan_statement(message.text, catalog_.snapshot(), keyspace);
   } else {
-    planned = co_await plan_in_turns(runtime_, message.text, catalog_.snapshot(), session.keyspace,
+    planned = co_await plan_in_turns(runtime_, message.text, catalog_.snapshot(), keyspace,
                                      Until::after(runtime_, options_.timeouts.range, stop));
   }
   CO_TRY(PlanPtr plan, std::move(planned));
@@ -135,7 +161,13 @@ QueryProcessor::Answer QueryProcessor::query(const Request& request, Session& se
          read_parameters(request, message.parameters, *plan, wrong_count_of_query, clock_,
                          services_.context_secret));
   parameters.notes = notes;
-  co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
+  const bool is_use = is_use_of_keyspace(*plan);
+  if (!message.parameters.keyspace || is_use) {
+    co_return co_await execute(std::move(plan), std::move(parameters), session, std::move(stop));
+  }
+  Session there = session;
+  there.keyspace = keyspace;
+  co_return co_await execute(std::move(plan), std::move(parameters), there, std::move(stop));
 }
 
 QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, Session& session,
@@ -148,7 +180,15 @@ QueryProcessor::Answer QueryProcessor::execute_prepared(const Request& request, 
   CO_TRY(ExecutionParameters parameters,
          read_parameters(request, message.parameters, *prepared.plan, wrong_count_of_prepared,
                          clock_, services_.context_secret));
-  if (prepared.columns_changed) parameters.skip_metadata = false;
+  CO_TRY_VOID(check_now(message.parameters.now_seconds));
+  const auto* rows = std::get_if<SelectPlan>(&prepared.plan->what);
+  if (message.metadata_id && rows != nullptr) {
+    parameters.knows_metadata = base::equal(*message.metadata_id, rows->metadata_id.view());
+    if (!parameters.knows_metadata) parameters.changed_metadata_id = rows->metadata_id;
+    if (!parameters.knows_metadata) parameters.skip_metadata = false;
+  } else if (prepared.columns_changed) {
+    parameters.skip_metadata = false;
+  }
   parameters.notes = notes;
   co_return co_await execute(std::move(prepared.plan), std::move(parameters), session,
                              std::move(stop));

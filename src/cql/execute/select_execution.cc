@@ -30,6 +30,8 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t kRowsPerFill = 128;
 constexpr std::size_t kBytesPerFill = std::size_t{256} << 10;
 
+constexpr std::size_t kRowsSizeExpected = 256;
+
 class SelectExecution {
  public:
   SelectExecution(const SelectPlan& plan, const ExecutionServices& services,
@@ -39,7 +41,10 @@ class SelectExecution {
         parameters_(std::move(parameters)),
         moment_(std::move(moment)),
         evaluation_{parameters_.values, moment_},
-        writer_(plan.columns, parameters_.skip_metadata && !plan.columns_may_change),
+        writer_(
+            plan.columns,
+            parameters_.skip_metadata && (!plan.columns_may_change || parameters_.knows_metadata),
+            kRowsSizeExpected, parameters_.changed_metadata_id),
         grouping_(plan.selection, *plan.table),
         charge_(services.admission) {}
 

@@ -225,10 +225,16 @@ QueryResult<SelectPlan> SelectPlanner::plan() {
         return column.type.mentions(TypeKind::udt);
       });
   plan_.columns = protocol::EncodedColumns(plan_.selection.columns());
+  plan_.metadata_id = metadata_id_of(plan_.columns);
   return std::move(plan_);
 }
 
 }  // namespace
+
+base::Bytes metadata_id_of(const protocol::EncodedColumns& columns) {
+  return base::Bytes::copy_of(
+      base::ByteView(protocol::prepared_id("", base::as_text(columns.specs().view()))));
+}
 
 QueryResult<SelectPlan> plan_select(const Select& select, const CatalogSnapshot& catalog,
                                     const std::string& session_keyspace, MarkerTypes& markers) {

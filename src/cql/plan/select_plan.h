@@ -30,6 +30,7 @@ struct SelectPlan {
   Restrictions where;
   Selection selection;
   protocol::EncodedColumns columns;   // of the result
+  base::Bytes metadata_id;            // of these columns: what clients know them by
   std::optional<RowLayout> layout;    // always there once it is planned
   std::vector<std::size_t> group_by;  // columns; a prefix of the primary key
   bool distinct = false;
@@ -55,6 +56,9 @@ struct SelectPlan {
 QueryResult<model::TablePtr> find_table(const parser::QualifiedName& name,
                                         const model::Schema& schema,
                                         const std::string& session_keyspace);
+
+// The same for the same columns, on all nodes.
+base::Bytes metadata_id_of(const protocol::EncodedColumns& columns);
 
 // Errors: invalid.
 QueryResult<SelectPlan> plan_select(const parser::Select& select, const CatalogSnapshot& catalog,

@@ -84,12 +84,13 @@ std::optional<Direction> direction_of(std::uint8_t opcode) {
 
 std::string unsupported_version_message(std::uint8_t version) {
   return fmt::format(
-      "Invalid or unsupported protocol version ({}); supported versions are ({}/v{})", version,
-      kVersion, kVersion);
+      "Invalid or unsupported protocol version ({}); supported versions are ({}/v{}, {}/v{})",
+      version, kVersion, kVersion, kVersionOfSegments, kVersionOfSegments);
 }
 
 void encode_header(const FrameHeader& header, base::Encoder& out) {
-  out.u8(header.direction == Direction::request ? kVersion : kVersion | kResponseBit);
+  const unsigned bit = header.direction == Direction::request ? 0U : unsigned{kResponseBit};
+  out.u8(static_cast<std::uint8_t>(header.version | bit));
   out.u8(header.flags);
   out.u16_be(static_cast<std::uint16_t>(header.stream));
   out.u8(static_cast<std::uint8_t>(header.opcode));
@@ -189,7 +190,7 @@ FrameReader::Step FrameReader::next_header() {
   const auto version_byte = std::to_integer<std::uint8_t>(at[0]);
   const auto version = static_cast<std::uint8_t>(version_byte & ~kResponseBit);
   const std::int16_t stream = stream_of(version, at);
-  if (version != kVersion) {
+  if (version != kVersion && version != kVersionOfSegments) {
     return refuse(
         {.stream = stream, .message = unsupported_version_message(version), .fatal = true});
   }
@@ -197,6 +198,7 @@ FrameReader::Step FrameReader::next_header() {
   const auto opcode = std::to_integer<std::uint8_t>(at[4]);
   header_ = {
       .direction = (version_byte & kResponseBit) != 0 ? Direction::response : Direction::request,
+      .version = version,
       .flags = std::to_integer<std::uint8_t>(at[1]),
       .stream = stream,
       .opcode = static_cast<Opcode>(opcode),

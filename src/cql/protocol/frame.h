@@ -1,10 +1,12 @@
 // Frames: nine bytes of header, then a body. What travels on a CQL connection, both ways.
 //
-//   version u8 (0x04 asks, 0x84 answers) | flags u8 | stream i16 | opcode u8 | body size i32
+//   version u8 (0x04 or 0x05 asks, 0x84 or 0x85 answers) | flags u8 | stream i16 | opcode u8 | body
+//   size i32
 //
 // FrameReader cuts what a transport delivers, in whatever pieces, into frames; FrameWriter appends
-// frames to a Buffer. Neither knows of sockets. All numbers are big-endian. Only version 4 is
-// spoken; every other version is refused in the words by which drivers go on to ask for this one.
+// frames to a Buffer. Neither knows of sockets. All numbers are big-endian. Versions 4 and 5 are
+// spoken; every other version is refused in the words by which drivers go on to ask for one of
+// these.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,8 @@
 namespace helenus::cql::protocol {
 
 inline constexpr std::uint8_t kVersion = 4;
+// Its frames are alike, and travel in segments (segment.h) once STARTUP was answered.
+inline constexpr std::uint8_t kVersionOfSegments = 5;
 inline constexpr std::size_t kHeaderSize = 9;
 // The protocol's own limit for a body. A frame that declares more cannot be skipped in good faith.
 inline constexpr std::size_t kBodySizeCap = std::size_t{256} << 20;
@@ -64,6 +68,7 @@ inline constexpr std::uint8_t kFlagWarnings = 0x08;
 
 struct FrameHeader {
   Direction direction = Direction::request;
+  std::uint8_t version = kVersion;
   std::uint8_t flags = 0;  // those unknown are kept and mean nothing
   std::int16_t stream = 0;
   Opcode opcode = Opcode::error;

@@ -40,6 +40,7 @@ inline constexpr std::size_t kTableNameSizeMax = 256;
 inline constexpr std::uint32_t kMetadataGlobalTable = 0x0001;
 inline constexpr std::uint32_t kMetadataHasMorePages = 0x0002;
 inline constexpr std::uint32_t kMetadataNone = 0x0004;
+inline constexpr std::uint32_t kMetadataChanged = 0x0008;  // version 5: their new id is there
 
 // The specifications of columns, encoded once for a statement and shared by all its answers. They
 // name their table once if it is the same for all.

@@ -21,6 +21,10 @@ constexpr std::uint8_t kParameterPagingState = 0x08;
 constexpr std::uint8_t kParameterSerialConsistency = 0x10;
 constexpr std::uint8_t kParameterTimestamp = 0x20;
 constexpr std::uint8_t kParameterNames = 0x40;
+// Of version 5, whose flags have four bytes.
+constexpr std::uint32_t kParameterKeyspace = 0x80;
+constexpr std::uint32_t kParameterNow = 0x100;
+constexpr std::uint32_t kPrepareKeyspace = 0x01;
 // What a batch has no place for.
 constexpr std::uint8_t kParametersNotOfBatches =
     kParameterValues | kParameterPageSize | kParameterPagingState | kParameterNames;
@@ -32,6 +36,18 @@ constexpr std::size_t kBatchStatementSizeMin = 1 + kShortSize + kShortSize;
 
 constexpr std::array<std::string_view, kEventKinds> kEventNames = {
     "TOPOLOGY_CHANGE", "STATUS_CHANGE", "SCHEMA_CHANGE"};
+
+std::uint32_t get_flags(Decoder& in, std::uint8_t version) {
+  return version >= kVersionOfSegments ? in.u32_be() : in.u8();
+}
+
+void put_flags(Encoder& out, std::uint32_t flags, std::uint8_t version) {
+  if (version >= kVersionOfSegments) {
+    out.u32_be(flags);
+  } else {
+    out.u8(static_cast<std::uint8_t>(flags));
+  }
+}
 
 Values get_values(Decoder& in) {
   Values values(get_short_count(in, kIntSize));
@@ -49,10 +65,10 @@ void get_named_values(Decoder& in, QueryParameters& parameters) {
   }
 }
 
-QueryParameters get_parameters(Decoder& in) {
+QueryParameters get_parameters(Decoder& in, std::uint8_t version) {
   QueryParameters parameters;
   parameters.consistency = get_consistency(in);
-  const std::uint8_t flags = in.u8();
+  const std::uint32_t flags = get_flags(in, version);
   if ((flags & kParameterValues) != 0) {
     if ((flags & kParameterNames) != 0) {
       get_named_values(in, parameters);
@@ -70,6 +86,11 @@ QueryParameters get_parameters(Decoder& in) {
   }
   if ((flags & kParameterTimestamp) != 0) {
     parameters.default_timestamp_us = static_cast<std::int64_t>(in.u64_be());
+  }
+  if (version < kVersionOfSegments) return parameters;
+  if ((flags & kParameterKeyspace) != 0) parameters.keyspace = get_string(in);
+  if ((flags & kParameterNow) != 0) {
+    parameters.now_seconds = static_cast<std::int32_t>(in.u32_be());
   }
   return parameters;
 }
@@ -90,7 +111,7 @@ void put_named_values(Encoder& out, const QueryParameters& parameters) {
   }
 }
 
-void put_parameters(Encoder& out, const QueryParameters& parameters) {
+void put_parameters(Encoder& out, const QueryParameters& parameters, std::uint8_t version) {
   const auto flag = [](bool present, unsigned bit) { return present ? bit : 0U; };
   const bool named = !parameters.names.empty();
   const unsigned flags =
@@ -99,9 +120,11 @@ void put_parameters(Encoder& out, const QueryParameters& parameters) {
       flag(parameters.page_size.has_value(), kParameterPageSize) |
       flag(parameters.paging_state.has_value(), kParameterPagingState) |
       flag(parameters.serial_consistency.has_value(), kParameterSerialConsistency) |
-      flag(parameters.default_timestamp_us.has_value(), kParameterTimestamp);
+      flag(parameters.default_timestamp_us.has_value(), kParameterTimestamp) |
+      flag(parameters.keyspace.has_value(), kParameterKeyspace) |
+      flag(parameters.now_seconds.has_value(), kParameterNow);
   put_consistency(out, parameters.consistency);
-  out.u8(static_cast<std::uint8_t>(flags));
+  put_flags(out, flags, version);
   if (named) {
     put_named_values(out, parameters);
   } else if (!parameters.values.empty()) {
@@ -113,6 +136,9 @@ void put_parameters(Encoder& out, const QueryParameters& parameters) {
   if (parameters.default_timestamp_us) {
     out.u64_be(static_cast<std::uint64_t>(*parameters.default_timestamp_us));
   }
+  if (version < kVersionOfSegments) return;
+  if (parameters.keyspace) put_string(out, *parameters.keyspace);
+  if (parameters.now_seconds) out.u32_be(static_cast<std::uint32_t>(*parameters.now_seconds));
 }
 
 StartupRequest get_startup(Decoder& in) {
@@ -153,7 +179,7 @@ BatchStatement get_batch_statement(Decoder& in) {
   return statement;
 }
 
-BatchRequest get_batch(Decoder& in) {
+BatchRequest get_batch(Decoder& in, std::uint8_t version) {
   BatchRequest request;
   const std::uint8_t type = in.u8();
   if (type > static_cast<std::uint8_t>(BatchType::counter))
@@ -165,16 +191,33 @@ BatchRequest get_batch(Decoder& in) {
     request.statements.push_back(get_batch_statement(in));
   }
   request.consistency = get_consistency(in);
-  const std::uint8_t flags = in.u8();
+  const std::uint32_t flags = get_flags(in, version);
   if ((flags & kParametersNotOfBatches) != 0) in.fail("a batch has flags that only queries have");
   if ((flags & kParameterSerialConsistency) != 0) request.serial_consistency = get_consistency(in);
   if ((flags & kParameterTimestamp) != 0) {
     request.default_timestamp_us = static_cast<std::int64_t>(in.u64_be());
   }
+  if (version < kVersionOfSegments) return request;
+  if ((flags & kParameterKeyspace) != 0) request.keyspace = get_string(in);
+  if ((flags & kParameterNow) != 0) request.now_seconds = static_cast<std::int32_t>(in.u32_be());
   return request;
 }
 
-RequestMessage get_message(Opcode opcode, Decoder& in) {
+PrepareRequest get_prepare(Decoder& in, std::uint8_t version) {
+  PrepareRequest request{.text = get_long_string(in)};
+  if (version < kVersionOfSegments) return request;
+  if ((in.u32_be() & kPrepareKeyspace) != 0) request.keyspace = get_string(in);
+  return request;
+}
+
+ExecuteRequest get_execute(Decoder& in, std::uint8_t version) {
+  ExecuteRequest request{.id = get_short_bytes(in), .parameters = {}};
+  if (version >= kVersionOfSegments) request.metadata_id = get_short_bytes(in);
+  request.parameters = get_parameters(in, version);
+  return request;
+}
+
+RequestMessage get_message(Opcode opcode, Decoder& in, std::uint8_t version) {
   switch (opcode) {
     case Opcode::startup:
       return get_startup(in);
@@ -182,18 +225,16 @@ RequestMessage get_message(Opcode opcode, Decoder& in) {
       return OptionsRequest();
     case Opcode::query: {
       const std::string_view text = get_long_string(in);
-      return QueryRequest{.text = text, .parameters = get_parameters(in)};
+      return QueryRequest{.text = text, .parameters = get_parameters(in, version)};
     }
     case Opcode::prepare:
-      return PrepareRequest{.text = get_long_string(in)};
-    case Opcode::execute: {
-      const ByteView id = get_short_bytes(in);
-      return ExecuteRequest{.id = id, .parameters = get_parameters(in)};
-    }
+      return get_prepare(in, version);
+    case Opcode::execute:
+      return get_execute(in, version);
     case Opcode::registration:
       return get_register(in);
     case Opcode::batch:
-      return get_batch(in);
+      return get_batch(in, version);
     case Opcode::auth_response:
       return AuthResponseRequest{.token = get_bytes(in)};
     default:
@@ -203,6 +244,7 @@ RequestMessage get_message(Opcode opcode, Decoder& in) {
 
 struct PutMessage {
   Encoder& out;
+  std::uint8_t version;
 
   void operator()(const OptionsRequest&) {}
   void operator()(const StartupRequest& request) {
@@ -215,12 +257,20 @@ struct PutMessage {
   }
   void operator()(const QueryRequest& request) {
     put_long_string(out, request.text);
-    put_parameters(out, request.parameters);
+    put_parameters(out, request.parameters, version);
   }
-  void operator()(const PrepareRequest& request) { put_long_string(out, request.text); }
+  void operator()(const PrepareRequest& request) {
+    put_long_string(out, request.text);
+    if (version < kVersionOfSegments) return;
+    out.u32_be(request.keyspace ? kPrepareKeyspace : 0);
+    if (request.keyspace) put_string(out, *request.keyspace);
+  }
   void operator()(const ExecuteRequest& request) {
     put_short_bytes(out, request.id);
-    put_parameters(out, request.parameters);
+    if (version >= kVersionOfSegments) {
+      put_short_bytes(out, request.metadata_id.value_or(ByteView()));
+    }
+    put_parameters(out, request.parameters, version);
   }
   void operator()(const RegisterRequest& request) {
     ASSERT(request.kinds.size() <= kShortSizeMax);
@@ -241,13 +291,19 @@ struct PutMessage {
       put_values(out, statement.values);
     }
     put_consistency(out, request.consistency);
-    out.u8(static_cast<std::uint8_t>(
-        (request.serial_consistency ? unsigned{kParameterSerialConsistency} : 0U) |
-        (request.default_timestamp_us ? unsigned{kParameterTimestamp} : 0U)));
+    put_flags(out,
+              (request.serial_consistency ? unsigned{kParameterSerialConsistency} : 0U) |
+                  (request.default_timestamp_us ? unsigned{kParameterTimestamp} : 0U) |
+                  (request.keyspace ? kParameterKeyspace : 0U) |
+                  (request.now_seconds ? kParameterNow : 0U),
+              version);
     if (request.serial_consistency) put_consistency(out, *request.serial_consistency);
     if (request.default_timestamp_us) {
       out.u64_be(static_cast<std::uint64_t>(*request.default_timestamp_us));
     }
+    if (version < kVersionOfSegments) return;
+    if (request.keyspace) put_string(out, *request.keyspace);
+    if (request.now_seconds) out.u32_be(static_cast<std::uint32_t>(*request.now_seconds));
   }
   void operator()(const AuthResponseRequest& request) { put_bytes(out, request.token); }
 };
@@ -261,7 +317,8 @@ bool operator==(const QueryParameters& a, const QueryParameters& b) {
   return same_state && a.consistency == b.consistency &&
          a.serial_consistency == b.serial_consistency && a.skip_metadata == b.skip_metadata &&
          a.page_size == b.page_size && a.default_timestamp_us == b.default_timestamp_us &&
-         a.values == b.values && a.names == b.names;
+         a.values == b.values && a.names == b.names && a.keyspace == b.keyspace &&
+         a.now_seconds == b.now_seconds;
 }
 
 std::optional<std::string_view> StartupRequest::find(std::string_view name) const {
@@ -308,12 +365,13 @@ base::Result<Request> decode_request(const FrameHeader& header, Bytes body) {
   ASSERT(direction_of(static_cast<std::uint8_t>(header.opcode)) == Direction::request);
   Decoder in(body);
   Request request{.stream = header.stream,
+                  .version = header.version,
                   .tracing = header.has(kFlagTracing),
                   .payload = {},
                   .message = {},
                   .body = {}};
   if (header.has(kFlagPayload)) request.payload = get_payload(in);
-  request.message = get_message(header.opcode, in);
+  request.message = get_message(header.opcode, in, header.version);
   TRY_VOID(in.status());
   request.body = std::move(body);
   return request;
@@ -323,11 +381,12 @@ void encode_request(const Request& request, base::Buffer& out) {
   const unsigned flags = (request.tracing ? unsigned{kFlagTracing} : 0U) |
                          (request.payload.empty() ? 0U : unsigned{kFlagPayload});
   FrameWriter frame(out, {.direction = Direction::request,
+                          .version = request.version,
                           .flags = static_cast<std::uint8_t>(flags),
                           .stream = request.stream,
                           .opcode = opcode_of(request.message)});
   if (!request.payload.empty()) put_payload(frame.body(), request.payload);
-  std::visit(PutMessage{frame.body()}, request.message);
+  std::visit(PutMessage{frame.body(), request.version}, request.message);
   frame.finish();
 }
 

@@ -39,6 +39,9 @@ struct QueryParameters {
   std::optional<std::int64_t> default_timestamp_us;
   Values values;
   std::vector<std::string_view> names;  // none, or one a value
+  // Of version 5: in place of the session's keyspace and of the clock.
+  std::optional<std::string_view> keyspace = std::nullopt;
+  std::optional<std::int32_t> now_seconds = std::nullopt;
 
   friend bool operator==(const QueryParameters& a, const QueryParameters& b);
 };
@@ -68,14 +71,19 @@ struct QueryRequest {
 
 struct PrepareRequest {
   std::string_view text;
+  std::optional<std::string_view> keyspace = std::nullopt;  // as in QueryParameters
   friend bool operator==(const PrepareRequest&, const PrepareRequest&) = default;
 };
 
 struct ExecuteRequest {
   base::ByteView id;
+  // Of version 5: what the client holds of the result's columns.
+  std::optional<base::ByteView> metadata_id = std::nullopt;
   QueryParameters parameters;
   friend bool operator==(const ExecuteRequest& a, const ExecuteRequest& b) {
-    return base::equal(a.id, b.id) && a.parameters == b.parameters;
+    if (a.metadata_id.has_value() != b.metadata_id.has_value()) return false;
+    return base::equal(a.id, b.id) && a.parameters == b.parameters &&
+           (!a.metadata_id || base::equal(*a.metadata_id, *b.metadata_id));
   }
 };
 
@@ -110,6 +118,8 @@ struct BatchRequest {
   Consistency consistency = Consistency::one;
   std::optional<Consistency> serial_consistency;
   std::optional<std::int64_t> default_timestamp_us;
+  std::optional<std::string_view> keyspace = std::nullopt;  // as in QueryParameters
+  std::optional<std::int32_t> now_seconds = std::nullopt;
   friend bool operator==(const BatchRequest&, const BatchRequest&) = default;
 };
 
@@ -128,6 +138,7 @@ Opcode opcode_of(const RequestMessage& message);
 
 struct Request {
   std::int16_t stream = 0;
+  std::uint8_t version = kVersion;
   bool tracing = false;  // the client wants a trace of this request
   std::vector<PayloadEntry> payload;
   RequestMessage message;
@@ -141,8 +152,8 @@ struct Request {
 
   // What was asked; not the memory it lies in.
   friend bool operator==(const Request& a, const Request& b) {
-    return a.stream == b.stream && a.tracing == b.tracing && a.payload == b.payload &&
-           a.message == b.message;
+    return a.stream == b.stream && a.version == b.version && a.tracing == b.tracing &&
+           a.payload == b.payload && a.message == b.message;
   }
 };
 

@@ -230,5 +230,30 @@ RC_GTEST_PROP(Request, OfArbitraryBytesDecodesOrSaysWhyNot,
   }
 }
 
+TEST(Request, VersionFiveSaysMore) {
+  auto parameters = all_parameters();
+  parameters.keyspace = "ks";
+  parameters.now_seconds = 1'700'000'000;
+  BatchRequest batch;
+  batch.keyspace = "other";
+  batch.now_seconds = -1;
+  std::vector<Request> requests = {with(QueryRequest{.text = "SELECT", .parameters = parameters}),
+                                   with(QueryRequest{.text = "SELECT", .parameters = {}}),
+                                   with(PrepareRequest{.text = "INSERT", .keyspace = "ks"}),
+                                   with(PrepareRequest{.text = "INSERT"}),
+                                   with(ExecuteRequest{.id = as_bytes("0123456789abcdef"),
+                                                       .metadata_id = as_bytes("fedcba9876543210"),
+                                                       .parameters = parameters}),
+                                   with(std::move(batch))};
+  for (Request& request : requests) {
+    request.version = kVersionOfSegments;
+    const Bytes sent = frame_bytes(request);
+    EXPECT_EQ(std::to_integer<int>(sent.data()[0]), 5);
+    const auto again = read(sent.view());
+    ASSERT_TRUE(again.has_value()) << again.error().to_string();
+    EXPECT_TRUE(*again == request);
+  }
+}
+
 }  // namespace
 }  // namespace helenus::cql::protocol

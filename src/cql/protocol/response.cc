@@ -151,6 +151,7 @@ struct PutMessage {
   void operator()(const PreparedResult& result) {
     kind(ResultKind::prepared);
     put_short_bytes(out, result.id);
+    if (result.metadata_id) put_short_bytes(out, *result.metadata_id);
     const EncodedColumns markers(result.markers);
     out.u32_be(markers.flags());
     out.u32_be(markers.count());
@@ -504,6 +505,22 @@ Response Response::of(const ResponseMessage& message) {
 
 Response Response::error(ErrorCode code, std::string message) {
   return of(ErrorMessage(code, std::move(message)));
+}
+
+void tell_failures_by_reason(Response& error) {
+  ASSERT(error.opcode == Opcode::error);
+  const ByteView body = error.body[0].view();
+  Decoder in(body);
+  const auto code = static_cast<ErrorCode>(in.u32_be());
+  if (code != ErrorCode::read_failure && code != ErrorCode::write_failure) return;
+  const std::string_view message = get_string(in);
+  constexpr std::size_t kBeforeCount = sizeof(std::uint16_t) + 2 * sizeof(std::uint32_t);
+  const std::size_t at =
+      sizeof(std::uint32_t) + sizeof(std::uint16_t) + message.size() + kBeforeCount;
+  base::Buffer told;
+  told.append(body);
+  base::store_be(told.data() + at, std::uint32_t{0});
+  error.body[0] = std::move(told).freeze();
 }
 
 void encode_frame_head(const Response& response, std::int16_t stream, base::Buffer& out) {

@@ -190,6 +190,7 @@ struct SchemaChangeResult {
 };
 struct PreparedResult {
   base::Bytes id;
+  std::optional<base::Bytes> metadata_id = std::nullopt;  // of `columns`, in version 5
   std::vector<ColumnSpec> markers;
   // For each column of the partition key, in its order, the marker that binds it; none unless all
   // of them are bound. By this drivers find the replica to send an EXECUTE to.
@@ -255,6 +256,10 @@ struct Response {
   static Response of(const ResponseMessage& message);
   static Response error(ErrorCode code, std::string message);
 };
+
+// Version 5 tells failures by node and reason, where version 4 counts them. Which nodes they were
+// is not told: there are none in its map.
+void tell_failures_by_reason(Response& error);
 
 // The header and the prefix of a response's frame, appended to `out`; the pieces of its body must
 // follow. For those who send the pieces from where they lie.

@@ -311,5 +311,27 @@ RC_GTEST_PROP(Response, OfArbitraryBytesDecodesOrSaysWhyNot,
   }
 }
 
+TEST(Response, VersionFiveTellsFailuresByReason) {
+  Response failed =
+      Response::of(ErrorMessage(WriteFailureDetails{.consistency = Consistency::quorum,
+                                                    .received = 1,
+                                                    .block_for = 2,
+                                                    .failures = 3,
+                                                    .write_type = WriteType::simple},
+                                "no"));
+  const std::string before = base::to_hex(failed.body[0].view());
+  tell_failures_by_reason(failed);
+  std::string after = base::to_hex(failed.body[0].view());
+  EXPECT_EQ(after.size(), before.size());
+  // code, message, level, received, wanted; then how many there are in the map.
+  const std::size_t at = 2 * (4 + 2 + 2 + 2 + 4 + 4);
+  EXPECT_EQ(before.substr(at, 8), "00000003");
+  EXPECT_EQ(after.substr(at, 8), "00000000");
+  Response other = Response::error(ErrorCode::invalid, "x");
+  const Bytes body = other.body[0];
+  tell_failures_by_reason(other);
+  EXPECT_EQ(other.body[0], body);
+}
+
 }  // namespace
 }  // namespace helenus::cql::protocol

@@ -13,8 +13,12 @@ constexpr std::size_t kCountSize = sizeof(std::uint32_t);
 
 }  // namespace
 
-RowsWriter::RowsWriter(const EncodedColumns& columns, bool skip_metadata, std::size_t size_expected)
-    : columns_(columns), skip_metadata_(skip_metadata), rows_(size_expected) {
+RowsWriter::RowsWriter(const EncodedColumns& columns, bool skip_metadata, std::size_t size_expected,
+                       std::optional<base::Bytes> changed_id)
+    : columns_(columns),
+      skip_metadata_(skip_metadata),
+      changed_id_(std::move(changed_id)),
+      rows_(size_expected) {
   put_head(std::nullopt, rows_);
   head_size_ = rows_.size();
   rows_end_ = head_size_;
@@ -22,13 +26,15 @@ RowsWriter::RowsWriter(const EncodedColumns& columns, bool skip_metadata, std::s
 
 void RowsWriter::put_head(std::optional<base::ByteView> paging_state, base::Buffer& buffer) const {
   const base::ByteView specs = skip_metadata_ ? base::ByteView() : columns_.specs().view();
-  buffer.reserve(kHeadSizeMax + specs.size() + (paging_state ? paging_state->size() : 0));
+  buffer.reserve(kHeadSizeMax + specs.size() + (changed_id_ ? changed_id_->size() : 0) +
+                 (paging_state ? paging_state->size() : 0));
   base::Encoder out(buffer);
   out.u32_be(static_cast<std::uint32_t>(ResultKind::rows));
   out.u32_be((skip_metadata_ ? kMetadataNone : columns_.flags()) |
-             (paging_state ? kMetadataHasMorePages : 0));
+             (paging_state ? kMetadataHasMorePages : 0) | (changed_id_ ? kMetadataChanged : 0));
   out.u32_be(columns_.count());
   if (paging_state) put_bytes(out, paging_state);
+  if (changed_id_) put_short_bytes(out, *changed_id_);
   out.raw(specs);
   out.u32_be(row_count_);
 }

@@ -27,9 +27,10 @@ namespace helenus::cql::protocol {
 
 class RowsWriter {
  public:
-  // `columns` outlives the writer. `size_expected` saves growing where it is known.
+  // `columns` outlives the writer. `size_expected` saves growing where it is known. `changed_id`:
+  // of the columns, for a client that holds others (version 5).
   RowsWriter(const EncodedColumns& columns [[clang::lifetimebound]], bool skip_metadata,
-             std::size_t size_expected = 256);
+             std::size_t size_expected = 256, std::optional<base::Bytes> changed_id = std::nullopt);
 
   // The next cell of the row; none is null. Requires: the row is not complete; the size of the cell
   // is at most INT32_MAX.
@@ -53,6 +54,7 @@ class RowsWriter {
 
   const EncodedColumns& columns_;
   const bool skip_metadata_;
+  const std::optional<base::Bytes> changed_id_;
   base::Buffer rows_;  // behind what stands in front of them
   std::size_t head_size_ = 0;
   std::size_t rows_end_ = 0;

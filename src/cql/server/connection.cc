@@ -108,7 +108,7 @@ Task<void> Connection::read_requests() {
     }
     note_frame_start();
     const Until until{.deadline = read_deadline(), .stop = draining_.token()};
-    const base::MutableByteView room = reader_.room();
+    const base::MutableByteView room = segments_ ? segments_->room() : reader_.room();
     const auto got = co_await stream_->read(room, until);
     if (!got) {
       if (got.failed_with(Errc::timeout)) ++context_.statistics.connections_timed_out;
@@ -122,7 +122,11 @@ Task<void> Connection::read_requests() {
     note_arrival(*got, room.size());
     context_.statistics.bytes_read += *got;
     note_frame_bytes(*got);
-    reader_.commit(*got);
+    if (segments_) {
+      segments_->commit(*got);
+    } else {
+      reader_.commit(*got);
+    }
   }
 }
 
@@ -158,6 +162,7 @@ Connection::Pause Connection::take_frames() {
     const FrameReader::Step step = reader_.next();
     if (const auto* header = std::get_if<FrameHeader>(&step)) {
       incoming_stream_ = header->stream;
+      if (!fits_version(*header)) return Pause::ends;
       if (refusal_) {
         refuse(header->stream, *refusal_);
         return Pause::ends;
@@ -174,6 +179,14 @@ Connection::Pause Connection::take_frames() {
       refuse(refusal->stream, refusal->code, refusal->message);
       if (refusal->fatal) return Pause::ends;
     } else {
+      if (segments_) {
+        const auto fed = feed_reader();
+        if (!fed) {
+          refuse(0, ErrorCode::protocol_error, std::string(fed.error().context()));
+          return Pause::ends;
+        }
+        if (*fed) continue;
+      }
       // Memory that a frame takes while it comes in is charged as it comes.
       if (!reader_.in_body() || charge_body()) return Pause::needs_bytes;
       if (waited_for_room_ < timeouts_.room_timeout) return Pause::needs_room;
@@ -185,6 +198,42 @@ Connection::Pause Connection::take_frames() {
     }
   }
   return Pause::needs_capacity;
+}
+
+bool Connection::fits_version(const FrameHeader& header) {
+  if (session_.version == 0) {
+    session_.version = header.version;
+    outgoing_.speak(header.version);
+  }
+  if (session_.version == header.version) return true;
+  refuse(
+      header.stream, ErrorCode::protocol_error,
+      fmt::format("Invalid message version. Got {0}/v{0} but previous messages on this connection "
+                  "had version {1}/v{1}",
+                  header.version, session_.version));
+  return false;
+}
+
+base::Result<bool> Connection::feed_reader() {
+  if (payload_.empty()) {
+    TRY(auto next, segments_->next());
+    if (!next) return false;
+    payload_ = *std::move(next);
+    if (payload_.empty()) return true;
+  }
+  payload_ = payload_.slice(reader_.feed(payload_.view()));
+  return true;
+}
+
+bool Connection::nothing_held() const {
+  return reader_.at_boundary() && (!segments_ || (segments_->size_held() == 0 && payload_.empty()));
+}
+
+// What was read behind STARTUP came too early to be in segments.
+void Connection::begin_segments() {
+  if (session_.version < protocol::kVersionOfSegments || phase_ != Phase::ready) return;
+  segments_.emplace(session_.compression);
+  outgoing_.begin_segments(session_.compression);
 }
 
 // Bodies that are large, unpacked at least, are so few in a slice that its end is looked at behind
@@ -222,7 +271,7 @@ runtime::MonotonicTime Connection::read_deadline() const {
 }
 
 void Connection::note_frame_start() {
-  if (reader_.at_boundary()) {
+  if (nothing_held()) {
     frame_due_.reset();
   } else if (!frame_due_ || frame_number_ != frames_taken_) {
     frame_due_ = context_.runtime.clock.now() + timeouts_.frame_timeout;
@@ -250,7 +299,8 @@ void Connection::on_frame(const Frame& frame) {
   if (!partial_.grow_to(frame.body.size() + unpacked + kRequestOverhead)) {
     return refuse(stream, Refusal::request_bytes);
   }
-  auto body = protocol::plain_body(frame, session_.compression, size_max);
+  const auto compression = segments_ ? protocol::Compression::none : session_.compression;
+  auto body = protocol::plain_body(frame, compression, size_max);
   if (!body) {
     const bool too_big = body.failed_with(Errc::invalid_argument);
     return refuse(stream, too_big ? ErrorCode::invalid : ErrorCode::protocol_error,
@@ -271,7 +321,8 @@ void Connection::on_request(Request&& request, Admission::RequestCharge charge) 
     return refuse(request.stream, ErrorCode::protocol_error, *std::move(problem));
   }
   if (const auto* startup = std::get_if<protocol::StartupRequest>(&request.message)) {
-    return answer(request.stream, start_up(*startup));
+    answer(request.stream, start_up(*startup));
+    return begin_segments();
   }
   if (opcode == Opcode::options) return answer(request.stream, context_.supported);
   if (const auto* wanted = std::get_if<protocol::RegisterRequest>(&request.message)) {
@@ -374,6 +425,9 @@ void Connection::answer(std::int16_t stream, Response response) {
         Response::error(ErrorCode::overloaded, std::string(text_of(Refusal::response_bytes)));
   }
   if (response.opcode == Opcode::error) ++context_.statistics.errors[code_of(response)];
+  if (session_.version >= protocol::kVersionOfSegments && response.opcode == Opcode::error) {
+    protocol::tell_failures_by_reason(response);
+  }
   outgoing_.add(response, stream, session_.compression);
   count_outgoing();
   if (!work_.empty()) work_.wake_one();

@@ -32,6 +32,7 @@
 #include "cql/protocol/frame.h"
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
+#include "cql/protocol/segment.h"
 #include "cql/server/admission.h"
 #include "cql/server/request_handler.h"
 #include "cql/server/response_queue.h"
@@ -146,6 +147,12 @@ class Connection {
   runtime::Task<void> linger();
 
   Pause take_frames();
+  // Gives the reader what segments have brought. False if they have brought nothing.
+  base::Result<bool> feed_reader();
+  bool nothing_held() const;
+  // Whether it is a frame of the connection's version.
+  bool fits_version(const protocol::FrameHeader& header);
+  void begin_segments();
   bool has_capacity() const { return context_.admission.may_read(load()); }
   Admission::Load load() const {
     return {.requests = requests_under_way_,
@@ -199,6 +206,9 @@ class Connection {
   std::uint64_t frame_number_ = 0;        // frames_taken_ when it began
   runtime::Duration waited_for_room_{0};  // of its body
   protocol::FrameReader reader_;
+  // Of version 5, once it has started: what is read, and what of a payload the reader has not yet.
+  std::optional<protocol::SegmentReader> segments_;
+  base::Bytes payload_;
   std::int16_t incoming_stream_ = 0;  // of the frame that is coming in
   Admission::RequestCharge partial_;  // for the frame that is coming in
   Admission::BodyCharge coming_in_;   // likewise, until it is there

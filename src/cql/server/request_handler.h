@@ -33,6 +33,7 @@ struct Session {
   std::string driver_name;
   std::string driver_version;
   protocol::Compression compression = protocol::Compression::none;
+  std::uint8_t version = 0;  // of the protocol; 0 before the first frame
   std::array<bool, protocol::kEventKinds> subscribed{};
 
   // The handler's: what USE chose, as it is (not quoted); empty before the first one. A request

@@ -2,29 +2,62 @@
 
 #include <utility>
 
+#include "cql/protocol/segment.h"
+
 namespace helenus::cql {
+
+namespace {
+
+// In the header of the frame that begins there.
+void say_version(base::Buffer& frames, std::size_t begin, std::uint8_t version) {
+  constexpr std::uint8_t kResponse = 0x80;
+  frames.data()[begin] = static_cast<std::byte>(version | kResponse);
+}
+
+}  // namespace
 
 void ResponseQueue::add(const protocol::Response& response, std::int16_t stream,
                         protocol::Compression compression) {
   block_.reserve(kBlockSizeMin);
+  if (segments_) {
+    base::Buffer frame;
+    protocol::encode_frame(response, stream, protocol::Compression::none, frame);
+    return add_segments(std::move(frame));
+  }
+  const std::size_t begin = block_.size();
   const bool whole = compression != protocol::Compression::none &&
                      response.body_size() >= protocol::kCompressSizeMin;
   if (whole) {
     protocol::encode_frame(response, stream, compression, block_);
+    say_version(block_, begin, version_);
   } else {
     protocol::encode_frame_head(response, stream, block_);
-    for (const base::Bytes& piece : response.body) add(piece);
+    say_version(block_, begin, version_);
+    for (const base::Bytes& piece : response.body) add_bytes(piece);
   }
   if (block_.size() >= kBlockSize) close_block();
 }
 
 void ResponseQueue::add(const base::Bytes& frame) {
-  if (frame.size() <= kCopySizeMax) {
-    block_.append(frame);
+  if (!segments_) return add_bytes(frame);
+  base::Buffer copy;
+  copy.append(frame.view());
+  add_segments(std::move(copy));
+}
+
+void ResponseQueue::add_segments(base::Buffer frame) {
+  say_version(frame, 0, version_);
+  protocol::append_segments(frame.view(), *segments_, block_);
+  if (block_.size() >= kBlockSize) close_block();
+}
+
+void ResponseQueue::add_bytes(const base::Bytes& bytes) {
+  if (bytes.size() <= kCopySizeMax) {
+    block_.append(bytes);
     return;
   }
   close_block();
-  add_piece(frame);
+  add_piece(bytes);
 }
 
 void ResponseQueue::close_block() {

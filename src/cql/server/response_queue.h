@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include <absl/container/inlined_vector.h>
 
@@ -25,6 +26,11 @@ class ResponseQueue {
   // What a block begins with: an answer or a few, without growing.
   static constexpr std::size_t kBlockSizeMin = 1024;
 
+  // The frames that are added from now on say that version.
+  void speak(std::uint8_t version) { version_ = version; }
+  // They travel in segments (version 5), which are compressed instead of the frames.
+  void begin_segments(protocol::Compression compression) { segments_ = compression; }
+
   void add(const protocol::Response& response, std::int16_t stream,
            protocol::Compression compression);
   // A frame that is shared with other connections.
@@ -40,9 +46,13 @@ class ResponseQueue {
   void clear();
 
  private:
+  void add_segments(base::Buffer frame);
+  void add_bytes(const base::Bytes& bytes);
   void close_block();
   void add_piece(base::Bytes piece);
 
+  std::uint8_t version_ = protocol::kVersion;
+  std::optional<protocol::Compression> segments_;
   std::deque<base::Bytes> pieces_;
   std::size_t pieces_size_ = 0;
   base::Buffer block_;  // behind all pieces

@@ -20,12 +20,14 @@ constexpr runtime::Duration kAcceptRetryDelay = 100ms;
 constexpr runtime::Duration kRefusedTimeout = 2s;
 
 protocol::Response supported(const std::string& cql_version) {
-  const std::string version = fmt::format("{}/v{}", protocol::kVersion, protocol::kVersion);
+  constexpr unsigned kOld = protocol::kVersion;
+  constexpr unsigned kNew = protocol::kVersionOfSegments;
   return protocol::Response::of(protocol::SupportedMessage{
       .options = {{std::string(protocol::kOptionCqlVersion), {cql_version}},
                   {std::string(protocol::kOptionCompression),
                    {std::string(name_of(protocol::Compression::lz4))}},
-                  {std::string(protocol::kOptionProtocolVersions), {version}}}});
+                  {std::string(protocol::kOptionProtocolVersions),
+                   {fmt::format("{0}/v{0}", kOld), fmt::format("{0}/v{0}", kNew)}}}});
 }
 
 ConnectionTimeouts brief(ConnectionTimeouts timeouts) {

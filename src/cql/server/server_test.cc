@@ -32,7 +32,7 @@ TEST_F(ServerTest, ShakesHandsAndServes) {
     EXPECT_EQ(std::get<protocol::SupportedMessage>(options->message),
               (protocol::SupportedMessage{.options = {{"CQL_VERSION", {"3.4.6"}},
                                                       {"COMPRESSION", {"lz4"}},
-                                                      {"PROTOCOL_VERSIONS", {"4/v4"}}}}));
+                                                      {"PROTOCOL_VERSIONS", {"4/v4", "5/v5"}}}}));
     const auto ready =
         co_await client.ask(6, StartupRequest{.options = {{"CQL_VERSION", "3.0.0"}}});
     EXPECT_EQ(TestClient::describe(ready), "READY");
@@ -130,7 +130,7 @@ TEST_F(ServerTest, RefusesAStartupItCannotServe) {
 
 TEST_F(ServerTest, TellsEveryOtherVersionWhichOneItSpeaksAndCloses) {
   tell([](Runtime& rt, Address server) -> Task<void> {
-    for (const unsigned version : {5U, 65U, 66U, 3U, 0x85U, 0x47U}) {
+    for (const unsigned version : {6U, 65U, 66U, 3U, 0x86U, 0x47U}) {
       TestClient client(rt);
       const bool connected = co_await client.connect(server);
       CO_ASSERT_TRUE(connected);
@@ -144,7 +144,7 @@ TEST_F(ServerTest, TellsEveryOtherVersionWhichOneItSpeaksAndCloses) {
       EXPECT_EQ(refusal->stream, 9);
       EXPECT_EQ(message_of(refusal),
                 fmt::format("Invalid or unsupported protocol version ({}); supported versions are "
-                            "(4/v4)",
+                            "(4/v4, 5/v5)",
                             version & 0x7fU));
       const auto end = co_await client.receive();
       EXPECT_TRUE(end.failed_with(Errc::closed)) << message_of(end);

@@ -15,6 +15,7 @@
 #include "cql/protocol/request.h"
 #include "cql/protocol/response.h"
 #include "cql/protocol/rows.h"
+#include "cql/protocol/segment.h"
 #include "cql/server/server.h"
 #include "runtime/contract/world.h"
 #include "runtime/event.h"
@@ -185,6 +186,18 @@ class TestClient {
     return frame(stream, protocol::QueryRequest{.text = text, .parameters = {}});
   }
 
+  // From now on, frames of version 5 travel in segments.
+  void begin_segments(protocol::Compression compression) { segments_.emplace(compression); }
+  static Bytes frame_of_version_five(std::int16_t stream, protocol::RequestMessage message) {
+    protocol::Request request;
+    request.stream = stream;
+    request.version = protocol::kVersionOfSegments;
+    request.message = std::move(message);
+    base::Buffer out;
+    protocol::encode_request(request, out);
+    return std::move(out).freeze();
+  }
+
   // The next response. Errors: closed at the end of the stream, corrupt, those of reading.
   Task<Result<protocol::DecodedResponse>> receive(Duration wait = 5s) {
     const Until until = Until::after(runtime_, wait);
@@ -199,6 +212,10 @@ class TestClient {
         co_return base::Error(Errc::corrupt, refusal->message);
       }
       if (!std::holds_alternative<protocol::FrameReader::NeedBytes>(step)) continue;
+      if (segments_) {
+        CO_TRY_VOID(co_await read_segment(until));
+        continue;
+      }
       const auto got = co_await stream_->read(reader_.room(), until);
       if (!got) co_return got.error();
       if (*got == 0) co_return base::Error(Errc::closed);
@@ -235,10 +252,28 @@ class TestClient {
   void leave() { stream_.reset(); }
 
  private:
+  Task<Result<void>> read_segment(Until until) {
+    while (payload_.empty()) {
+      CO_TRY(auto payload, segments_->next());
+      if (payload) {
+        payload_ = *std::move(payload);
+        continue;
+      }
+      const auto got = co_await stream_->read(segments_->room(), until);
+      if (!got) co_return got.error();
+      if (*got == 0) co_return base::Error(Errc::closed);
+      segments_->commit(*got);
+    }
+    payload_ = payload_.slice(reader_.feed(payload_.view()));
+    co_return Result<void>();
+  }
+
   Runtime& runtime_;
   std::unique_ptr<Stream> stream_;
   protocol::FrameReader reader_{protocol::Direction::response, protocol::kBodySizeCap};
   protocol::Compression compression_ = protocol::Compression::none;
+  std::optional<protocol::SegmentReader> segments_;
+  Bytes payload_;
 };
 
 class ServerTest : public testing::Test {

@@ -29,7 +29,7 @@ namespace helenus::cql {
 // What clients are told they talk to. Drivers choose by these what they ask.
 inline constexpr std::string_view kReleaseVersion = "4.1.7";
 inline constexpr std::string_view kCqlVersion = "3.4.6";
-inline constexpr std::string_view kNativeProtocolVersion = "4";
+inline constexpr std::string_view kNativeProtocolVersion = "5";
 inline constexpr std::string_view kPartitioner = "org.apache.cassandra.dht.Murmur3Partitioner";
 inline constexpr std::string_view kSnitch = "SimpleSnitch";
 
