@@ -552,6 +552,13 @@ class CompressionTest(unittest.TestCase):
         for key, value in enumerate(values):
             self.assertEqual(session.execute(select, (key,)).one().v, value)
 
+    def test_segments_are_compressed_both_ways(self):
+        session = self.connected()
+        self.assertEqual(session.cluster.protocol_version, 5)
+        self.round_trip(session)
+        pooled = [pool._connection for pool in session._pools.values()]
+        self.assertTrue(all(one.compressor for one in pooled), "LZ4 was not negotiated")
+
     def test_frames_are_compressed_both_ways(self):
         plain = connection.locally_supported_compressions["lz4"]
         sent, received = [], []
@@ -560,7 +567,7 @@ class CompressionTest(unittest.TestCase):
             self.counting(plain[1], received),
         )
         try:
-            session = self.connected()
+            session = self.connected(protocol_version=4)
             self.round_trip(session)
         finally:
             connection.locally_supported_compressions["lz4"] = plain

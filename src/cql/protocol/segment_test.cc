@@ -47,6 +47,7 @@ Bytes segments_of(std::string_view frame, Compression compression) {
 TEST(Segment, HasTheBytesOfTheProtocol) {
   EXPECT_EQ(segments_of("", Compression::none).size(), 10U);
   const Bytes sent = segments_of("abc", Compression::none);
+  EXPECT_EQ(base::to_hex(sent.view()), "03000242967c616263087a36c5");
   EXPECT_EQ(sent.size(), 6U + 3 + 4);
   EXPECT_EQ(base::to_hex(sent.view().first(3)), "030002");
   EXPECT_EQ(base::to_hex(segments_of("abc", Compression::lz4).view().first(5)), "0300000004");
