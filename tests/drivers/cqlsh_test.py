@@ -84,7 +84,7 @@ class CqlshTest(unittest.TestCase):
 
     def test_it_connects_and_describes(self):
         self.told("SHOW VERSION\nSHOW HOST\nDESCRIBE CLUSTER;",
-                  "Cassandra 4.1", "Native protocol v4", f"at {HOST}", "Murmur3Partitioner")
+                  "Cassandra 4.1", "Native protocol v5", f"at {HOST}", "Murmur3Partitioner")
         self.told("DESCRIBE KEYSPACES;", "ks", "system_schema")
         self.told("DESCRIBE TABLES;\nDESCRIBE TYPES;", "t", "address")
         self.told("DESCRIBE TABLE t;", "CREATE TABLE ks.t (", "st text static",
