@@ -204,6 +204,8 @@ unsigned kind_bits(VersionKind kind) {
       return kTotal;
     case VersionKind::reset:
       return static_cast<unsigned>(VersionKind::deletion) | kIsRecord;
+    case VersionKind::folded:
+      return kTotal | kIsRecord;
     case VersionKind::dead:
       return static_cast<unsigned>(VersionKind::increment) | kIsRecord;
     default:
@@ -215,6 +217,7 @@ VersionKind kind_of(Reader& in, std::uint8_t flags) {
   if ((flags & kIsRecord) == 0) {
     return (flags & kKindMask) == kTotal ? VersionKind::total : kind;
   }
+  if ((flags & kKindMask) == kTotal) return VersionKind::folded;
   if (kind == VersionKind::deletion) return VersionKind::reset;
   if (kind != VersionKind::increment) in.fail("a record of neither a delete nor an increment");
   return VersionKind::dead;
@@ -238,7 +241,8 @@ template <class Cell>
 void get_content(Reader& in, std::uint8_t flags, Cell& cell) {
   cell.kind = kind_of(in, flags);
   if ((flags & kExpires) != 0) {
-    if (adds_up(cell.kind) || is_record(cell.kind)) in.fail("something of a counter expires");
+    if (cell.kind != VersionKind::value && cell.kind != VersionKind::deletion)
+      in.fail("something of a counter expires");
     cell.expires = WallTime{in.signed_varint()};
   }
   if (cell.kind == VersionKind::value) cell.value = in.slice();
@@ -261,7 +265,6 @@ void put_cell(Encoder& out, const CellStore& cell) {
 CellStore get_cell(Reader& in) {
   Versions versions;
   const std::size_t count = in.count(5);
-  std::size_t totals = 0;
   versions.reserve(room_for(count));
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Version& version = versions.emplace_back();
@@ -269,7 +272,6 @@ CellStore get_cell(Reader& in) {
     const std::uint8_t flags = in.flags(kKindMask | kExpires | kIsNamed | kIsRecord);
     version.timestamp = Timestamp{in.signed_varint()};
     get_content(in, flags, version);
-    if (version.kind == VersionKind::total && ++totals > 1) in.fail("a counter has two totals");
     if (version.kind == VersionKind::dead && (flags & kIsNamed) == 0) in.fail("a name is missing");
     if ((flags & kIsNamed) != 0) {
       if (version.kind != VersionKind::increment && version.kind != VersionKind::dead)

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <absl/container/flat_hash_set.h>
 
@@ -87,11 +88,12 @@ std::int64_t counter_value(const CellStore& cell) {
 
 void fold(CellStore& cell, const Stability& stable) {
   const auto is_stable = [&](const Version& version) { return stable.dots.contains(version.dot); };
-  if (std::ranges::none_of(cell.versions(), [&](const Version& version) {
-        return version.kind != VersionKind::total && is_stable(version);
-      })) {
-    return;
-  }
+  std::size_t totals = 0;
+  const auto changes = [&](const Version& version) {
+    if (version.kind == VersionKind::total) return ++totals > 1;
+    return version.kind == VersionKind::folded || is_stable(version);
+  };
+  if (std::ranges::none_of(cell.versions(), changes)) return;
   const Names dead = dead_names(cell);
   Names waiting;  // operations of which a dot is not stable yet
   for (const Version& version : cell.versions()) {
@@ -100,11 +102,10 @@ void fold(CellStore& cell, const Stability& stable) {
   Names folded;
   Total total;
   Versions left;
-  std::size_t totals = 0;
   for (const Version& version : cell.versions()) {
+    if (version.kind == VersionKind::folded) continue;
     const bool dies = has_name(version) && dead.contains(version.value.text());
     if (version.kind == VersionKind::total) {
-      ASSERT(++totals == 1, "two totals of one counter at one replica");
       total.add(version);
     } else if (is_record(version.kind) || dies) {
       if (is_stable(version)) continue;
@@ -140,9 +141,91 @@ CellStore merge_counters(std::span<const CounterAnswer> answers) {
   return merged;
 }
 
+namespace {
+
+bool adds_up(const Version& version) {
+  return version.kind == VersionKind::increment || version.kind == VersionKind::total;
+}
+
+bool is_in_total(const Version* version) {
+  return version != nullptr &&
+         (version->kind == VersionKind::total || version->kind == VersionKind::folded);
+}
+
+// What takes the place of an increment or total that another total holds.
+Version folded_of(const Version& version) {
+  Version folded;
+  folded.dot = version.dot;
+  folded.kind = VersionKind::folded;
+  const bool is_total = version.kind == VersionKind::total;
+  folded.timestamp = Timestamp(version.timestamp.value() + (is_total ? 1 : 0));
+  return folded;
+}
+
+// Of theirs, where ours has `here` under its dot; none if ours says the same.
+std::optional<Version> taken_of(const Version& version, const Version* here) {
+  if (version.kind == VersionKind::folded) {
+    if (here == nullptr || !adds_up(*here)) return std::nullopt;
+    return folded_of(*here);
+  }
+  if (!adds_up(version) || !is_in_total(here)) {
+    if (here != nullptr && *here == version) return std::nullopt;
+    return version;
+  }
+  if (here->kind == VersionKind::total && here->amount == version.amount) return std::nullopt;
+  Version total = version;
+  total.kind = VersionKind::total;
+  total.value = {};
+  total.timestamp = std::max(version.timestamp, Timestamp(here->timestamp.value() + 1));
+  return total;
+}
+
+}  // namespace
+
+std::optional<CellStore> counter_difference(const CellStore& theirs, const Clock& claim,
+                                            const CellStore& ours) {
+  // Of operations that ours has folded under a dot that theirs has: one dot of each counts, and
+  // none of one that is dead.
+  Names dead = dead_names(theirs);
+  dead.merge(dead_names(ours));
+  std::vector<const Version*> folded_here;
+  for (const Version& version : theirs.versions()) {
+    const bool is_folded = has_name(version) && is_in_total(ours.find(version.dot));
+    const bool is_first = is_folded && std::ranges::none_of(folded_here, [&](const auto* other) {
+                            return other->value == version.value;
+                          });
+    if (is_first) folded_here.push_back(&version);
+  }
+  Versions versions;
+  for (const Version& version : theirs.versions()) {
+    const Version* const here = ours.find(version.dot);
+    const bool is_counted = std::ranges::any_of(folded_here, [&](const Version* folded) {
+      return folded != &version && has_name(version) && folded->value == version.value;
+    });
+    const bool is_dead =
+        has_name(version) && is_in_total(here) && dead.contains(version.value.text());
+    if (is_counted || is_dead) {
+      if (here != nullptr && adds_up(*here)) versions.push_back(folded_of(*here));
+    } else if (auto taken = taken_of(version, here)) {
+      versions.push_back(*std::move(taken));
+    }
+  }
+  for (const Version& version : ours.versions()) {
+    if (!adds_up(version) || !claim.contains(version.dot)) {
+      if (version.kind == VersionKind::total) return std::nullopt;
+      continue;
+    }
+    if (theirs.find(version.dot) != nullptr || theirs.context().contains(version.dot)) continue;
+    versions.push_back(folded_of(version));
+  }
+  std::ranges::sort(versions, {}, &Version::dot);
+  return CellStore(std::move(versions), theirs.context());
+}
+
 bool lacks(const Clock& clock, const CellStore& answer) {
   return std::ranges::any_of(answer.versions(), [&](const Version& version) {
-    return version.kind != VersionKind::total && !clock.contains(version.dot);
+    return version.kind != VersionKind::total && version.kind != VersionKind::folded &&
+           !clock.contains(version.dot);
   });
 }
 

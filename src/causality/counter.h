@@ -5,6 +5,7 @@
 //   total          the sum of what was folded, under the dot of one increment of it
 //   reset          a delete: kept with its whole context until its dot is stable
 //   dead           an increment that a delete names: it tells the operation's name
+//   folded         what a total that was copied from elsewhere holds, in place of it
 //
 // The value of a cell is its total and the increments that live, those of one operation once (C3,
 // C4); none of an operation of which any dot is dead (C7).
@@ -29,7 +30,8 @@
 //   3. Others. What A folded is in every member's clock. So one that lacks it has folded it, too,
 //      or has it as a delete: no answer has it as news.
 // A cell has one total at a replica: it is made by a merge of all fragments, and what comes later
-// has none.
+// has none. Only a copy brings a second one (counter_difference), of other increments, until the
+// next merge of all fragments makes them one.
 //
 // Deletes keep their context whole, neither stripped nor filled, until they are stable: another
 // replica that has not seen the delete may have folded what it names (R14). Stripped, its total
@@ -41,6 +43,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "causality/clock.h"
@@ -75,6 +78,22 @@ struct CounterAnswer {
 // and no context names; all contexts act on all of it. Law: the value is that of a replica that has
 // seen what any of them has. Requires: at least one.
 CellStore merge_counters(std::span<const CounterAnswer> answers);
+
+// What makes of `ours` the union with `theirs` when the two are merged as fragments: theirs is
+// taken whole, and of ours stays what `claim`, the clock that theirs was read with, has not seen
+// (C10). None if what ours has folded is not in the claim: then theirs is not whole.
+//
+// Safety. Whatever either has folded is in the claim, so it is in theirs, folded or not, or was
+// deleted by what theirs has seen. So ours gives up its total, and every increment that is in the
+// claim and not among those of theirs: what is folded takes their place, which tells of no death,
+// as a context would, and has no part in the dot of a later total. What theirs has as an increment
+// under the dot of our total comes as a total of its own, and one of two totals under one dot wins
+// by its timestamp; totals are not added up here, since a delete that only ours has seen may name
+// one of them: it is not stable, has its context whole, and takes from theirs what it names.
+// Between the comparison and the merge ours must not fold: a total made meanwhile would hold what
+// the union has from theirs.
+std::optional<CellStore> counter_difference(const CellStore& theirs, const Clock& claim,
+                                            const CellStore& ours);
 
 // Whether a replica with this clock lacks something of the cell, by what another one answered.
 bool lacks(const Clock& clock, const CellStore& answer);

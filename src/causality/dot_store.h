@@ -38,9 +38,10 @@ enum class VersionKind : std::uint8_t {
               // for longer if it is to be remembered
   increment,  // adds `amount`; supersedes nothing
   // Of a counter, in a store alone and never in a delta (counter.h):
-  total,  // the sum of increments that were folded, under the dot of one of them
-  reset,  // a delete: kept with its whole context until it is stable
-  dead,   // an increment that was deleted, kept for the sake of its operation's other dots
+  total,   // the sum of increments that were folded, under the dot of one of them
+  reset,   // a delete: kept with its whole context until it is stable
+  dead,    // an increment that was deleted, kept for the sake of its operation's other dots
+  folded,  // takes the place of an increment or total that a total from elsewhere holds
 };
 
 // Whether it says what was deleted: no context supersedes it, and it goes when it is stable.

@@ -20,6 +20,8 @@ fmt::format_context::iterator fmt::formatter<helenus::causality::Version>::forma
     out = fmt::format_to(out, "deleted");
   } else if (version.kind == VersionKind::reset) {
     out = fmt::format_to(out, "reset");
+  } else if (version.kind == VersionKind::folded) {
+    out = fmt::format_to(out, "folded");
   } else if (version.kind == VersionKind::total) {
     out = fmt::format_to(out, "{} in total", version.amount);
   } else if (version.kind == VersionKind::increment || version.kind == VersionKind::dead) {

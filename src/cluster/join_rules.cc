@@ -45,7 +45,7 @@ Result<void> check_transfer(const ClusterMetadata& now, const metadata::NodeDesc
 Result<ClusterMetadata> begin_join(const ClusterMetadata& now,
                                    const metadata::NodeDescription& self, bool has_transfer) {
   TRY_VOID(check_transfer(now, self, has_transfer));
-  return metadata::without_copied_counters(metadata::begin_join(now, self));
+  return metadata::begin_join(now, self);
 }
 
 Result<model::NodeId> node_named(const ClusterMetadata& metadata, std::string_view name) {
@@ -62,8 +62,7 @@ Result<ClusterMetadata> begin_replacement(const ClusterMetadata& now,
                                           const metadata::NodeDescription& self, model::NodeId dead,
                                           bool has_transfer) {
   TRY_VOID(check_transfer(now, self, has_transfer));
-  return metadata::without_copied_counters(
-      metadata::begin_replacement(now, dead, self, metadata::DataLoss::refused));
+  return metadata::begin_replacement(now, dead, self, metadata::DataLoss::refused);
 }
 
 Result<ClusterMetadata> advance_join(const ClusterMetadata& now, model::NodeId self,

@@ -42,12 +42,19 @@ TEST(CounterExhaustive, Deletes) {
 TEST(CounterExhaustive, Fragments) {
   expect_all_walked("counter-fragments");
 }
+TEST(CounterExhaustive, Copies) {
+  expect_all_walked("counter-copies");
+}
 
 TEST(CounterRandomSchedules, Storage) {
   expect_random_walks("counters", scaled(1500));
 }
 TEST(CounterRandomSchedules, Joins) {
   expect_random_walks("counters-ring", scaled(1500));
+}
+
+TEST(CounterRandomSchedules, Copies) {
+  expect_random_walks("counters-copies", scaled(1500));
 }
 
 TEST(CounterMutants, EveryOneIsFound) {

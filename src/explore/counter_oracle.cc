@@ -116,6 +116,7 @@ void put(base::Encoder& out, const CounterReplica& replica) {
     causality::encode(out, file.cell);
     causality::encode(out, file.at_freeze.base);
     causality::encode(out, file.at_freeze.stable.dots);
+    out.u8(file.is_copy ? 1 : 0);
   }
   for (const auto& watermark : replica.watermark) {
     out.u8(watermark ? 1 : 0);

@@ -241,11 +241,22 @@ bool compact(CounterState& state, const CounterScope& scope, int r, std::size_t 
   CounterFile merged{.cell = {}, .at_freeze = replica.files[first + count - 1].at_freeze};
   for (std::size_t i = first; i < first + count; ++i) merged.cell.absorb(replica.files[i].cell);
   spoil(merged.cell, scope);
+  const auto is_copy = [&](std::size_t from, std::size_t to) {
+    const auto begin = replica.files.begin();
+    return std::any_of(begin + static_cast<std::ptrdiff_t>(from),
+                       begin + static_cast<std::ptrdiff_t>(to),
+                       [](const auto& f) { return f.is_copy; });
+  };
+  merged.is_copy = first > 0 && is_copy(first, first + count);
   const bool newer = first + count < replica.files.size() || !replica.memtable.empty();
   const CounterKnowledge now = knowledge_now(state, scope, r);
   if (first == 0 || scope.mutant == CounterMutant::fold_of_a_part) {
-    settle(state, merged.cell, newer || !covers(now, merged.at_freeze) ? merged.at_freeze : now,
-           scope);
+    const CounterKnowledge& known =
+        newer || !covers(now, merged.at_freeze) ? merged.at_freeze : now;
+    if (!is_copy(first + count, replica.files.size()) ||
+        scope.mutant == CounterMutant::fold_before_copy) {
+      settle(state, merged.cell, known, scope);
+    }
   }
   const auto begin = replica.files.begin() + static_cast<std::ptrdiff_t>(first);
   replica.files.erase(begin, begin + static_cast<std::ptrdiff_t>(count));
@@ -268,16 +279,52 @@ bool begin_join(CounterState& state, const CounterScope& scope) {
   return true;
 }
 
-// C8, C10: the cell goes over whole, with its clock, record and floor.
+// What mutants make of a difference.
+void spoil_difference(CellStore& difference, const Clock& ours, const CounterScope& scope) {
+  if (scope.mutant == CounterMutant::copy_without_seen) {
+    take_out(difference, [&](const Version& version) {
+      return version.kind != VersionKind::folded && ours.contains(version.dot);
+    });
+  } else if (scope.mutant == CounterMutant::copy_keeps_ours) {
+    take_out(difference,
+             [](const Version& version) { return version.kind == VersionKind::folded; });
+  }
+}
+
+// C8, C10: the cell goes over whole, with its clock. The record stays: what the source's clock has
+// the copy's owner refuses from now on, unless its own record has it.
+void take_copy(CounterReplica& replica, const CounterReplica& source, const CounterState& state,
+               const CounterScope& scope) {
+  const CellStore theirs = read_counter(source);
+  auto difference = causality::counter_difference(theirs, source.clock, read_counter(replica));
+  ASSERT(difference, "what was folded here is not in the clock of {}", theirs);
+  spoil_difference(*difference, replica.clock, scope);
+  if (scope.fragments) {
+    // Nothing is known of what lies in files of all ages.
+    if (!replica.memtable.empty()) replica.files.push_back({.cell = replica.memtable});
+    replica.memtable = {};
+    if (!difference->empty()) {
+      replica.files.push_back({.cell = *std::move(difference), .is_copy = true});
+    }
+  } else {
+    replica.memtable.absorb(*std::move(difference));
+  }
+  replica.clock = causality::join(replica.clock, source.clock);
+  if (scope.mutant == CounterMutant::copy_without_floor) return;
+  replica.floor = std::max(replica.floor, source.floor);
+  if (scope.mutant == CounterMutant::copy_with_floor_of_source) return;
+  for (const CounterEvent& event : state.events) {
+    if (source.clock.contains(event.dot)) replica.floor = std::max(replica.floor, event.operation);
+  }
+}
+
 bool install(CounterState& state, const CounterScope& scope, const CounterAction& action) {
   CounterReplica& joiner = at(state, action.replica);
   const CounterReplica& source = at(state, action.peer);
   if (joiner.phase != CounterPhase::silent || source.phase != CounterPhase::member) return false;
   joiner.phase = CounterPhase::pending;
-  joiner.clock = source.clock;
-  joiner.memtable = read_counter(source);
-  if (scope.mutant != CounterMutant::joiner_without_record) joiner.record = source.record;
-  if (scope.mutant != CounterMutant::joiner_without_floor) joiner.floor = source.floor;
+  take_copy(joiner, source, state, scope);
+  forget(state, scope, action.replica);
   return true;
 }
 
@@ -317,17 +364,18 @@ bool reconcile(CounterState& state, const CounterScope& scope, const CounterActi
   const CounterReplica& peer = at(state, action.peer);
   if (action.replica == action.peer || state.reconciles-- == 0) return false;
   if (replica.phase != CounterPhase::member || peer.phase != CounterPhase::member) return false;
-  const CounterAnswer theirs{.cell = read_counter(peer), .clock = peer.clock};
-  const CounterAnswer ours{.cell = read_counter(replica), .clock = replica.clock};
-  CellStore both = causality::merge_counters(std::array{theirs, ours});
   if (scope.mutant == CounterMutant::reconcile_by_dots) {
-    both = joined_by_dots({theirs, ours});
+    const CounterAnswer theirs{.cell = read_counter(peer), .clock = peer.clock};
+    const CounterAnswer ours{.cell = read_counter(replica), .clock = replica.clock};
+    replica.files.clear();
+    replica.memtable = joined_by_dots({theirs, ours});
+    replica.clock = causality::join(replica.clock, peer.clock);
+    replica.record = causality::join(replica.record, peer.record);
+    replica.floor = std::max(replica.floor, peer.floor);
+  } else {
+    take_copy(replica, peer, state, scope);
+    forget(state, scope, action.replica);
   }
-  replica.files.clear();
-  replica.memtable = std::move(both);
-  replica.clock = causality::join(replica.clock, peer.clock);
-  replica.record = causality::join(replica.record, peer.record);
-  replica.floor = std::max(replica.floor, peer.floor);
   return true;
 }
 
@@ -367,7 +415,8 @@ bool increment(CounterState& state, const CounterScope& scope, const CounterActi
 
 bool deliver(CounterState& state, const CounterScope& scope, const CounterAction& action) {
   const auto event = static_cast<std::size_t>(action.what);
-  if (event >= state.events.size() || !shows(at(state, action.replica))) return false;
+  if (event >= state.events.size()) return false;
+  if (at(state, action.replica).phase == CounterPhase::away) return false;
   if (at(state, action.replica).clock.contains(state.events[event].dot)) return false;
   if (state.singles-- == 0) return false;
   const CounterEvent one = state.events[event];

@@ -47,7 +47,8 @@ struct CounterKnowledge {
 
 struct CounterFile {
   causality::CellStore cell;
-  CounterKnowledge at_freeze;
+  CounterKnowledge at_freeze = {};
+  bool is_copy = false;  // what was copied takes the place of what lies in older files
 };
 
 enum class CounterPhase : std::uint8_t { away, silent, pending, member };

@@ -351,24 +351,6 @@ Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_
   return in_new_epoch(metadata, std::move(after));
 }
 
-Result<ClusterMetadata> without_copied_counters(Result<ClusterMetadata> next) {
-  if (!next) return next;
-  for (const auto& [name, keyspace] : next->schema.keyspaces()) {
-    const auto counters = std::ranges::find_if(
-        keyspace->tables, [](const auto& entry) { return entry.second->is_counter(); });
-    if (counters == keyspace->tables.end()) continue;
-    const auto replicas = replicas_of(*next, next->keyspaces.find(name)->second.replication);
-    const bool fills = std::ranges::any_of(
-        replicas, [](const TabletReplicas& tablet) { return !tablet.pending.empty(); });
-    if (!fills) continue;
-    return Error(Errc::unsupported,
-                 "table {}.{} has counters, and counters are not copied to other nodes yet: this "
-                 "goes where no keyspace whose replicas move has any",
-                 name, counters->first);
-  }
-  return next;
-}
-
 Result<ClusterMetadata> advance_change(const ClusterMetadata& metadata, Epoch as_of) {
   const bool must_join = metadata.joint == Epoch(0) && moves_replicas(metadata);
   return must_join ? join_sets(metadata, as_of) : finish_change(metadata, as_of);

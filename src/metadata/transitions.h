@@ -73,11 +73,6 @@ base::Result<ClusterMetadata> join_sets(const ClusterMetadata& metadata, Epoch a
 // way; refused if the replicas have changed since, or if replicas move and it was not joint.
 base::Result<ClusterMetadata> finish_change(const ClusterMetadata& metadata, Epoch as_of);
 
-// The result of one of these, unless replicas of a table with counters were to be filled: what is
-// folded of a counter joins with nothing by its dots, so it is not copied to other nodes yet (C8).
-// Errors: unsupported, naming the table; those of the transition.
-base::Result<ClusterMetadata> without_copied_counters(base::Result<ClusterMetadata> next);
-
 // The next of the two that is due. Errors: theirs.
 base::Result<ClusterMetadata> advance_change(const ClusterMetadata& metadata, Epoch as_of);
 

@@ -384,22 +384,6 @@ TEST(MetadataTransitions, ATruncatedTableHasTheNextStorageId) {
   EXPECT_TRUE(truncate(*before, base::Uuid()).failed_with(Errc::not_found));
 }
 
-TEST(MetadataTransitions, CountersAreNotCopied) {
-  const auto shop = change_schema(a_cluster(2), model::testing::sample_schema());
-  ASSERT_TRUE(shop);
-  const auto joining = without_copied_counters(begin_join(*shop, a_node(3)));
-  bool has_counters = false;
-  for (const auto& [name, keyspace] : shop->schema.keyspaces()) {
-    for (const auto& [table, definition] : keyspace->tables) {
-      has_counters |= definition->is_counter();
-    }
-  }
-  EXPECT_EQ(joining.failed_with(Errc::unsupported), has_counters);
-  EXPECT_TRUE(without_copied_counters(begin_join(a_cluster(2), a_node(3))));
-  EXPECT_TRUE(without_copied_counters(begin_join(a_cluster(2), a_node(2)))
-                  .failed_with(Errc::already_exists));
-}
-
 TEST(MetadataTransitions, ReplicationThatNobodyKnowsIsRefused) {
   model::Keyspace keyspace;
   keyspace.name = "shop";

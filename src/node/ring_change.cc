@@ -247,7 +247,7 @@ Task<void> RingChange::fill(replication::HeldTabletsPtr /*held*/, HeldTablet tab
 // ---- Operators ----
 
 Result<ClusterMetadata> RingChange::checked(Result<ClusterMetadata> next) const {
-  if (hooks_.fill) return metadata::without_copied_counters(std::move(next));
+  if (hooks_.fill) return next;
   if (!next) return next;
   for (const auto& [name, keyspace] : next->keyspaces) {
     for (const auto& tablet : metadata::replicas_of(*next, keyspace.replication)) {

@@ -185,6 +185,53 @@ class JoinTest(RingTest):
         self.await_states([fourth], {first.ip: "UN", second.ip: "DN", fourth.ip: "UN"})
         self.assert_rows([fourth], old | expected)
 
+    def test_counters_are_copied_while_they_count(self):
+        first, second, third, fourth = self.members
+        keys = [f"c-{number}" for number in range(20)]
+        with clients_of([first]) as (client,):
+            client.execute("CREATE TABLE rows.c (k text PRIMARY KEY, n counter)")
+            for turn in range(3):
+                for key in keys:
+                    client.execute("UPDATE rows.c SET n = n + 1 WHERE k = %s", key)
+                for each in self.members[:3]:
+                    self.order(each, "flush")
+            for each in self.members[:3]:  # what is stable is folded
+                await_that(lambda: run("missing", "--admin", each.admin).stdout.endswith(
+                    "nothing to repair\n"), f"{each.ip} lacks nothing")
+                self.order(each, "compact")
+        counting = threading.Event()
+        counted, failures = {key: 3 for key in keys}, []
+
+        def count(client):
+            while not counting.is_set():
+                for key in keys:
+                    try:
+                        client.execute("UPDATE rows.c SET n = n + 1 WHERE k = %s", key)
+                        counted[key] += 1
+                    except Exception as error:  # noqa: BLE001, whatever the driver says is judged
+                        failures.append(error)
+
+        with clients_of([second]) as (client,):
+            thread = threading.Thread(target=count, args=(client,))
+            thread.start()
+            try:
+                fourth.start()
+                self.await_states([first, fourth], {member.ip: "UN" for member in self.members})
+                self.order(third, "decommission")
+            finally:
+                counting.set()
+                thread.join()
+        third.end(signal.SIGTERM)
+        self.assertEqual(failures, [])
+        # Each of these two pairs would show a number that only one has, or that one has twice.
+        for gone in (None, second):
+            if gone is not None:
+                gone.end(signal.SIGKILL)
+            with clients_of([first, fourth]) as clients:
+                for client in clients:
+                    rows = client.execute("SELECT k, n FROM rows.c")
+                    self.assertEqual({row.k: row.n for row in rows}, counted, client.ip)
+
     def test_a_join_that_hangs_is_given_up(self):
         first, second, third, fourth = self.members
         old = self.load(first, 50)

@@ -29,8 +29,7 @@ CatalogSnapshot::KeyspaceNumbers keyspace_numbers(const ClusterMetadata& metadat
 }  // namespace
 
 Result<ClusterMetadata> with_schema(const ClusterMetadata& metadata, model::Schema schema) {
-  TRY(ClusterMetadata next,
-      metadata::without_copied_counters(metadata::change_schema(metadata, std::move(schema))));
+  TRY(ClusterMetadata next, metadata::change_schema(metadata, std::move(schema)));
   if (!metadata::change_is_under_way(next) || metadata::change_is_under_way(metadata)) return next;
   // Where replicas move the nodes see to it that nothing is lost (R17).
   return metadata::moves_replicas(next) ? next : metadata::finish_change(next, next.epoch);

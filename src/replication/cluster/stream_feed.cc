@@ -29,6 +29,7 @@ StreamFeed::StreamFeed(ClusterLink& link, model::NodeId from, storage::TabletId 
       claim_{.clock = std::move(opened.clock),
              .floor = opened.floor,
              .dropped_before = opened.dropped_before,
+             .newest_operation = opened.newest_operation,
              .tables = {}} {
   for (const StreamedTable& each : opened.tables) {
     claim_.tables.push_back(each.table);

@@ -37,6 +37,7 @@ Task<Result<StreamOpenReply>> StreamSource::open(model::NodeId to, storage::Tabl
   reply.clock = claim.clock;
   reply.floor = claim.floor;
   reply.dropped_before = claim.dropped_before;
+  reply.newest_operation = claim.newest_operation;
   std::optional<storage::TableId> last_table;
   for (const storage::TableId table : claim.tables) {
     const bool has_entries = (*snapshot)->may_have(table);

@@ -89,7 +89,8 @@ PartitionStore merge_row(const base::Bytes& row, std::span<const Seen> answers,
 bool has_unseen(const PartitionStore& stored, const Clock& clock) {
   const auto unseen = [&](const CellStore& cell) {
     return std::ranges::any_of(cell.versions(), [&](const causality::Version& version) {
-      return version.kind != causality::VersionKind::total && !clock.contains(version.dot);
+      return version.kind != causality::VersionKind::total &&
+             version.kind != causality::VersionKind::folded && !clock.contains(version.dot);
     });
   };
   for (const auto& [row, cells] : stored.rows()) {

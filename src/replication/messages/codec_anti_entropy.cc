@@ -152,6 +152,7 @@ Bytes Codec<StreamOpenReply>::encode(const StreamOpenReply& reply, ProtocolVersi
   writer.nested(reply.clock);
   writer.out().signed_varint(reply.floor.value());
   writer.out().signed_varint(reply.dropped_before.value());
+  writer.out().signed_varint(reply.newest_operation.value());
   writer.out().varint(reply.tables.size());
   for (const StreamedTable& each : reply.tables) {
     writer.out().varint(each.table.value());
@@ -167,6 +168,7 @@ Result<StreamOpenReply> Codec<StreamOpenReply>::decode(const Bytes& bytes, Proto
   reply.clock = reader.nested(&causality::decode_clock);
   reply.floor = Timestamp{reader.in().signed_varint()};
   reply.dropped_before = WallTime{reader.in().signed_varint()};
+  reply.newest_operation = causality::OperationTime{reader.in().signed_varint()};
   const std::size_t count = reader.in().count(2);
   if (count > StreamOpenReply::kTablesMax) reader.in().fail("too many tables");
   for (std::size_t i = 0; i < count && reader.ok(); ++i) {

@@ -107,6 +107,7 @@ RC_GTEST_PROP(ReplicationMessages, ReadsBack, ()) {
                         .clock = clock,
                         .floor = causality::Timestamp{-9},
                         .dropped_before = causality::WallTime{5},
+                        .newest_operation = causality::OperationTime{1234},
                         .tables = {{.table = storage::TableId{3}, .has_entries = true},
                                    {.table = storage::TableId{9}, .has_entries = false}}});
 }
@@ -214,6 +215,7 @@ TEST(ReplicationMessages, StreamsAreInOrder) {
                                  .clock = {},
                                  .floor = {},
                                  .dropped_before = {},
+                                 .newest_operation = {},
                                  .tables = {{.table = storage::TableId{9}, .has_entries = true},
                                             {.table = storage::TableId{9}, .has_entries = true}}});
   expect_refused(StreamPageMessage{

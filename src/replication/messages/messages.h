@@ -27,6 +27,7 @@
 #include "causality/clock.h"
 #include "causality/delta.h"
 #include "causality/dot.h"
+#include "causality/operation.h"
 #include "model/consistency.h"
 #include "model/node_id.h"
 #include "replication/request/partition_write.h"
@@ -206,6 +207,7 @@ struct StreamOpenReply {
   causality::Clock clock;
   causality::Timestamp floor = causality::kTimestampMin;
   causality::WallTime dropped_before;
+  causality::OperationTime newest_operation;
   std::vector<StreamedTable> tables;  // ascending
   friend bool operator==(const StreamOpenReply&, const StreamOpenReply&) = default;
 };

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
 #include "causality/dot.h"
 #include "runtime/clock.h"
 #include "runtime/run_on.h"
+#include "runtime/sleep.h"
 #include "storage/engine/engines.h"
 
 namespace helenus::replication {
@@ -124,19 +126,29 @@ Task<Result<void>> TabletDirectory::take_names(const HeldTablets& held) {
   co_return {};
 }
 
+namespace {
+
+constexpr runtime::Duration kLookAgain = std::chrono::milliseconds(5);
+
+}  // namespace
+
 Task<Result<void>> TabletDirectory::make(std::vector<storage::TabletInfo> missing) {
   if (missing.empty()) co_return {};
-  std::set<TabletId> wanted;
-  for (const storage::TabletInfo& tablet : missing) wanted.insert(tablet.id);
-  const auto made = co_await engines_.create_tablets(std::move(missing));
-  if (made) {
-    tablets_.merge(wanted);
-    co_return {};
+  const auto is_going = [this](const storage::TabletInfo& tablet) {
+    return dropping_.contains(tablet.id);
+  };
+  // One that has left and comes back is filled anew: what is here of it goes first.
+  while (std::ranges::any_of(missing, is_going)) {
+    CO_TRY_VOID(co_await runtime::sleep_for(runtime_, kLookAgain, {}));
   }
+  std::map<TabletId, causality::ActorId> wanted;
+  for (const storage::TabletInfo& tablet : missing) wanted.emplace(tablet.id, tablet.actor);
+  const auto made = co_await engines_.create_tablets(std::move(missing));
   // An attempt that was cut short has made some.
   CO_TRY(const auto there, co_await engines_.tablets());
   for (const storage::TabletInfo& tablet : there) {
-    if (wanted.contains(tablet.id)) tablets_.insert(tablet.id);
+    const auto at = wanted.find(tablet.id);
+    if (at != wanted.end() && at->second == tablet.actor) tablets_.insert(tablet.id);
   }
   co_return made;
 }
@@ -197,14 +209,18 @@ void TabletDirectory::let_go(const HeldTablets& held) {
   std::vector<TabletId> unused;
   std::ranges::set_difference(tablets_, kept, std::back_inserter(unused));
   if (unused.empty()) return;
-  for (const TabletId tablet : unused) tablets_.erase(tablet);
+  for (const TabletId tablet : unused) {
+    tablets_.erase(tablet);
+    dropping_.insert(tablet);
+  }
   drops_.spawn(drop(std::move(unused)));
 }
 
 // What cannot be dropped now is dropped after the next start.
 Task<void> TabletDirectory::drop(std::vector<TabletId> tablets) {
   const std::size_t count = tablets.size();
-  const auto dropped = co_await engines_.drop_tablets(std::move(tablets));
+  const auto dropped = co_await engines_.drop_tablets(tablets);
+  for (const TabletId tablet : tablets) dropping_.erase(tablet);
   if (dropped) co_return;
   log_.warn("tablets that are no longer in use stay for now", kv("tablets", count),
             kv("error", dropped.error()));

@@ -136,7 +136,8 @@ class TabletDirectory {
   storage::Engines& engines_;
   base::Logger log_;
   std::set<storage::TabletId> tablets_;  // of the engines, but for those that are being dropped
-  bool doubts_all_ = false;              // of those that others hold too
+  std::set<storage::TabletId> dropping_;
+  bool doubts_all_ = false;  // of those that others hold too
   std::optional<causality::Epoch> reentry_after_;
   std::set<storage::TabletId> damaged_;
   runtime::TaskGroup drops_;

@@ -397,12 +397,22 @@ void MergeWriter::count_ranges(std::size_t deleted_ranges, std::size_t bytes) {
   step_bytes_ += bytes;
 }
 
+bool MergeWriter::may_fold() const {
+  if (plan_.counters == nullptr) return true;
+  if (plan_.counters->is_folding_held()) return false;
+  return std::ranges::none_of(plan_.counters->sstables(), [&](const auto& file) {
+    return file->metadata.is_copy && !plan_.inputs.contains(file->record.number);
+  });
+}
+
 const TabletKnowledge* MergeWriter::knowledge_for_row(ByteView key) const {
+  if (!may_fold()) return nullptr;
   if (known_now_ != nullptr && !ranges_outside_ && !outside_holds(key)) return known_now_;
   return ranges_in_files_ || files_hold(key) ? nullptr : known_at_freeze_;
 }
 
 const TabletKnowledge* MergeWriter::knowledge_for_partition() const {
+  if (!may_fold()) return nullptr;
   if (known_now_ != nullptr && !outside_holds_partition()) return known_now_;
   const ByteView partition = base::as_bytes(partition_);
   const std::uint64_t hash = key_hash(partition);
@@ -461,7 +471,8 @@ SstableMetadata MergeWriter::metadata() const {
           .garbage = std::move(garbage),
           .newest_write = newest_write_,
           .at_last_freeze = plan_.knowledge,
-          .named_above = named_.by_tablet()};
+          .named_above = named_.by_tablet(),
+          .is_copy = plan_.is_copy};
 }
 
 }  // namespace helenus::storage

@@ -37,9 +37,12 @@
 // there still, if not in the same place. A flush moves it from a memtable to a file and another
 // compaction from file to file, each in one step; and neither drops it, for both see that this
 // merge's inputs hold the key. What came in the meantime only makes the answer more careful.
-// What is known now becomes part of a file, so the log must be durable up to now before the file is
-// entered (S1), as before a flush. The file still says that it holds the freezes of its inputs, and
-// what was known at the last of them: memtables may hold what is older than now.
+// Counters are not folded, nor anything of theirs dropped, while a file outside the merge is a
+// copy: it names what it takes the place of, and would not find it in a total. Nor while a copy is
+// being compared with what is here. What is known now becomes part of a file, so the log must be
+// durable up to now before the file is entered (S1), as before a flush. The file still says that it
+// holds the freezes of its inputs, and what was known at the last of them: memtables may hold what
+// is older than now.
 #pragma once
 
 #include <cstdint>
@@ -103,6 +106,10 @@ struct MergePlan {
   std::uint32_t level = 0;  // of the file
   // Told how many keys were read, now and then.
   std::shared_ptr<std::uint64_t> keys_done = nullptr;
+  // Of a table of counters: the same table, by which to find copies outside. Outlives the merge.
+  const TableStore* counters = nullptr;
+  // It is one (SstableMetadata::is_copy).
+  bool is_copy = false;
 };
 
 struct MergeCounts {
@@ -185,6 +192,8 @@ class MergeWriter {
   bool step_is_over();
   void count_written();
   void note_progress();
+  // Of any table but one of counters: always.
+  bool may_fold() const;
   // What is known at the first instant, the latest first, at which nobody else holds it; null if
   // there is none.
   const TabletKnowledge* knowledge_for_row(base::ByteView key) const;

@@ -234,7 +234,8 @@ MergePlan Compactor::plan_of(const CompactionJob& job) {
                  .inputs = job.numbers(),
                  .store = job.table,
                  .file_bytes_max = job.file_bytes_max,
-                 .level = job.level};
+                 .level = job.level,
+                 .counters = job.table->counters()};
   for (const auto& input : job.inputs) {
     if (input->record.freeze_last > plan.freeze_last) {
       plan.knowledge = input->metadata.at_last_freeze;
@@ -246,6 +247,9 @@ MergePlan Compactor::plan_of(const CompactionJob& job) {
     const bool older = other->record.freeze_first <= plan.freeze_last;
     if (older && !plan.inputs.contains(other->record.number)) plan.others.push_back(other);
   }
+  plan.is_copy = !plan.others.empty() && std::ranges::any_of(job.inputs, [](const auto& input) {
+    return input->metadata.is_copy;
+  });
   return plan;
 }
 

@@ -185,7 +185,8 @@ Task<Result<Shard::Written>> Flusher::write_frozen(Shard& shard, const TableStor
                  .knowledge = at.knowledge,
                  .tablets = shard.tablet_ranges(),
                  .others = {},
-                 .ranges_bytes_max = state_.options.merge_ranges_bytes_max};
+                 .ranges_bytes_max = state_.options.merge_ranges_bytes_max,
+                 .counters = table.counters()};
   for (const auto& file : table.sstables()) {
     if (file->record.freeze_first <= at.number) plan.others.push_back(file);
   }

@@ -7,6 +7,7 @@
 #include <absl/container/btree_map.h>
 
 #include "base/assert.h"
+#include "causality/counter.h"
 #include "storage/compaction/background_slice.h"
 #include "storage/entry/entry.h"
 
@@ -197,30 +198,11 @@ class Difference final : public EntrySource {
     return {};
   }
 
-  static bool is_folded(const CellStore& store) {
-    return std::ranges::any_of(store.versions(), [](const Version& version) {
-      return version.kind == causality::VersionKind::total || causality::is_record(version.kind);
-    });
-  }
-
-  // Of a counter that was folded the dots do not say what is in it (R14): it is taken as it is
-  // where nothing of it was ever here, and not united with anything else.
-  Result<void> check_folded(const CellStore& theirs, const CellStore& ours) const {
-    if (!is_folded(theirs) && !is_folded(ours)) return {};
-    if (std::ranges::equal(theirs.versions(), ours.versions())) return {};
-    const bool is_new_here =
-        ours.empty() && std::ranges::none_of(theirs.versions(), [&](const Version& version) {
-          return of_.clock.contains(version.dot);
-        });
-    if (is_new_here) return {};
-    return base::Error(base::Errc::unsupported,
-                       "a counter that was folded is not united with what is here of it: give up "
-                       "what this node has of rows, and let others give it back");
-  }
-
   Result<void> compare_cells(causality::ColumnId column, const CellStore& theirs,
                              const CellStore& ours, const Clock& around) {
-    TRY_VOID(check_folded(theirs, ours));
+    if (causality::is_counter(theirs) || causality::is_counter(ours)) {
+      return compare_counters(column, theirs, ours);
+    }
     Versions news = news_of(theirs);
     Clock here;
     add_dots(ours, here);
@@ -236,6 +218,18 @@ class Difference final : public EntrySource {
                            : theirs.context();
     CellStore cell(std::move(news), causality::join(said, gone));
     if (!cell.empty()) found_.absorb_cell(column, std::move(cell));
+    return {};
+  }
+
+  // The dots of a counter do not say what was folded into it (R14).
+  Result<void> compare_counters(causality::ColumnId column, const CellStore& theirs,
+                                const CellStore& ours) {
+    auto cell = causality::counter_difference(theirs, of_.claim, ours);
+    if (!cell) {
+      return base::Error(base::Errc::refused,
+                         "the other replica has not seen what a counter here was folded of");
+    }
+    if (!cell->empty()) found_.absorb_cell(column, *std::move(cell));
     return {};
   }
 

@@ -27,8 +27,9 @@
 // Nothing here names a dot that is in no clock of the two, or in theirs alone and theirs: so
 // nothing of ours goes but by a clock that says so.
 //
-// Counters that were folded have no such union (R14): one is taken where nothing of it was ever
-// here; anything else is an error, and the replica is to be made anew from an empty one.
+// Counters that were folded do not join by dots: theirs is taken whole, with what only is here
+// (R14, causality/counter.h). So nothing here is folded from the comparison on until the fragments
+// are in, and later in no merge without them.
 //
 // In memory: one entry of each, and the ranges of one partition of each, without their contexts.
 // Cost of a row: the ranges of its partition that are here and that the other one has let go of.

@@ -19,6 +19,7 @@
 #include "runtime/task.h"
 #include "storage/ids/key_range.h"
 #include "storage/ids/table_id.h"
+#include "storage/mutations/operation_hold.h"
 #include "storage/read/entry_source.h"
 #include "storage/read/table_view.h"
 
@@ -31,6 +32,8 @@ struct TabletClaim {
   causality::Timestamp floor = causality::kTimestampMin;
   // What had expired before it may be missing (R8).
   causality::WallTime dropped_before = {};
+  // Of the operations that are known by their ids.
+  causality::OperationTime newest_operation = kNoOperation;
   // Of which tables there are entries, or would be: of others the claim says nothing. Ascending.
   std::vector<TableId> tables = {};
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/sleep.h"
 #include "storage/engine/tablet_difference.h"
 
 namespace helenus::storage {
@@ -56,7 +57,8 @@ Result<std::shared_ptr<const TabletSnapshot>> TabletTransfer::freeze(TabletId id
   Shard& shard = *state_.shard_of(id);
   TabletClaim claim{.clock = tablet->clock,
                     .floor = tablet->floors.of_everything(),
-                    .dropped_before = tablet->dropped_before};
+                    .dropped_before = tablet->dropped_before,
+                    .newest_operation = tablet->operations.newest()};
   TabletSnapshot::Views views;
   for (const auto& [table_id, table] : shard.tables()) {
     if (table->has_in_memory(id)) flusher_.freeze(shard, table);
@@ -124,6 +126,7 @@ Task<Result<IngestReport>> TabletTransfer::ingest(TabletId id, TabletFeed& feed,
 Task<Result<void>> TabletTransfer::take(Ingest& ingest) {
   CO_TRY_VOID(co_await receive(ingest));
   CO_TRY_VOID(co_await ingest.feed->received());
+  CO_TRY_VOID(co_await hold_folding(ingest));
   CO_TRY_VOID(co_await compare(ingest));
   if (ingest.unseen.empty()) co_return {};
   co_return co_await install(ingest);
@@ -141,7 +144,9 @@ Task<Result<TabletTransfer::File>> TabletTransfer::write(const Ingest& ingest, T
                  .knowledge = {},
                  .tablets = {},
                  .others = {},
-                 .ranges_bytes_max = state_.options.merge_ranges_bytes_max};
+                 .ranges_bytes_max = state_.options.merge_ranges_bytes_max,
+                 .counters = table.counters(),
+                 .is_copy = table.counters() != nullptr};
   CO_TRY(auto written, co_await shard.write_file(table, source, std::move(plan),
                                                  &state_.compaction_rate, ingest.stop));
   if (written.file != nullptr) reserve_.note_written(written.file->record.bytes);
@@ -166,6 +171,40 @@ Task<Result<void>> TabletTransfer::receive(Ingest& ingest) {
     if (file == nullptr) continue;
     ingest.report.bytes_received += file->record.bytes;
     ingest.received.emplace(id, std::move(file));
+  }
+  co_return {};
+}
+
+Task<Result<void>> TabletTransfer::hold_folding(Ingest& ingest) {
+  constexpr runtime::Duration kLookAgain = std::chrono::milliseconds(5);
+  struct Underway {
+    std::shared_ptr<TableStore> table;
+    FileSet merging;
+    std::optional<FreezeNumber> last_frozen;
+  };
+  std::vector<Underway> all;
+  for (const auto& [id, table] : state_.shard_of(ingest.tablet)->tables()) {
+    if (table->counters() == nullptr) continue;
+    ingest.folding_held.push_back(std::make_unique<TableStore::FoldingHeld>(table));
+    Underway underway{.table = table, .merging = {}, .last_frozen = std::nullopt};
+    if (!table->frozen().empty()) underway.last_frozen = table->frozen().back().at.number;
+    for (const auto& file : table->sstables()) {
+      if (table->busy(file->record.number)) underway.merging.insert(file->record.number);
+    }
+    all.push_back(std::move(underway));
+  }
+  // What began before goes by what was known then.
+  const auto is_over = [](const Underway& underway) {
+    const TableStore& table = *underway.table;
+    if (table.dropped()) return true;
+    const bool is_flushing = underway.last_frozen && !table.frozen().empty() &&
+                             table.frozen().front().at.number <= *underway.last_frozen;
+    if (is_flushing) return false;
+    return std::ranges::none_of(underway.merging,
+                                [&](FileNumber file) { return table.busy(file); });
+  };
+  while (!std::ranges::all_of(all, is_over)) {
+    CO_TRY_VOID(co_await runtime::sleep_for(state_.runtime, kLookAgain, ingest.stop));
   }
   co_return {};
 }
@@ -221,7 +260,8 @@ Clock TabletTransfer::note_shed(Tablet& tablet, const Ingest& ingest) {
     dots.add(each);
   }
   tablet.mutations.found_shed(dots);
-  state_.operations.refuse_up_to(state_.operations.now());
+  state_.operations.refuse_up_to(
+      std::max(state_.operations.now(), ingest.feed->claim().newest_operation));
   state_.memory.floors -= tablet.floors.memory_bytes();
   tablet.floors.add(dots, ingest.feed->claim().floor);
   state_.memory.floors += tablet.floors.memory_bytes();

@@ -28,6 +28,10 @@
 //     and says nothing of what was known then: so no merge goes by a knowledge that is newer than
 //     some fragment outside it. Flushes of memtables that were frozen before leave it out, as what
 //     came later.
+//   - Counters that were compared are not folded until the copy is in (causality/counter.h), nor
+//     later in a merge without it (merge_writer.h).
+//   - Ids of operations that the source has seen are refused here from then on: what they have made
+//     is in the copy, and is not known by them (C8).
 //   - A replica's own dots that it has not minted it does not take (S13).
 //
 // After an error nothing has changed, but for space on the disk: files that cannot be removed now
@@ -76,6 +80,7 @@ class TabletTransfer {
     std::shared_ptr<const TabletSnapshot> here = nullptr;
     LogPosition log_end = {};
     causality::Clock unseen = {};  // what the claim has and was not seen here
+    std::vector<std::unique_ptr<TableStore::FoldingHeld>> folding_held = {};
     Files differences = {};
     std::shared_ptr<const causality::Clock> awaited = nullptr;
     IngestReport report = {};
@@ -87,6 +92,8 @@ class TabletTransfer {
   base::Result<void> check_claim(const Tablet& tablet, const TabletClaim& claim) const;
   runtime::Task<base::Result<void>> take(Ingest& ingest);
   runtime::Task<base::Result<void>> receive(Ingest& ingest);
+  // From then on no counter of the shard is folded, until the copy is in or given up.
+  runtime::Task<base::Result<void>> hold_folding(Ingest& ingest);
   // Freezes what is here, and writes the difference.
   runtime::Task<base::Result<void>> compare(Ingest& ingest);
   runtime::Task<base::Result<void>> install(Ingest& ingest);

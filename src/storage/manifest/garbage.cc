@@ -36,6 +36,8 @@ void count_cell(const causality::CellStore& cell, Garbage& garbage) {
     } else if (version.kind == causality::VersionKind::increment &&
                (cell.versions().size() > 1 || !version.value.empty())) {
       ++garbage.increments;
+    } else if (version.kind == causality::VersionKind::folded) {
+      ++garbage.increments;
     } else {
       continue;
     }

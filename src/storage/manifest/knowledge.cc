@@ -117,6 +117,7 @@ Bytes encode(const SstableMetadata& metadata) {
     out.prefixed(causality::encoded(above));
   }
   out.signed_varint(metadata.newest_write.value());
+  out.u8(metadata.is_copy ? 1 : 0);
   return std::move(buffer).freeze();
 }
 
@@ -144,6 +145,9 @@ Result<SstableMetadata> decode_sstable_metadata(const Bytes& bytes) {
   TRY(metadata.garbage, get_garbage(in));
   TRY(metadata.named_above, get_named(in));
   metadata.newest_write = causality::Timestamp{in.signed_varint()};
+  const std::uint8_t is_copy = in.u8();
+  if (is_copy > 1) in.fail("a file is neither a copy nor not");
+  metadata.is_copy = is_copy == 1;
   TRY_VOID(in.finish());
   return metadata;
 }

@@ -54,6 +54,8 @@ struct SstableMetadata {
   // known. Whoever has seen a superset of it has superseded, with one context, all that the file
   // can say of a row (superseded_files.h).
   std::optional<causality::Clock> named(TabletId tablet) const;
+  // What it has of counters may take the place of what older files have (causality/counter.h).
+  bool is_copy = false;
 };
 
 base::Bytes encode(const SstableMetadata& metadata);

@@ -43,6 +43,8 @@ class OperationHold {
   // Whether some id lies above the floor.
   bool holds() const { return holds_; }
   causality::OperationTime floor() const { return floor_; }
+  // The newest id that was seen; kNoOperation once it lies below the floor.
+  causality::OperationTime newest() const { return holds_ ? newest_ : kNoOperation; }
   // What of the stable dots may leave the mutation log. Only grows with `stable`.
   causality::Clock releasable(const causality::Clock& stable) const;
 

@@ -197,6 +197,25 @@ class TableStore {
   };
   bool is_wanted_whole() const { return wanted_whole_ > 0; }
 
+  // Itself, if it is a table of counters.
+  const TableStore* counters() const {
+    return options_.policy == causality::Policy::counter ? this : nullptr;
+  }
+  // While somebody holds one, no merge that looks for it begins to fold counters.
+  class FoldingHeld {
+   public:
+    explicit FoldingHeld(std::shared_ptr<TableStore> table) : table_(std::move(table)) {
+      ++table_->folding_held_;
+    }
+    ~FoldingHeld() { --table_->folding_held_; }
+    FoldingHeld(const FoldingHeld&) = delete;
+    FoldingHeld& operator=(const FoldingHeld&) = delete;
+
+   private:
+    std::shared_ptr<TableStore> table_;
+  };
+  bool is_folding_held() const { return folding_held_ > 0; }
+
   bool dropped() const { return dropped_; }
   void set_dropped() { dropped_ = true; }
 
@@ -220,6 +239,7 @@ class TableStore {
   bool flushed_since_collection_ = true;
   absl::btree_map<FileNumber, base::Error> aside_;
   std::size_t wanted_whole_ = 0;
+  std::size_t folding_held_ = 0;
   bool dropped_ = false;
   bool index_is_built_ = false;
   DeriveEntries derive_entries_;
