@@ -356,6 +356,10 @@ Result<void> Connection::take_frames() {
 }
 
 Result<void> Connection::on_frame(const Frame& frame) {
+  if (frame.header.version != cql::protocol::kVersion) {
+    return Error(Errc::corrupt, "an answer by version {}, asked by version {}",
+                 frame.header.version, cql::protocol::kVersion);
+  }
   if (frame.header.stream == cql::protocol::kEventStream) return on_event(frame);
   TRY(Call * call, take_pending(frame.header.stream));
   if (call != nullptr) call->complete(decode(frame));
