@@ -188,7 +188,7 @@ TEST(DiskReserve, TablesComeAndGoOnADiskWithoutAnyRoom) {
 Task<void> use_the_reserve_up(FullDiskStory& full) {
   using causality::Watermark;
   full.engine().set_watermarks(kTablet, {Watermark{{}, causality::WallTime{1}}});
-  full.fill_all_but(1024 * kKib);
+  full.fill_all_but(1000 * kKib);
   int next = 0;
   expect_refusal(co_await full.put_until_refused(next));
   Result<void> erased;
@@ -197,7 +197,8 @@ Task<void> use_the_reserve_up(FullDiskStory& full) {
     erased = co_await full.erase(next + deletes);  // of nothing
   }
   CO_ASSERT_TRUE(!erased.has_value());
-  EXPECT_GT(deletes, 100);
+  // How many depends on what a merge takes for itself at that moment.
+  EXPECT_GT(deletes, 20);
   EXPECT_EQ(erased.error().code(), Errc::overloaded);
   EXPECT_THAT(erased.error().to_string(), HasSubstr("disk is full: 0 bytes reserved for deletes"));
   co_await full.expect_rows();
