@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "causality/counter.h"
+
 namespace helenus::causality {
 
 namespace {
@@ -224,9 +226,6 @@ VersionKind kind_of(Reader& in, std::uint8_t flags) {
 }
 
 // What versions and cell changes share: kind, expiry and what the kind carries.
-bool adds_up(VersionKind kind) {
-  return kind == VersionKind::increment || kind == VersionKind::total;
-}
 template <class Cell>
 std::uint8_t flags_of(const Cell& cell) {
   return static_cast<std::uint8_t>(kind_bits(cell.kind) | (cell.expires ? kExpires : 0U));

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 #include "base/assert.h"
@@ -143,10 +143,6 @@ CellStore merge_counters(std::span<const CounterAnswer> answers) {
 
 namespace {
 
-bool adds_up(const Version& version) {
-  return version.kind == VersionKind::increment || version.kind == VersionKind::total;
-}
-
 bool is_in_total(const Version* version) {
   return version != nullptr &&
          (version->kind == VersionKind::total || version->kind == VersionKind::folded);
@@ -165,10 +161,10 @@ Version folded_of(const Version& version) {
 // Of theirs, where ours has `here` under its dot; none if ours says the same.
 std::optional<Version> taken_of(const Version& version, const Version* here) {
   if (version.kind == VersionKind::folded) {
-    if (here == nullptr || !adds_up(*here)) return std::nullopt;
+    if (here == nullptr || !adds_up(here->kind)) return std::nullopt;
     return folded_of(*here);
   }
-  if (!adds_up(version) || !is_in_total(here)) {
+  if (!adds_up(version.kind) || !is_in_total(here)) {
     if (here != nullptr && *here == version) return std::nullopt;
     return version;
   }
@@ -188,30 +184,28 @@ std::optional<CellStore> counter_difference(const CellStore& theirs, const Clock
   // none of one that is dead.
   Names dead = dead_names(theirs);
   dead.merge(dead_names(ours));
-  std::vector<const Version*> folded_here;
+  absl::flat_hash_map<std::string_view, const Version*> folded_here;
   for (const Version& version : theirs.versions()) {
-    const bool is_folded = has_name(version) && is_in_total(ours.find(version.dot));
-    const bool is_first = is_folded && std::ranges::none_of(folded_here, [&](const auto* other) {
-                            return other->value == version.value;
-                          });
-    if (is_first) folded_here.push_back(&version);
+    if (has_name(version) && is_in_total(ours.find(version.dot))) {
+      folded_here.try_emplace(version.value.text(), &version);
+    }
   }
   Versions versions;
   for (const Version& version : theirs.versions()) {
     const Version* const here = ours.find(version.dot);
-    const bool is_counted = std::ranges::any_of(folded_here, [&](const Version* folded) {
-      return folded != &version && has_name(version) && folded->value == version.value;
-    });
+    const auto folded =
+        has_name(version) ? folded_here.find(version.value.text()) : folded_here.end();
+    const bool is_counted = folded != folded_here.end() && folded->second != &version;
     const bool is_dead =
         has_name(version) && is_in_total(here) && dead.contains(version.value.text());
     if (is_counted || is_dead) {
-      if (here != nullptr && adds_up(*here)) versions.push_back(folded_of(*here));
+      if (here != nullptr && adds_up(here->kind)) versions.push_back(folded_of(*here));
     } else if (auto taken = taken_of(version, here)) {
       versions.push_back(*std::move(taken));
     }
   }
   for (const Version& version : ours.versions()) {
-    if (!adds_up(version) || !claim.contains(version.dot)) {
+    if (!adds_up(version.kind) || !claim.contains(version.dot)) {
       if (version.kind == VersionKind::total) return std::nullopt;
       continue;
     }

@@ -52,6 +52,11 @@
 
 namespace helenus::causality {
 
+// Whether it carries an amount.
+constexpr bool adds_up(VersionKind kind) {
+  return kind == VersionKind::increment || kind == VersionKind::total;
+}
+
 // Whether it holds anything of a counter.
 bool is_counter(const CellStore& cell);
 
@@ -95,7 +100,8 @@ CellStore merge_counters(std::span<const CounterAnswer> answers);
 std::optional<CellStore> counter_difference(const CellStore& theirs, const Clock& claim,
                                             const CellStore& ours);
 
-// Whether a replica with this clock lacks something of the cell, by what another one answered.
+// Whether a replica with this clock lacks something of a cell, be it of a counter or not, by what
+// another one answered.
 bool lacks(const Clock& clock, const CellStore& answer);
 
 }  // namespace helenus::causality

@@ -87,12 +87,7 @@ PartitionStore merge_row(const base::Bytes& row, std::span<const Seen> answers,
 }
 
 bool has_unseen(const PartitionStore& stored, const Clock& clock) {
-  const auto unseen = [&](const CellStore& cell) {
-    return std::ranges::any_of(cell.versions(), [&](const causality::Version& version) {
-      return version.kind != causality::VersionKind::total &&
-             version.kind != causality::VersionKind::folded && !clock.contains(version.dot);
-    });
-  };
+  const auto unseen = [&](const CellStore& cell) { return causality::lacks(clock, cell); };
   for (const auto& [row, cells] : stored.rows()) {
     for (const auto& [column, cell] : cells.cells()) {
       if (unseen(cell)) return true;

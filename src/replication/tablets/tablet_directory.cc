@@ -10,7 +10,6 @@
 #include "causality/dot.h"
 #include "runtime/clock.h"
 #include "runtime/run_on.h"
-#include "runtime/sleep.h"
 #include "storage/engine/engines.h"
 
 namespace helenus::replication {
@@ -25,7 +24,11 @@ using storage::TableId;
 using storage::TabletId;
 
 TabletDirectory::TabletDirectory(Private, Runtime& runtime, storage::Engines& engines)
-    : runtime_(runtime), engines_(engines), log_(runtime.logger("replication")), drops_(runtime) {}
+    : runtime_(runtime),
+      engines_(engines),
+      log_(runtime.logger("replication")),
+      dropped_(runtime),
+      drops_(runtime) {}
 
 Task<Result<std::unique_ptr<TabletDirectory>>> TabletDirectory::open(Runtime& runtime,
                                                                      storage::Engines& engines) {
@@ -126,12 +129,6 @@ Task<Result<void>> TabletDirectory::take_names(const HeldTablets& held) {
   co_return {};
 }
 
-namespace {
-
-constexpr runtime::Duration kLookAgain = std::chrono::milliseconds(5);
-
-}  // namespace
-
 Task<Result<void>> TabletDirectory::make(std::vector<storage::TabletInfo> missing) {
   if (missing.empty()) co_return {};
   const auto is_going = [this](const storage::TabletInfo& tablet) {
@@ -139,7 +136,7 @@ Task<Result<void>> TabletDirectory::make(std::vector<storage::TabletInfo> missin
   };
   // One that has left and comes back is filled anew: what is here of it goes first.
   while (std::ranges::any_of(missing, is_going)) {
-    CO_TRY_VOID(co_await runtime::sleep_for(runtime_, kLookAgain, {}));
+    CO_TRY_VOID(co_await dropped_.wait(Until::forever()));
   }
   std::map<TabletId, causality::ActorId> wanted;
   for (const storage::TabletInfo& tablet : missing) wanted.emplace(tablet.id, tablet.actor);
@@ -221,6 +218,7 @@ Task<void> TabletDirectory::drop(std::vector<TabletId> tablets) {
   const std::size_t count = tablets.size();
   const auto dropped = co_await engines_.drop_tablets(tablets);
   for (const TabletId tablet : tablets) dropping_.erase(tablet);
+  dropped_.wake_all();
   if (dropped) co_return;
   log_.warn("tablets that are no longer in use stay for now", kv("tablets", count),
             kv("error", dropped.error()));

@@ -49,6 +49,7 @@
 #include "runtime/runtime.h"
 #include "runtime/task.h"
 #include "runtime/task_group.h"
+#include "runtime/wait_queue.h"
 #include "storage/engine/tablet_info.h"
 #include "storage/ids/table_id.h"
 #include "storage/manifest/manifest.h"
@@ -137,7 +138,8 @@ class TabletDirectory {
   base::Logger log_;
   std::set<storage::TabletId> tablets_;  // of the engines, but for those that are being dropped
   std::set<storage::TabletId> dropping_;
-  bool doubts_all_ = false;  // of those that others hold too
+  runtime::WaitQueue dropped_;  // whoever waits until some of them have gone
+  bool doubts_all_ = false;     // of those that others hold too
   std::optional<causality::Epoch> reentry_after_;
   std::set<storage::TabletId> damaged_;
   runtime::TaskGroup drops_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/sleep.h"
 #include "storage/engine/tablet_difference.h"
 
 namespace helenus::storage {
@@ -176,7 +175,6 @@ Task<Result<void>> TabletTransfer::receive(Ingest& ingest) {
 }
 
 Task<Result<void>> TabletTransfer::hold_folding(Ingest& ingest) {
-  constexpr runtime::Duration kLookAgain = std::chrono::milliseconds(5);
   struct Underway {
     std::shared_ptr<TableStore> table;
     FileSet merging;
@@ -204,7 +202,8 @@ Task<Result<void>> TabletTransfer::hold_folding(Ingest& ingest) {
                                 [&](FileNumber file) { return table.busy(file); });
   };
   while (!std::ranges::all_of(all, is_over)) {
-    CO_TRY_VOID(co_await runtime::sleep_for(state_.runtime, kLookAgain, ingest.stop));
+    CO_TRY_VOID(state_.check_writable());
+    CO_TRY_VOID(co_await state_.signals.files_changed.wait({.stop = ingest.stop}));
   }
   co_return {};
 }
